@@ -1,0 +1,109 @@
+//! What can go wrong with a request, said for the person who has to act on it.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A failed request: what failed, where, why, and what to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiError {
+    /// What kind of failure it was.
+    pub kind: Kind,
+    /// Where it happened.
+    pub at: Place,
+    /// What the server or the network said, cleaned of control characters and of secrets, one line.
+    pub detail: String,
+    /// The likely cause and what to do, where Runtail knows it.
+    pub hint: Option<String>,
+}
+
+/// The kinds of failure that callers tell apart.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// 401: the key is missing, wrong or revoked.
+    Unauthorized,
+    /// 403: the key is known but may not do this.
+    Forbidden,
+    /// 404.
+    NotFound,
+    /// 409.
+    Conflict,
+    /// 400 and 422, with the field paths that the server named (`body.source_config.repo_url: Field required`).
+    Invalid(Vec<String>),
+    /// 429, with the wait that the server asked for.
+    RateLimited(Option<Duration>),
+    /// 5xx.
+    Server(u16),
+    /// Another status than the endpoint's success.
+    Status(u16),
+    /// No connection, a broken one, a name that does not resolve, TLS trouble.
+    Network,
+    /// The server took too long.
+    Timeout,
+    /// An answer that is not what this API speaks (HTML, a redirect, broken JSON).
+    Protocol,
+    /// A request that was refused here, before anything was sent.
+    Refused,
+}
+
+/// Where a request went.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Place {
+    /// The profile's name.
+    pub profile: String,
+    /// HTTP method.
+    pub method: String,
+    /// Scheme, host and port.
+    pub host: String,
+    /// Path with its prefix, without query.
+    pub path: String,
+    /// The server's id of the request, where it sent one.
+    pub request_id: Option<String>,
+}
+
+impl ApiError {
+    /// Whether asking again may help: network faults, time-outs, 429 and 5xx.
+    pub fn is_transient(&self) -> bool {
+        matches!(self.kind, Kind::RateLimited(_) | Kind::Server(_) | Kind::Network | Kind::Timeout)
+    }
+
+    /// Two or three words for a badge: `401`, `no route`, `429`.
+    pub fn badge(&self) -> String {
+        match &self.kind {
+            Kind::Unauthorized => "401".into(),
+            Kind::Forbidden => "403".into(),
+            Kind::NotFound => "404".into(),
+            Kind::Conflict => "409".into(),
+            Kind::Invalid(_) => "invalid".into(),
+            Kind::RateLimited(_) => "429".into(),
+            Kind::Server(code) | Kind::Status(code) => code.to_string(),
+            Kind::Network => "no connection".into(),
+            Kind::Timeout => "timeout".into(),
+            Kind::Protocol => "odd answer".into(),
+            Kind::Refused => "refused".into(),
+        }
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { profile, method, host, path, request_id } = &self.at;
+        if !profile.is_empty() {
+            write!(f, "{profile}: ")?;
+        }
+        write!(f, "{method} {host}{path}: {}", self.detail)?;
+        if let Kind::Invalid(fields) = &self.kind {
+            for field in fields {
+                write!(f, "\n  {field}")?;
+            }
+        }
+        if let Some(id) = request_id {
+            write!(f, " (request {id})")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ApiError {}

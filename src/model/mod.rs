@@ -1,0 +1,45 @@
+//! What the services speak of. Every type keeps the fields that it does not know in `extra`, survives nulls and missing
+//! fields, and shows status words exactly as they came.
+
+mod assistant;
+mod deployment;
+mod revision;
+mod run;
+mod thread;
+
+pub use assistant::Assistant;
+pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
+pub use revision::{Phase, Revision};
+pub use run::{Run, RunCreate};
+pub use thread::{Interrupt, Thread};
+
+use serde::{Deserialize, Deserializer};
+
+/// Fields of an object that Runtail has no name for, in the server's order.
+pub type Extra = serde_json::Map<String, serde_json::Value>;
+
+/// Reads `null` as the type's default, since the services send null where a field is merely empty.
+pub(crate) fn null_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a timestamp, or nothing where the text is none: an odd date must not lose the row that carries it.
+pub(crate) fn lenient_time<'de, D>(deserializer: D) -> Result<Option<jiff::Timestamp>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let value = Option::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(value.as_ref().and_then(|v| v.as_str()).and_then(parse_time))
+}
+
+/// Parses RFC 3339, and the services' zone-less form (which is UTC).
+pub fn parse_time(text: &str) -> Option<jiff::Timestamp> {
+    text.parse().ok().or_else(|| {
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    })
+}

@@ -1,0 +1,73 @@
+//! A run of an agent server, and the request that starts one.
+
+use super::{Extra, lenient_time, null_default};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One run, as `GET /threads/{t}/runs[/{r}]` answers it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// A UUID.
+    pub run_id: String,
+    /// The thread that it runs on.
+    #[serde(default, deserialize_with = "null_default")]
+    pub thread_id: String,
+    /// The assistant that it runs.
+    #[serde(default, deserialize_with = "null_default")]
+    pub assistant_id: String,
+    /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`. A run that stopped at an interrupt says
+    /// `success` on the Python server: the thread tells.
+    #[serde(default, deserialize_with = "null_default")]
+    pub status: String,
+    /// When it was asked for.
+    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+    /// What the client that started it noted on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Run {
+    /// Whether the server still works on it, or will.
+    pub fn is_active(&self) -> bool {
+        matches!(self.status.as_str(), "pending" | "running")
+    }
+}
+
+/// The body that starts a run (agent-server reference §6, RunCreate).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunCreate {
+    /// A UUID, or the name of a graph.
+    pub assistant_id: String,
+    /// Input of the graph. `None` is left out; JSON null continues a static interrupt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// A command instead of an input: `{"resume": …}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Value>,
+    /// Stream modes. Sent as a list always.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stream_mode: Vec<String>,
+    /// Whether the events of subgraphs are streamed, with their namespace.
+    #[serde(default)]
+    pub stream_subgraphs: bool,
+    /// Whether the server keeps the events, so that a cut connection can be resumed. Always asked for.
+    #[serde(default)]
+    pub stream_resumable: bool,
+    /// `continue`: leaving the stream never cancels the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_disconnect: Option<String>,
+    /// Notes on the run; carries the mark by which a run is found again when the answer to its start was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub extra: Extra,
+}

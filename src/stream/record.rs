@@ -1,0 +1,155 @@
+//! What a source says, and what a recording holds: one record a line, told apart by `kind` (CLI.md).
+
+use super::Event;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// One line of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// The head: what this is a tape of.
+    Tape(Head),
+    /// A connection was opened.
+    Open {
+        /// When.
+        at: Timestamp,
+        /// Its number, from 1.
+        conn: u32,
+        /// HTTP status.
+        status: u16,
+        /// The id that the server was asked to resume after.
+        resumed_after: Option<String>,
+    },
+    /// An event.
+    Event(Event),
+    /// A connection ended.
+    Close {
+        /// When.
+        at: Timestamp,
+        /// Its number.
+        conn: u32,
+        /// `eof`, `reset`, `idle`, …
+        reason: String,
+    },
+    /// Something may be missing here.
+    Gap {
+        /// When it was noticed.
+        at: Timestamp,
+        /// Why, in words.
+        why: String,
+    },
+    /// The end of the tape.
+    End(End),
+}
+
+/// The head of a tape.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Head {
+    /// When the source was opened.
+    pub at: Timestamp,
+    /// Address of the agent server, without credentials.
+    pub server: String,
+    /// The thread; none for a stateless run.
+    pub thread_id: Option<String>,
+    /// The run; none for the stream of a whole thread.
+    pub run_id: Option<String>,
+    /// The modes that were asked for.
+    pub modes: Vec<String>,
+}
+
+/// How a source ended, with the ledger's sums.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct End {
+    /// When.
+    pub at: Timestamp,
+    /// How it went.
+    pub outcome: Outcome,
+    /// Why, where there is more to say (the run's error, the last network failure).
+    pub detail: Option<String>,
+    /// Events on the tape.
+    pub events: u64,
+    /// Bytes received in bodies.
+    pub bytes: u64,
+    /// Connections opened.
+    pub connections: u32,
+    /// Events that a resumed connection repeated, and that were let pass.
+    pub duplicates: u64,
+    /// Possible gaps.
+    pub gaps: u64,
+    /// Events whose data was no JSON, or too large.
+    pub malformed: u64,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Outcome {
+    /// The run succeeded.
+    Success,
+    /// The run failed.
+    Error,
+    /// The thread waits at an interrupt.
+    Interrupted,
+    /// Somebody cancelled the run.
+    Cancelled,
+    /// The run ran out of time on the server.
+    Timeout,
+    /// We left; the run goes on.
+    Detached,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+impl Outcome {
+    /// The word used in recordings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Success => "success",
+            Outcome::Error => "error",
+            Outcome::Interrupted => "interrupted",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Timeout => "timeout",
+            Outcome::Detached => "detached",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a source sends: records for the tape, and signs of life that are not kept on it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// A record for the tape.
+    Record(Record),
+    /// The link is alive (a comment came), which says nothing about work going on.
+    Heartbeat {
+        /// When.
+        at: Timestamp,
+    },
+    /// A connection is being opened.
+    Connecting {
+        /// When.
+        at: Timestamp,
+        /// Its number, from 1.
+        conn: u32,
+    },
+    /// A connection was lost or refused, and the next attempt waits.
+    Retrying {
+        /// When the wait began.
+        at: Timestamp,
+        /// Attempts in a row that failed.
+        attempt: u32,
+        /// How long it waits.
+        wait: Duration,
+        /// Why.
+        why: String,
+    },
+    /// The run's id became known.
+    Started {
+        /// The thread, where there is one.
+        thread_id: Option<String>,
+        /// The run.
+        run_id: String,
+    },
+    /// The source could not begin or go on at all.
+    Failed(crate::api::ApiError),
+}

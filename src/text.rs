@@ -1,0 +1,268 @@
+//! The one door for text that we did not write. What comes from a server, a file or the environment passes here before
+//! it reaches a cell, a title, stdout or an error: whole escape sequences are dropped, other controls and invisible
+//! or direction-changing characters are made visible.
+
+use std::borrow::Cow;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Combining marks that one cell may carry; more is an attack on the line above, not writing.
+const MAX_CLUSTER_CHARS: usize = 12;
+
+/// Makes text safe to show on one line: line breaks become `⏎`, tabs a space.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if is_plain(text, false) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, false)) }
+}
+
+/// Makes text safe to show on several lines: line breaks are kept (CRLF as one), tabs become four spaces.
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    if is_plain(text, true) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, true)) }
+}
+
+/// Columns that a cleaned text takes on a terminal.
+pub fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { UnicodeWidthStr::width(text) }
+}
+
+/// Cuts a cleaned text to a width, with `…` where something was cut.
+pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    if columns == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for cluster in text.graphemes(true) {
+        let w = width(cluster);
+        if used + w > columns - 1 {
+            break;
+        }
+        out.push_str(cluster);
+        used += w;
+    }
+    out.push('…');
+    Cow::Owned(out)
+}
+
+/// Shortens an identifier in its middle: `01a1fbb5…9775`. Short ones stay whole.
+pub fn short_id(id: &str) -> String {
+    let clean = clean(id);
+    let chars: Vec<char> = clean.chars().collect();
+    if chars.len() <= 13 {
+        return clean.into_owned();
+    }
+    let head: String = chars[..8].iter().collect();
+    let tail: String = chars[chars.len() - 4..].iter().collect();
+    format!("{head}…{tail}")
+}
+
+/// A duration for people, short: `0.4s`, `12s`, `2m10s`, `3h05m`, `2d`.
+pub fn duration(d: std::time::Duration) -> String {
+    let s = d.as_secs();
+    match s {
+        0..10 if d.subsec_millis() >= 50 => format!("{:.1}s", d.as_secs_f64()),
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
+        3600..86400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
+        _ => format!("{}d", s / 86400),
+    }
+}
+
+/// The age of something, coarser than [`duration`]: whole units only, so that a settled screen does not change.
+pub fn age(d: std::time::Duration) -> String {
+    let s = d.as_secs();
+    match s {
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m", s / 60),
+        3600..86400 => format!("{}h", s / 3600),
+        _ => format!("{}d", s / 86400),
+    }
+}
+
+/// A size in bytes for people: `512 B`, `1.1 kB`, `50.0 MB`.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.1} GB", n as f64 / 1e9),
+    }
+}
+
+/// A count for people: `3,104`, and `1.2M` from ten million on.
+pub fn count(n: u64) -> String {
+    if n >= 10_000_000 {
+        return format!("{:.1}M", n as f64 / 1e6);
+    }
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn is_plain(text: &str, lines: bool) -> bool {
+    text.bytes().all(|b| (0x20..0x7f).contains(&b) || (lines && b == b'\n'))
+}
+
+fn scrub(text: &str, lines: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    let mut marks = 0;
+    while let Some(c) = chars.next() {
+        if is_mark(c) {
+            marks += 1;
+            if marks > MAX_CLUSTER_CHARS {
+                continue;
+            }
+        } else {
+            marks = 0;
+        }
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\u{9b}' => skip_csi(&mut chars),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push(if lines { '\n' } else { '⏎' }),
+            '\t' => out.push_str(if lines { "    " } else { " " }),
+            c if (c as u32) < 0x20 => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('␦')),
+            '\u{7f}' => out.push('␡'),
+            c if ('\u{80}'..'\u{a0}').contains(&c) => out.push('␦'),
+            // Joiners make emoji and many scripts; alone they are harmless.
+            '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => out.push(c),
+            c if is_hidden(c) => {
+                out.push_str("<U+");
+                out.push_str(&format!("{:04X}", c as u32));
+                out.push('>');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Characters that change direction, take no room or otherwise hide.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn is_mark(c: char) -> bool {
+    c as u32 >= 0x300 && unicode_width::UnicodeWidthChar::width(c) == Some(0)
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// After ESC: a CSI, a string (OSC, DCS, SOS, PM, APC) or a short sequence.
+fn skip_escape(chars: &mut Chars<'_>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            skip_csi(chars);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            chars.next();
+            skip_string(chars);
+        }
+        Some(c) if (' '..='/').contains(c) => {
+            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
+            chars.next_if(|c| ('0'..='~').contains(c));
+        }
+        Some(c) if ('0'..='~').contains(c) => {
+            chars.next();
+        }
+        _ => {}
+    }
+}
+
+fn skip_csi(chars: &mut Chars<'_>) {
+    while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
+    chars.next_if(|c| ('@'..='~').contains(c));
+}
+
+/// Up to BEL, ST or the end of the line: an unterminated string must not swallow the rest of a document.
+fn skip_string(chars: &mut Chars<'_>) {
+    while let Some(&c) = chars.peek() {
+        match c {
+            '\n' | '\r' => return,
+            '\u{7}' | '\u{9c}' => {
+                chars.next();
+                return;
+            }
+            '\u{1b}' => {
+                chars.next();
+                chars.next_if_eq(&'\\');
+                return;
+            }
+            _ => {
+                chars.next();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn escapes_vanish_and_controls_show() {
+        assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
+        assert_eq!(clean("t\u{1b}]0;owned\u{7}x\u{1b}]52;c;aGk=\u{1b}\\y"), "txy");
+        assert_eq!(clean("bell\u{7} nul\0"), "bell␇ nul␀");
+        assert_eq!(clean("safe\u{202e}evil"), "safe<U+202E>evil");
+        assert_eq!(clean("a\r\nb\tc"), "a⏎b c");
+        assert_eq!(clean_lines("a\r\nb\tc"), "a\nb    c");
+        assert_eq!(clean("Kraków ☀ 日本"), "Kraków ☀ 日本");
+        assert_eq!(clean("open\u{1b}]0;never closed\nnext"), "open⏎next");
+    }
+
+    #[test]
+    fn shortening() {
+        assert_eq!(fit("deployment", 6), "deplo…");
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(short_id("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"), "01a1fbb5…9775");
+        assert_eq!(short_id("agent"), "agent");
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        use std::time::Duration;
+        assert_eq!(duration(Duration::from_millis(410)), "0.4s");
+        assert_eq!(duration(Duration::from_secs(130)), "2m10s");
+        assert_eq!(duration(Duration::from_secs(3 * 3600 + 300)), "3h05m");
+        assert_eq!(age(Duration::from_secs(130)), "2m");
+        assert_eq!(count(3104), "3,104");
+        assert_eq!(count(12_300_000), "12.3M");
+        assert_eq!(bytes(1_100), "1.1 kB");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_dangerous_passes(text in any::<String>(), wild in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for source in [text.as_str(), &String::from_utf8_lossy(&wild)] {
+                for c in clean(source).chars() {
+                    prop_assert!(!c.is_control() && !is_hidden(c), "{c:?}");
+                }
+                for c in clean_lines(source).chars() {
+                    prop_assert!((c == '\n' || !c.is_control()) && !is_hidden(c), "{c:?}");
+                }
+            }
+        }
+
+        #[test]
+        fn fit_never_exceeds(text in "\\PC{0,40}", columns in 0usize..30) {
+            let cleaned = clean(&text);
+            prop_assert!(width(&fit(&cleaned, columns)) <= columns);
+        }
+    }
+}
