@@ -1,0 +1,288 @@
+//! The composer: what to run, with which input, where, and which stream modes.
+
+use super::key::{Code, Key};
+use super::msg::{ServerRef, StreamTarget};
+use super::textarea::TextArea;
+use crate::model::{Assistant, RunCreate};
+use serde_json::{Value, json};
+
+/// The fields, in the order of Tab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Which assistant runs.
+    Assistant,
+    /// On which thread.
+    Where,
+    /// Which stream modes.
+    Modes,
+    /// The input, or the answer to an interrupt.
+    Input,
+    /// The button.
+    Start,
+}
+
+const FIELDS: [Field; 5] = [Field::Assistant, Field::Where, Field::Modes, Field::Input, Field::Start];
+
+/// Where a run is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// On the thread that the composer was opened from.
+    ThisThread,
+    /// On a thread made for it.
+    NewThread,
+    /// Without a thread: nothing is kept.
+    Stateless,
+}
+
+/// The stream modes that the services know, and whether they start chosen.
+const MODES: [(&str, bool); 9] = [
+    ("messages-tuple", true),
+    ("updates", true),
+    ("values", true),
+    ("custom", true),
+    ("tasks", false),
+    ("checkpoints", false),
+    ("debug", false),
+    ("events", false),
+    ("messages", false),
+];
+
+/// Where a text stops being JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What was wrong.
+    pub message: String,
+}
+
+/// A run being composed.
+#[derive(Debug, Clone)]
+pub struct Composer {
+    /// Where it goes.
+    pub server: ServerRef,
+    /// The field with the focus.
+    pub field: Field,
+    /// What can be chosen: id and label.
+    pub assistants: Vec<(String, String)>,
+    /// The chosen one.
+    pub assistant: usize,
+    /// The thread that the composer was opened from.
+    pub thread: Option<String>,
+    /// Where the run is started.
+    pub place: Where,
+    /// Stream modes, then `subgraphs`.
+    pub modes: Vec<(&'static str, bool)>,
+    /// The mode under the cursor.
+    pub mode_at: usize,
+    /// Whether the thread waits at an interrupt, which the input answers.
+    pub resume: bool,
+    /// The JSON text.
+    pub input: TextArea,
+    /// What is wrong with it; known while one types, so that nothing wrong is ever sent.
+    pub problem: Option<JsonError>,
+}
+
+impl Composer {
+    /// A composer with an input to begin from.
+    pub fn new(server: ServerRef, assistants: &[Assistant], wanted: Option<&str>, thread: Option<String>, resume: bool) -> Self {
+        let mut choices: Vec<(String, String)> = assistants
+            .iter()
+            .map(|a| {
+                let name = a.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(&a.graph_id);
+                let label = if name == a.graph_id { name.to_string() } else { format!("{name} ({})", a.graph_id) };
+                (a.assistant_id.clone(), label)
+            })
+            .collect();
+        choices.sort_by(|a, b| a.1.cmp(&b.1));
+        let assistant = wanted.and_then(|w| choices.iter().position(|(id, _)| id == w)).unwrap_or(0);
+        let place = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
+        let mut modes = MODES.to_vec();
+        modes.push(("subgraphs", true));
+        let mut composer = Composer {
+            server,
+            field: Field::Input,
+            assistants: choices,
+            assistant,
+            thread,
+            place,
+            modes,
+            mode_at: 0,
+            resume,
+            input: TextArea::default(),
+            problem: None,
+        };
+        composer.set_input(if resume { "true" } else { "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}" });
+        if !resume {
+            let (row, col) = composer.input.cursor();
+            composer.input.go(row, col - 4);
+        }
+        composer
+    }
+
+    /// Replaces the input.
+    pub fn set_input(&mut self, text: &str) {
+        self.input = TextArea::new(text);
+        self.check();
+    }
+
+    fn check(&mut self) {
+        self.problem = match serde_json::from_str::<Value>(&self.input.text()) {
+            Ok(_) => None,
+            Err(e) => {
+                let text = e.to_string();
+                let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string();
+                Some(JsonError { line: e.line().max(1), column: e.column().max(1), message })
+            }
+        };
+    }
+
+    /// To the next field, or back.
+    pub fn next_field(&mut self, by: isize) {
+        let at = FIELDS.iter().position(|f| *f == self.field).unwrap_or(0) as isize;
+        self.field = FIELDS[(at + by).rem_euclid(FIELDS.len() as isize) as usize];
+    }
+
+    fn places(&self) -> Vec<Where> {
+        let mut places = vec![Where::NewThread, Where::Stateless];
+        if self.thread.is_some() {
+            places.insert(0, Where::ThisThread);
+        }
+        places
+    }
+
+    /// A key that no action took. `true` asks for the run to be started.
+    pub fn key(&mut self, key: Key) -> bool {
+        let back = matches!(key.code, Code::Left | Code::Up);
+        let forth = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
+        match self.field {
+            Field::Start => return key.code == Code::Enter || key == Key::char(' '),
+            Field::Assistant if !self.assistants.is_empty() && (back || forth) => {
+                let n = self.assistants.len();
+                self.assistant = (self.assistant + if back { n - 1 } else { 1 }) % n;
+            }
+            Field::Where if back || forth => {
+                let places = self.places();
+                let at = places.iter().position(|p| *p == self.place).unwrap_or(0);
+                self.place = places[(at + if back { places.len() - 1 } else { 1 }) % places.len()];
+                self.resume = self.resume && self.place == Where::ThisThread;
+            }
+            Field::Modes => match key.code {
+                Code::Left | Code::Up => self.mode_at = (self.mode_at + self.modes.len() - 1) % self.modes.len(),
+                Code::Right | Code::Down => self.mode_at = (self.mode_at + 1) % self.modes.len(),
+                Code::Char(' ') | Code::Enter => {
+                    let mode = &mut self.modes[self.mode_at];
+                    mode.1 = !mode.1;
+                }
+                _ => {}
+            },
+            Field::Input => self.edit(key),
+            _ if key.code == Code::Enter => self.next_field(1),
+            _ => {}
+        }
+        false
+    }
+
+    fn edit(&mut self, key: Key) {
+        let input = &mut self.input;
+        match (key.code, key.ctrl) {
+            (Code::Char('u'), true) => input.kill_to_start(),
+            (Code::Char('a'), true) | (Code::Home, _) => input.home(),
+            (Code::Char('e'), true) | (Code::End, _) => input.end(),
+            (Code::Enter, _) => input.newline(),
+            (Code::Backspace, _) => input.backspace(),
+            (Code::Delete, _) => input.delete(),
+            (Code::Left, _) => input.left(),
+            (Code::Right, _) => input.right(),
+            (Code::Up, _) => input.vertical(-1),
+            (Code::Down, _) => input.vertical(1),
+            (Code::PageUp, _) => input.vertical(-10),
+            (Code::PageDown, _) => input.vertical(10),
+            _ => {
+                if let Some(c) = key.text() {
+                    input.insert(c.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+        self.check();
+    }
+
+    /// Text that was pasted.
+    pub fn paste(&mut self, text: &str) {
+        if self.field == Field::Input {
+            self.input.insert(text);
+            self.check();
+        }
+    }
+
+    /// The modes that are chosen, without `subgraphs`.
+    pub fn chosen_modes(&self) -> Vec<String> {
+        self.modes.iter().filter(|(name, on)| *on && *name != "subgraphs").map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// The request, or why there can be none yet.
+    pub fn target(&self) -> Result<StreamTarget, String> {
+        let Some((assistant_id, _)) = self.assistants.get(self.assistant) else {
+            return Err("No assistant is known yet: this server has not answered with any.".into());
+        };
+        let value: Value = serde_json::from_str(&self.input.text()).map_err(|_| match &self.problem {
+            Some(p) => format!("The input is not JSON: line {}, column {}: {}. Nothing was sent.", p.line, p.column, p.message),
+            None => "The input is not JSON. Nothing was sent.".to_string(),
+        })?;
+        let modes = self.chosen_modes();
+        if modes.is_empty() {
+            return Err("Choose at least one stream mode.".into());
+        }
+        let (input, command) = if self.resume { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
+        let stateless = self.place == Where::Stateless;
+        let body = RunCreate {
+            assistant_id: assistant_id.clone(),
+            input,
+            command,
+            stream_mode: modes,
+            stream_subgraphs: self.modes.iter().any(|(name, on)| *name == "subgraphs" && *on),
+            stream_resumable: true,
+            on_disconnect: Some("continue".into()),
+            ..RunCreate::default()
+        };
+        let thread = self.thread.clone().filter(|_| self.place == Where::ThisThread);
+        Ok(StreamTarget::Start { thread, stateless, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn composer() -> Composer {
+        let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://x".into() };
+        let agent = Assistant { assistant_id: "a-1".into(), graph_id: "agent".into(), ..Assistant::default() };
+        Composer::new(server, &[agent], None, None, false)
+    }
+
+    fn type_text(composer: &mut Composer, text: &str) {
+        for c in text.chars() {
+            composer.key(Key::char(c));
+        }
+    }
+
+    #[test]
+    fn one_types_the_question_and_starts() {
+        let mut composer = composer();
+        type_text(&mut composer, "hello");
+        let Ok(StreamTarget::Start { body, stateless: false, thread: None }) = composer.target() else { panic!() };
+        assert_eq!(body.input, Some(json!({"messages": [{"role": "user", "content": "hello"}]})));
+        assert!(body.stream_resumable && body.stream_subgraphs);
+    }
+
+    #[test]
+    fn broken_json_is_shown_where_it_is_wrong() {
+        let mut composer = composer();
+        composer.set_input("{\n  \"a\": 1,\n  oops\n}");
+        let problem = composer.problem.clone().unwrap();
+        assert_eq!((problem.line, problem.column), (3, 3));
+        assert!(composer.target().unwrap_err().contains("line 3, column 3"));
+    }
+}

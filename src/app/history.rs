@@ -1,0 +1,123 @@
+//! The revisions of one deployment, with the time spent in each status as we saw it.
+
+use super::msg::NextPoll;
+use crate::api::ApiError;
+use crate::model::{Deployment, Phase, Revision};
+use jiff::Timestamp;
+use std::collections::HashMap;
+
+/// A status and since when it was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The status word.
+    pub status: String,
+    /// When it was first seen.
+    pub since: Timestamp,
+    /// Whether its beginning was seen too; else it may be older.
+    pub from_start: bool,
+}
+
+/// What is known of a deployment's revisions.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// Newest first.
+    pub revisions: Vec<Revision>,
+    /// Per revision the statuses that were seen, oldest first.
+    pub seen: HashMap<String, Vec<Seen>>,
+    /// When the list was last answered.
+    pub loaded_at: Option<Timestamp>,
+    /// When it will be asked for again.
+    pub next_poll: Option<NextPoll>,
+    /// Why the last request failed.
+    pub error: Option<ApiError>,
+}
+
+/// What a revision is for its deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevisionRole {
+    /// It serves traffic.
+    Serving,
+    /// It served once.
+    Superseded,
+    /// It may serve soon.
+    Candidate,
+    /// It never will.
+    Out,
+}
+
+impl History {
+    /// Takes a newer list.
+    pub fn take(&mut self, revisions: Vec<Revision>, at: Timestamp) {
+        let first_time = self.loaded_at.is_none();
+        for revision in &revisions {
+            let seen = self.seen.entry(revision.id.clone()).or_default();
+            if seen.last().is_none_or(|last| last.status != revision.status) {
+                // A revision that appears between two polls is seen from its beginning, near enough; a status that
+                // changes between two polls as well.
+                let fresh = !first_time || !seen.is_empty();
+                let since = match (seen.is_empty(), revision.created_at) {
+                    (true, Some(created)) if fresh => created.min(at),
+                    _ => at,
+                };
+                seen.push(Seen { status: revision.status.clone(), since, from_start: fresh });
+            }
+        }
+        self.seen.retain(|id, _| revisions.iter().any(|r| &r.id == id));
+        self.revisions = revisions;
+        self.loaded_at = Some(at);
+    }
+
+    /// What a revision is for its deployment: the server's word where it gave one, else from the list.
+    pub fn role(&self, revision: &Revision, deployment: Option<&Deployment>) -> RevisionRole {
+        match revision.phase() {
+            Phase::Failed | Phase::Skipped | Phase::Interrupted => RevisionRole::Out,
+            Phase::Deployed => {
+                let active = deployment.and_then(|d| d.active_revision_id.as_deref());
+                let newest_deployed = self.revisions.iter().find(|r| r.phase() == Phase::Deployed).map(|r| r.id.as_str());
+                // The deployment's record may be older than this list, so a newer DEPLOYED one counts as serving.
+                let known = active.filter(|a| newest_deployed == Some(*a)).or(newest_deployed);
+                if known == Some(revision.id.as_str()) { RevisionRole::Serving } else { RevisionRole::Superseded }
+            }
+            _ => RevisionRole::Candidate,
+        }
+    }
+
+    /// Statuses of a revision with the time spent in each; the last one counts until `now` unless it is final.
+    pub fn phases(&self, id: &str, now: Timestamp) -> Vec<(String, std::time::Duration, bool)> {
+        let Some(seen) = self.seen.get(id) else { return Vec::new() };
+        let ends = seen.iter().skip(1).map(|s| s.since).chain([now]);
+        let pairs = seen.iter().zip(ends);
+        pairs
+            .filter(|(s, _)| !Phase::of(&s.status).is_final())
+            .map(|(s, end)| (s.status.clone(), std::time::Duration::try_from(end - s.since).unwrap_or_default(), s.from_start))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(id: &str, status: &str) -> Revision {
+        Revision { id: id.into(), status: status.into(), ..Revision::default() }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn time_in_each_status_is_what_was_seen() {
+        let mut history = History::default();
+        history.take(vec![revision("b", "QUEUED"), revision("a", "DEPLOYED")], at(0));
+        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(20));
+        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(40));
+        let phases = history.phases("b", at(50));
+        let shown: Vec<(&str, u64, bool)> = phases.iter().map(|(s, d, f)| (s.as_str(), d.as_secs(), *f)).collect();
+        assert_eq!(shown, [("QUEUED", 20, false), ("BUILDING", 30, true)]);
+        history.take(vec![revision("b", "DEPLOYED"), revision("a", "DEPLOYED")], at(60));
+        assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
+        assert_eq!(history.role(&history.revisions[0], None), RevisionRole::Serving);
+        assert_eq!(history.role(&history.revisions[1], None), RevisionRole::Superseded);
+    }
+}

@@ -1,0 +1,333 @@
+//! The one table of keys: it feeds dispatch, the footer, the help screen and the configuration's `[keys]`.
+
+use super::key::Key;
+use super::line::{Line, Tone};
+use std::collections::BTreeMap;
+
+/// Where keys are pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Context {
+    /// Everywhere, after the context's own keys.
+    Global,
+    /// The list of deployments.
+    Deployments,
+    /// The revisions of one deployment.
+    Revisions,
+    /// The threads, runs and assistants of an agent server.
+    Server,
+    /// The stream viewer.
+    Stream,
+    /// A JSON document.
+    Inspector,
+    /// A page of text: help, messages.
+    Page,
+    /// The composer of a run.
+    Composer,
+}
+
+impl Context {
+    /// The heading on the help screen.
+    pub fn title(self) -> &'static str {
+        match self {
+            Context::Global => "Everywhere",
+            Context::Deployments => "Deployments",
+            Context::Revisions => "Revisions",
+            Context::Server => "Threads, runs, assistants",
+            Context::Stream => "Stream",
+            Context::Inspector => "JSON",
+            Context::Page => "Pages",
+            Context::Composer => "Composing a run",
+        }
+    }
+}
+
+/// What a key can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Action {
+    Quit,
+    QuitNow,
+    Back,
+    Help,
+    Notices,
+    NextPane,
+    PrevPane,
+    Zoom,
+    Refresh,
+    Copy,
+    Suspend,
+    Redraw,
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    HalfUp,
+    HalfDown,
+    Top,
+    Bottom,
+    Left,
+    Right,
+    Open,
+    Describe,
+    Filter,
+    Threads,
+    Runs,
+    Assistants,
+    NewRun,
+    View1,
+    View2,
+    View3,
+    View4,
+    View5,
+    NextView,
+    PrevView,
+    PrevState,
+    NextState,
+    Follow,
+    Replay,
+    FoldAll,
+    UnfoldAll,
+    Start,
+    NextField,
+    PrevField,
+}
+
+/// One row of the table.
+pub struct Binding {
+    /// The name in the configuration's `[keys]`.
+    pub id: &'static str,
+    /// Where it works.
+    pub context: Context,
+    /// The keys that come with Runtail.
+    pub keys: &'static [&'static str],
+    /// What happens.
+    pub action: Action,
+    /// One or two words for the footer.
+    pub label: &'static str,
+    /// A sentence for the help screen.
+    pub help: &'static str,
+}
+
+const fn bind(
+    id: &'static str,
+    context: Context,
+    keys: &'static [&'static str],
+    action: Action,
+    label: &'static str,
+    help: &'static str,
+) -> Binding {
+    Binding { id, context, keys, action, label, help }
+}
+
+/// Every key that works, in the order of the help screen.
+pub const BINDINGS: &[Binding] = {
+    use Action as A;
+    use Context::*;
+    &[
+        bind("app.help", Global, &["?"], A::Help, "help", "Show the keys that work here"),
+        bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; never loses what was typed"),
+        bind("app.quit", Global, &["q"], A::Quit, "quit", "Go back, and leave from the deployments"),
+        bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Leave at once; runs go on"),
+        bind("app.next_pane", Global, &["Tab"], A::NextPane, "next pane", "Go to the next pane"),
+        bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "previous pane", "Go to the previous pane"),
+        bind("app.zoom", Global, &["f"], A::Zoom, "zoom", "Give the pane the whole screen, and back"),
+        bind("app.refresh", Global, &["r"], A::Refresh, "refresh", "Ask the servers again now"),
+        bind("app.notices", Global, &["!"], A::Notices, "messages", "Show every message and error of this session"),
+        bind("app.copy", Global, &["c"], A::Copy, "copy", "Copy the full id or value under the cursor (OSC 52)"),
+        bind("app.suspend", Global, &["ctrl-z"], A::Suspend, "suspend", "Back to the shell; `fg` returns"),
+        bind("app.redraw", Global, &["ctrl-l"], A::Redraw, "redraw", "Draw the whole screen again"),
+        bind("move.up", Global, &["Up", "k"], A::Up, "up", "One line up"),
+        bind("move.down", Global, &["Down", "j"], A::Down, "down", "One line down"),
+        bind("move.page_up", Global, &["PageUp", "ctrl-b"], A::PageUp, "page up", "One page up"),
+        bind("move.page_down", Global, &["PageDown", "ctrl-f", "Space"], A::PageDown, "page down", "One page down"),
+        bind("move.half_up", Global, &["ctrl-u"], A::HalfUp, "half page up", "Half a page up"),
+        bind("move.half_down", Global, &["ctrl-d"], A::HalfDown, "half page down", "Half a page down"),
+        bind("move.top", Global, &["Home", "g"], A::Top, "top", "To the first line"),
+        bind("move.bottom", Global, &["End", "G"], A::Bottom, "end", "To the last line"),
+        bind("move.left", Global, &["Left", "h"], A::Left, "left", "Fold, or go left"),
+        bind("move.right", Global, &["Right", "l"], A::Right, "right", "Unfold, or go right"),
+        bind("deployments.open", Deployments, &["Enter"], A::Open, "threads", "Open its agent server's threads"),
+        bind("deployments.new_run", Deployments, &["n"], A::NewRun, "new run", "Compose a run on its agent server"),
+        bind("deployments.describe", Deployments, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("deployments.filter", Deployments, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
+        bind("revisions.open", Revisions, &["Enter", "d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("server.open", Server, &["Enter"], A::Open, "open", "Tail the thread, join the run, or start the assistant"),
+        bind("server.describe", Server, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("server.runs", Server, &["v"], A::Runs, "runs", "Show the runs of the thread"),
+        bind("server.threads", Server, &["1", "t"], A::Threads, "threads", "Show the threads"),
+        bind("server.assistants", Server, &["2", "a"], A::Assistants, "assistants", "Show the assistants"),
+        bind("server.new_run", Server, &["n"], A::NewRun, "new run", "Compose a run"),
+        bind("server.filter", Server, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
+        bind("stream.open", Stream, &["Enter"], A::Open, "json", "Open the JSON of the event"),
+        bind("stream.follow", Stream, &["End", "G"], A::Follow, "follow", "Follow what comes; any move up pauses"),
+        bind("stream.messages", Stream, &["1"], A::View1, "messages", "View: messages, token by token"),
+        bind("stream.updates", Stream, &["2"], A::View2, "updates", "View: what each node wrote"),
+        bind("stream.values", Stream, &["3"], A::View3, "values", "View: the state after each step"),
+        bind("stream.lifecycle", Stream, &["4"], A::View4, "lifecycle", "View: runs, interrupts, errors, connections"),
+        bind("stream.raw", Stream, &["5"], A::View5, "raw", "View: every event as it came"),
+        bind("stream.next_view", Stream, &["L"], A::NextView, "next view", "The next view"),
+        bind("stream.prev_view", Stream, &["H"], A::PrevView, "previous view", "The previous view"),
+        bind("stream.prev_state", Stream, &["["], A::PrevState, "earlier", "Values: the state one step earlier"),
+        bind("stream.next_state", Stream, &["]"], A::NextState, "later", "Values: the state one step later"),
+        bind("stream.new_run", Stream, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
+        bind("stream.replay", Stream, &["R"], A::Replay, "replay", "Open the stream again from its start"),
+        bind("json.toggle", Inspector, &["Enter"], A::Open, "fold", "Fold or unfold; show a long text whole"),
+        bind("json.fold_all", Inspector, &["-"], A::FoldAll, "fold all", "Fold everything below the first level"),
+        bind("json.unfold_all", Inspector, &["+", "="], A::UnfoldAll, "unfold all", "Unfold everything"),
+        bind("composer.start", Composer, &["ctrl-r", "F5"], A::Start, "start", "Start the run"),
+        bind("composer.next", Composer, &["Tab"], A::NextField, "next field", "Go to the next field"),
+        bind("composer.prev", Composer, &["BackTab"], A::PrevField, "previous field", "Go to the previous field"),
+        bind("composer.back", Composer, &["Esc"], A::Back, "back", "Go back; what was typed is kept"),
+    ]
+};
+
+/// The keys in force: the table with the configuration's changes.
+#[derive(Debug, Clone)]
+pub struct Keymap {
+    keys: BTreeMap<(Context, Key), Action>,
+    shown: BTreeMap<&'static str, Vec<Key>>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        Keymap::new(&BTreeMap::new()).0
+    }
+}
+
+impl Keymap {
+    /// Builds the map. Every problem of the configuration is reported at once; what is wrong changes nothing.
+    pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
+        let mut problems = Vec::new();
+        for id in changes.keys().filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str())) {
+            problems.push(format!("[keys] {id}: there is no such action (`?` lists them)"));
+        }
+        let mut keys: BTreeMap<(Context, Key), Action> = BTreeMap::new();
+        let mut owners: BTreeMap<(Context, Key), &'static str> = BTreeMap::new();
+        let mut shown: BTreeMap<&'static str, Vec<Key>> = BTreeMap::new();
+        for binding in BINDINGS {
+            let own = binding.keys.iter().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
+            let wanted = match changes.get(binding.id) {
+                None => own,
+                Some(list) => {
+                    let parsed: Result<Vec<Key>, String> = list.iter().map(|k| k.parse()).collect();
+                    parsed.unwrap_or_else(|e| {
+                        problems.push(format!("[keys] {}: {e}", binding.id));
+                        own
+                    })
+                }
+            };
+            for key in wanted {
+                if let Some(owner) = owners.get(&(binding.context, key)) {
+                    problems.push(format!("[keys] {key} is both {owner} and {}: the first keeps it", binding.id));
+                    continue;
+                }
+                owners.insert((binding.context, key), binding.id);
+                keys.insert((binding.context, key), binding.action);
+                shown.entry(binding.id).or_default().push(key);
+            }
+        }
+        (Keymap { keys, shown }, problems)
+    }
+
+    /// What a key does in a context.
+    pub fn action(&self, context: Context, key: Key) -> Option<Action> {
+        self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
+    }
+
+    /// The keys of a row of the table.
+    pub fn keys_of(&self, id: &str) -> &[Key] {
+        self.shown.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rows that the footer shows in a context, most useful first.
+    pub fn hints(&self, context: Context) -> Vec<(String, &'static str)> {
+        let ids: &[&str] = match context {
+            Context::Deployments => {
+                &["deployments.open", "deployments.new_run", "deployments.describe", "deployments.filter", "app.next_pane"]
+            }
+            Context::Revisions => &["revisions.open", "app.next_pane", "app.refresh", "app.zoom"],
+            Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
+            Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
+            Context::Inspector => &["json.toggle", "json.fold_all", "json.unfold_all", "app.copy", "app.back"],
+            Context::Composer => &["composer.start", "composer.next", "composer.back"],
+            Context::Page => &["move.down", "app.back"],
+            Context::Global => &[],
+        };
+        let help: &[&str] = if context == Context::Composer { &[] } else { &["app.help"] };
+        let row = |id: &&str| {
+            let binding = BINDINGS.iter().find(|b| b.id == *id)?;
+            let key = self.keys_of(id).first()?;
+            Some((key_glyph(*key), binding.label))
+        };
+        ids.iter().chain(help).filter_map(row).collect()
+    }
+}
+
+/// A key as the footer shows it.
+pub fn key_glyph(key: Key) -> String {
+    match key.to_string().as_str() {
+        "Enter" => "⏎".into(),
+        other => other.to_string(),
+    }
+}
+
+/// The help screen: every key that works, by context.
+pub fn help_lines(keymap: &Keymap) -> Vec<Line> {
+    use Context::*;
+    let mut lines = Vec::new();
+    for context in [Deployments, Revisions, Server, Stream, Inspector, Composer, Global] {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(Line::of(Tone::Strong, context.title()));
+        for binding in BINDINGS.iter().filter(|b| b.context == context) {
+            let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|k| key_glyph(*k)).collect();
+            let keys = keys.join("  ");
+            lines.push(
+                Line::of(Tone::Accent, &format!("  {keys:<22}")).with(Tone::Plain, binding.help).right(Tone::Dim, binding.id),
+            );
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_no_conflicts_and_every_key_parses() {
+        let (_, problems) = Keymap::new(&BTreeMap::new());
+        assert_eq!(problems, Vec::<String>::new());
+        for binding in BINDINGS {
+            for key in binding.keys {
+                key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
+            }
+        }
+    }
+
+    #[test]
+    fn every_footer_hint_exists() {
+        let map = Keymap::default();
+        use Context::*;
+        for context in [Deployments, Revisions, Server, Stream, Inspector, Composer, Page] {
+            assert!(map.hints(context).len() >= 3, "{context:?}");
+        }
+    }
+
+    #[test]
+    fn configured_keys_replace_and_every_problem_is_said() {
+        let changes = BTreeMap::from([
+            ("app.help".to_string(), vec!["F1".to_string()]),
+            ("app.zoom".to_string(), vec!["Hyper".to_string()]),
+            ("app.copy".to_string(), vec!["q".to_string()]),
+            ("nonsense".to_string(), vec!["x".to_string()]),
+        ]);
+        let (map, problems) = Keymap::new(&changes);
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert_eq!(map.action(Context::Stream, "F1".parse().unwrap()), Some(Action::Help));
+        assert_eq!(map.action(Context::Stream, "?".parse().unwrap()), None);
+        assert_eq!(map.action(Context::Stream, "f".parse().unwrap()), Some(Action::Zoom));
+        assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Quit));
+    }
+}

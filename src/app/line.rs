@@ -1,0 +1,117 @@
+//! Lines of text with a tone for each piece: what state hands to the screen, without knowing its colours.
+
+use crate::text;
+use std::borrow::Cow;
+
+/// What a piece of text is, from which the theme makes its look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    /// Ordinary text.
+    #[default]
+    Plain,
+    /// Where I am, what matters now.
+    Strong,
+    /// Labels, ids, times.
+    Dim,
+    /// What has the focus; links.
+    Accent,
+    /// Live, good.
+    Good,
+    /// Moving, waiting.
+    Moving,
+    /// Failed.
+    Bad,
+    /// A namespace.
+    Ns,
+}
+
+/// A piece of cleaned text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The text: safe to show, one line.
+    pub text: String,
+    /// What it is.
+    pub tone: Tone,
+}
+
+/// A line: pieces at the left, and pieces that stand at the right edge where there is room.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Line {
+    /// From the left.
+    pub left: Vec<Piece>,
+    /// At the right edge.
+    pub right: Vec<Piece>,
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Line {
+        Line::default()
+    }
+
+    /// A line of one piece.
+    pub fn of(tone: Tone, text: &str) -> Line {
+        Line::new().with(tone, text)
+    }
+
+    /// Adds a piece at the left. Any text may come: it is cleaned here.
+    pub fn with(mut self, tone: Tone, text: &str) -> Line {
+        self.push(tone, text);
+        self
+    }
+
+    /// Adds a piece at the left.
+    pub fn push(&mut self, tone: Tone, text: &str) {
+        if !text.is_empty() {
+            self.left.push(Piece { text: text::clean(text).into_owned(), tone });
+        }
+    }
+
+    /// Adds a piece at the right edge.
+    pub fn right(mut self, tone: Tone, text: &str) -> Line {
+        if !text.is_empty() {
+            self.right.push(Piece { text: text::clean(text).into_owned(), tone });
+        }
+        self
+    }
+
+    /// Columns of the left pieces.
+    pub fn width(&self) -> usize {
+        self.left.iter().map(|p| text::width(&p.text)).sum()
+    }
+}
+
+/// Breaks text into lines of at most `width` columns at word boundaries; its own line breaks and indents are kept.
+pub fn wrap(source: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let cleaned = text::clean_lines(source);
+    let options = textwrap::Options::new(width)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(true);
+    let mut lines = Vec::new();
+    for line in cleaned.split('\n') {
+        if text::width(line) <= width {
+            lines.push(line.to_string());
+        } else {
+            lines.extend(textwrap::wrap(line, &options).into_iter().map(Cow::into_owned));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_keeps_breaks_and_breaks_long_words() {
+        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("日本語日本", 4), ["日本", "語日", "本"]);
+        assert_eq!(wrap("", 4), [""]);
+        for line in wrap("a very   long — line with ☀ and 日本語 words", 7) {
+            assert!(text::width(&line) <= 7, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The dashboard's state and how it changes. No clock, no I/O, no terminal: messages come in with their time, effects
+//! and subscriptions go out, and the screen is drawn from what is here.
+
+pub mod composer;
+pub mod fleet;
+pub mod history;
+pub mod json;
+pub mod key;
+pub mod keys;
+pub mod layout;
+pub mod line;
+pub mod list;
+pub mod msg;
+mod open;
+pub mod scroll;
+pub mod server;
+mod subscriptions;
+pub mod textarea;
+mod update;
+pub mod view_lines;
+pub mod viewer;
+
+pub use subscriptions::subscriptions;
+pub use update::update;
+
+use crate::config::{Profile, TapeLimits};
+use composer::Composer;
+use fleet::{Fleet, ProfileState};
+use history::History;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use json::Tree;
+use keys::{Context, Keymap};
+use list::Picker;
+use msg::{Effect, ServerRef};
+use scroll::Place;
+use server::{Loaded, Server};
+use std::collections::{BTreeMap, HashMap};
+use viewer::Viewer;
+
+/// The panes, in the order of Tab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// The deployments of all profiles.
+    Deployments,
+    /// The revisions of the selected one.
+    Revisions,
+    /// Its agent server: threads, runs, assistants, and the stream that is open.
+    Stream,
+}
+
+/// What lies over the panes.
+#[derive(Debug, Clone)]
+pub enum Overlay {
+    /// The keys that work.
+    Help(Place),
+    /// Every message of the session.
+    Notices(Place),
+    /// A JSON document.
+    Inspect {
+        /// What it is.
+        title: String,
+        /// The document.
+        tree: Box<Tree>,
+    },
+    /// A run being composed.
+    Compose(Box<Composer>),
+}
+
+/// A message for the person.
+#[derive(Debug, Clone)]
+pub struct Notice {
+    /// When.
+    pub at: Timestamp,
+    /// Whether it is an error.
+    pub error: bool,
+    /// What, with line breaks.
+    pub text: String,
+}
+
+/// What was settled before the dashboard began.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The embedded simulator is behind it.
+    pub demo: bool,
+    /// No writing at all.
+    pub read_only: bool,
+    /// Writing even where a production label forbids it.
+    pub write: bool,
+    /// Only ASCII on the screen.
+    pub ascii: bool,
+    /// Time zone of the person.
+    pub tz: TimeZone,
+    /// How much a tape keeps.
+    pub tape: TapeLimits,
+    /// The configuration's `[keys]`.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// What was odd in the configuration.
+    pub warnings: Vec<String>,
+}
+
+/// The whole state.
+#[derive(Debug)]
+pub struct App {
+    /// What was settled at the start.
+    pub settings: Settings,
+    /// The keys in force.
+    pub keymap: Keymap,
+    /// The time of the last message.
+    pub now: Timestamp,
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// All profiles, in their order.
+    pub profiles: Vec<ProfileState>,
+    /// Their deployments.
+    pub fleet: Fleet,
+    /// Revisions, by row.
+    pub histories: HashMap<String, History>,
+    /// Selection among the revisions shown.
+    pub revision_picker: Picker,
+    /// Who the agent servers are.
+    pub infos: BTreeMap<ServerRef, Loaded<crate::api::ServerInfo>>,
+    /// The agent server that is open.
+    pub server: Option<Server>,
+    /// The stream that is open.
+    pub viewer: Option<Viewer>,
+    /// The pane with the focus.
+    pub focus: Pane,
+    /// Whether it has the whole screen.
+    pub zoom: bool,
+    /// What lies over the panes, lowest first.
+    pub overlays: Vec<Overlay>,
+    /// Whether a filter is being typed.
+    pub filtering: bool,
+    /// Every message of the session, oldest first, the last 200.
+    pub notices: Vec<Notice>,
+    /// Until when the newest notice stands in the footer.
+    pub notice_until: Option<Timestamp>,
+    /// What was typed into a composer that was left.
+    pub draft: Option<Composer>,
+    /// Grows with each refresh by hand: subscriptions of lists begin again.
+    pub epoch: u64,
+    /// Number of the next stream.
+    pub next_stream: u64,
+    /// The dashboard is to end.
+    pub quit: bool,
+}
+
+impl App {
+    /// The state at the start, and what to do first.
+    pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
+        let (keymap, problems) = Keymap::new(&settings.keys);
+        let states = profiles
+            .iter()
+            .map(|p| ProfileState {
+                name: p.name.as_str().into(),
+                region: p.region.clone(),
+                label: p.label.clone(),
+                read_only: settings.read_only || p.is_read_only(settings.write),
+                control_plane: p.control_plane.is_some(),
+                loaded_at: None,
+                next_poll: None,
+                error: None,
+            })
+            .collect();
+        let warnings = settings.warnings.clone();
+        let mut app = App {
+            settings,
+            keymap,
+            now,
+            size,
+            profiles: states,
+            fleet: Fleet::new(profiles),
+            histories: HashMap::new(),
+            revision_picker: Picker::default(),
+            infos: BTreeMap::new(),
+            server: None,
+            viewer: None,
+            focus: Pane::Deployments,
+            zoom: false,
+            overlays: Vec::new(),
+            filtering: false,
+            notices: Vec::new(),
+            notice_until: None,
+            draft: None,
+            epoch: 0,
+            next_stream: 1,
+            quit: false,
+        };
+        for text in warnings.into_iter().chain(problems) {
+            app.notify(false, text);
+        }
+        let servers: Vec<ServerRef> = app.fleet.rows.iter().filter_map(|r| r.server(&app.profiles)).collect();
+        let mut effects: Vec<Effect> = servers.iter().cloned().map(Effect::FetchInfo).collect();
+        // One server and no control plane: there is nothing else to choose.
+        if let [only] = servers.as_slice()
+            && !app.profiles.iter().any(|p| p.control_plane)
+        {
+            effects = app.open_server(only.clone());
+        }
+        app.settle();
+        (app, effects)
+    }
+
+    /// Where keys go now.
+    pub fn context(&self) -> Context {
+        match self.overlays.last() {
+            Some(Overlay::Help(_) | Overlay::Notices(_)) => return Context::Page,
+            Some(Overlay::Inspect { .. }) => return Context::Inspector,
+            Some(Overlay::Compose(_)) => return Context::Composer,
+            None => {}
+        }
+        match self.focus {
+            Pane::Deployments => Context::Deployments,
+            Pane::Revisions => Context::Revisions,
+            Pane::Stream if self.viewer.is_some() => Context::Stream,
+            Pane::Stream => Context::Server,
+        }
+    }
+
+    /// Whether a profile may not be written to.
+    pub fn is_read_only(&self, profile: &str) -> bool {
+        self.settings.read_only || self.profiles.iter().any(|p| &*p.name == profile && p.read_only)
+    }
+
+    /// Tells the person something.
+    pub fn notify(&mut self, error: bool, text: impl Into<String>) {
+        self.notices.push(Notice { at: self.now, error, text: text.into() });
+        if self.notices.len() > 200 {
+            self.notices.remove(0);
+        }
+        let seconds = if error { 20 } else { 8 };
+        self.notice_until = self.now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
+    }
+
+    /// The notice that stands in the footer now.
+    pub fn notice(&self) -> Option<&Notice> {
+        let until = self.notice_until?;
+        self.notices.last().filter(|_| self.now < until)
+    }
+
+    /// The revisions of the selected row.
+    pub fn history(&self) -> Option<&History> {
+        self.histories.get(self.fleet.picker.selected.as_ref()?)
+    }
+
+    /// When something on the screen counts, the time until its next number; none when nothing does.
+    pub fn next_tick(&self) -> Option<std::time::Duration> {
+        let second = std::time::Duration::from_secs(1);
+        let live = self.viewer.as_ref().is_some_and(Viewer::is_open);
+        let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));
+        if live || moving || self.notice().is_some() {
+            return Some(second);
+        }
+        None
+    }
+}

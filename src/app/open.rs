@@ -1,0 +1,231 @@
+//! Opening things: an agent server, a stream, a document, the composer; and bringing every place in line with the
+//! screen after each message.
+
+use super::composer::Composer;
+use super::fleet::RowId;
+use super::json::Tree;
+use super::layout::{Area, Regions, below, layout};
+use super::msg::{Effect, ServerRef, StreamTarget};
+use super::scroll::{Flat, Place};
+use super::server::{PAGE, Server, Tab};
+use super::viewer::Viewer;
+use super::{App, Overlay, Pane};
+use crate::model::Thread;
+use std::sync::Arc;
+
+/// Lines above the rows of each pane: title and column heads.
+pub const DEPLOYMENTS_HEAD: u16 = 2;
+/// Title and next poll.
+pub const REVISIONS_HEAD: u16 = 1;
+/// Breadcrumb, tabs, and a blank line or the column heads.
+pub const STREAM_HEAD: u16 = 3;
+/// Columns kept free at the left of a pane for the selection mark, and at its right.
+pub const GUTTER: u16 = 3;
+
+impl App {
+    /// Opens an agent server in the stream pane.
+    pub fn open_server(&mut self, server: ServerRef) -> Vec<Effect> {
+        self.focus = Pane::Stream;
+        self.viewer = None;
+        if self.server.as_ref().is_some_and(|s| s.server == server) {
+            return Vec::new();
+        }
+        self.server = Some(Server::new(server.clone()));
+        vec![Effect::FetchInfo(server.clone()), Effect::FetchAssistants(server)]
+    }
+
+    /// Opens a stream on the server that is open.
+    pub fn open_stream(&mut self, target: StreamTarget) {
+        let Some(server) = self.server.as_ref().map(|s| s.server.clone()) else { return };
+        if target.is_write() && self.is_read_only(&server.profile) {
+            return self.notify(true, read_only_text(&server.profile));
+        }
+        let id = self.next_stream;
+        self.next_stream += 1;
+        let view = self.viewer.as_ref().map(|v| v.view);
+        let mut viewer = Viewer::new(id, server, target, &self.settings.tape, self.now, self.settings.tz.clone());
+        if let Some(view) = view {
+            viewer.view = view;
+        }
+        self.viewer = Some(viewer);
+        self.focus = Pane::Stream;
+    }
+
+    /// Shows a JSON document over the panes.
+    pub fn inspect(&mut self, title: String, text: Arc<str>) {
+        self.overlays.push(Overlay::Inspect { title, tree: Box::new(Tree::new(text)) });
+    }
+
+    /// Shows any record as a JSON document.
+    pub fn inspect_record(&mut self, title: String, record: &impl serde::Serialize) {
+        match serde_json::to_string(record) {
+            Ok(text) => self.inspect(title, text.into()),
+            Err(e) => self.notify(true, format!("This record cannot be shown as JSON: {e}")),
+        }
+    }
+
+    /// Opens the composer on the server that is open: on a thread, for an assistant.
+    pub fn compose(&mut self, thread: Option<&Thread>, thread_id: Option<String>, assistant: Option<String>) -> Vec<Effect> {
+        let Some(server) = &self.server else { return Vec::new() };
+        if self.is_read_only(&server.server.profile) {
+            let text = read_only_text(&server.server.profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let thread_id = thread_id.or_else(|| thread.map(|t| t.thread_id.clone()));
+        let resume = thread.is_some_and(|t| t.status == "interrupted");
+        let known: &[_] = server.assistants.value.as_deref().unwrap_or(&[]);
+        let mut composer = Composer::new(server.server.clone(), known, assistant.as_deref(), thread_id, resume);
+        if let Some(draft) = self.draft.take()
+            && draft.server == composer.server
+            && draft.resume == composer.resume
+        {
+            composer.set_input(&draft.input.text());
+            composer.modes = draft.modes;
+            if assistant.is_none() && draft.assistants.len() == composer.assistants.len() {
+                composer.assistant = draft.assistant;
+            }
+        }
+        let ask = if known.is_empty() { vec![Effect::FetchAssistants(server.server.clone())] } else { Vec::new() };
+        self.overlays.push(Overlay::Compose(Box::new(composer)));
+        ask
+    }
+
+    /// Starts what was composed, or says why it cannot be.
+    pub fn start_composed(&mut self) {
+        let Some(Overlay::Compose(composer)) = self.overlays.last() else { return };
+        match composer.target() {
+            Err(why) => self.notify(true, why),
+            Ok(target) => {
+                if let Some(Overlay::Compose(composer)) = self.overlays.pop() {
+                    self.draft = Some(*composer);
+                }
+                self.open_stream(target);
+            }
+        }
+    }
+
+    /// The regions of the screen now.
+    pub fn regions(&self) -> Regions {
+        layout(self.size, self)
+    }
+
+    /// The rows of a pane under its head; what it would have when it is not shown.
+    fn rows_area(&self, shown: Option<Area>, head: u16) -> Area {
+        let (w, h) = self.size;
+        below(shown.unwrap_or(Area { x: 0, y: 2, w, h: h.saturating_sub(4) }), head)
+    }
+
+    /// Lines that the pane with the focus scrolls by at once.
+    pub fn page(&self) -> isize {
+        let regions = self.regions();
+        let area = match (&self.overlays.last(), self.focus) {
+            (Some(_), _) => self.overlay_area(),
+            (None, Pane::Deployments) => self.rows_area(regions.deployments, DEPLOYMENTS_HEAD),
+            (None, Pane::Revisions) => self.rows_area(regions.revisions, REVISIONS_HEAD),
+            (None, Pane::Stream) => self.rows_area(regions.stream, STREAM_HEAD),
+        };
+        (area.h as isize - 1).max(1)
+    }
+
+    /// Where an overlay's text goes.
+    pub fn overlay_area(&self) -> Area {
+        let (w, h) = self.size;
+        Area { x: 2, y: 3, w: w.saturating_sub(4), h: h.saturating_sub(5) }
+    }
+
+    /// The window of the stream's lines: columns for text, and rows.
+    pub fn stream_window(&self) -> (usize, usize) {
+        let area = self.rows_area(self.regions().stream, STREAM_HEAD);
+        (area.w.saturating_sub(GUTTER) as usize, area.h as usize)
+    }
+
+    /// Heights of the lists of deployments, of revisions, and of the server's rows.
+    pub fn list_heights(&self) -> (usize, usize, usize) {
+        let regions = self.regions();
+        let height = |shown, head| self.rows_area(shown, head).h as usize;
+        (
+            height(regions.deployments, DEPLOYMENTS_HEAD),
+            height(regions.revisions, REVISIONS_HEAD),
+            height(regions.stream, STREAM_HEAD),
+        )
+    }
+
+    /// Identities of the revisions shown.
+    pub fn revision_ids(&self) -> Vec<RowId> {
+        self.history().map(|h| h.revisions.iter().map(|r| r.id.clone()).collect()).unwrap_or_default()
+    }
+
+    /// Brings every place in line with what there is to show and with the size of the screen.
+    pub fn settle(&mut self) {
+        let (deployments, revisions, rows) = self.list_heights();
+        let ids = self.fleet.shown_ids();
+        self.fleet.picker.settle(&ids, deployments);
+        let ids = self.revision_ids();
+        self.revision_picker.settle(&ids, revisions);
+        if let Some(server) = &mut self.server {
+            let ids = server.shown_ids();
+            server.picker().settle(&ids, rows);
+            // The end of the list is in sight: ask for more where there may be more.
+            let full = ids.len() >= server.limit && server.tab != Tab::Assistants;
+            let at = server.picker().at(&ids).unwrap_or(0);
+            if full && at + 5 >= ids.len() && server.limit < super::server::MAX_ROWS {
+                server.limit += PAGE;
+            }
+        }
+        let (width, height) = self.stream_window();
+        if let Some(viewer) = &mut self.viewer {
+            viewer.prepare(width, height);
+        }
+        let area = self.overlay_area();
+        let lines = self.overlay_lines();
+        match self.overlays.last_mut() {
+            Some(Overlay::Inspect { tree, .. }) => tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize),
+            Some(Overlay::Help(place) | Overlay::Notices(place)) => {
+                place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
+            }
+            _ => {}
+        }
+    }
+
+    /// Lines of the page that lies over the panes.
+    pub fn overlay_lines(&self) -> usize {
+        match self.overlays.last() {
+            Some(Overlay::Help(_)) => super::keys::help_lines(&self.keymap).len(),
+            Some(Overlay::Notices(_)) => self.notice_lines().len(),
+            _ => 0,
+        }
+    }
+
+    /// Moves in the page that lies over the panes.
+    pub fn move_page(&mut self, change: impl FnOnce(&mut Place, &Flat, usize)) {
+        let rows = Flat { first: 0, end: self.overlay_lines() as u64 };
+        let height = self.overlay_area().h as usize;
+        if let Some(Overlay::Help(place) | Overlay::Notices(place)) = self.overlays.last_mut() {
+            change(place, &rows, height);
+        }
+    }
+
+    /// Every message of the session, newest first, as lines.
+    pub fn notice_lines(&self) -> Vec<super::line::Line> {
+        use super::line::{Line, Tone, wrap};
+        let width = self.overlay_area().w.saturating_sub(GUTTER + 12) as usize;
+        let mut lines = Vec::new();
+        for notice in self.notices.iter().rev() {
+            let tone = if notice.error { Tone::Bad } else { Tone::Plain };
+            for (i, text) in wrap(&notice.text, width).iter().enumerate() {
+                let head = if i == 0 { super::view_lines::clock(notice.at, &self.settings.tz) } else { " ".repeat(8) };
+                lines.push(Line::of(Tone::Dim, &format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text));
+            }
+        }
+        if lines.is_empty() {
+            lines.push(Line::of(Tone::Dim, "Nothing was said in this session yet."));
+        }
+        lines
+    }
+}
+
+/// Why nothing is written.
+pub fn read_only_text(profile: &str) -> String {
+    format!("{profile} is read-only: nothing was sent. `--write`, or `read_only = false` for the profile, allows it.")
+}

@@ -1,0 +1,293 @@
+//! Where a person is in a list whose entries have stable keys and heights in lines, and which may grow at its end and
+//! be cut at its front while they read. A paused place never moves by itself; following is a place of its own.
+
+/// A list that can be scrolled. Entries have keys `first..end`.
+pub trait Rows {
+    /// Key of the first entry that is still there.
+    fn first(&self) -> u64;
+    /// One past the key of the last entry.
+    fn end(&self) -> u64;
+    /// Lines that an entry takes, at least one.
+    fn height(&self, key: u64) -> usize;
+}
+
+/// A list whose entries take one line each.
+#[derive(Debug, Clone, Copy)]
+pub struct Flat {
+    /// Key of the first entry.
+    pub first: u64,
+    /// One past the last.
+    pub end: u64,
+}
+
+impl Rows for Flat {
+    fn first(&self) -> u64 {
+        self.first
+    }
+    fn end(&self) -> u64 {
+        self.end
+    }
+    fn height(&self, _: u64) -> usize {
+        1
+    }
+}
+
+/// A line of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Spot {
+    /// The entry.
+    pub key: u64,
+    /// The line in it, from 0.
+    pub line: usize,
+}
+
+/// A place in a list: the line under the cursor, the line at the top of the window, and whether the end is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The line under the cursor.
+    pub cursor: Spot,
+    /// The line at the top of the window.
+    pub top: Spot,
+    /// Whether new lines are followed.
+    pub follow: bool,
+    /// The list's end when following stopped: what is beyond it is new.
+    pub seen: u64,
+}
+
+impl Place {
+    /// At the end, following it.
+    pub fn following() -> Place {
+        Place { cursor: Spot::default(), top: Spot::default(), follow: true, seen: 0 }
+    }
+
+    /// At the start, following nothing.
+    pub fn at_start() -> Place {
+        Place { follow: false, seen: u64::MAX, ..Place::following() }
+    }
+
+    /// Entries that came since following stopped.
+    pub fn unseen(&self, rows: &impl Rows) -> u64 {
+        if self.follow { 0 } else { rows.end().saturating_sub(self.seen) }
+    }
+
+    /// Brings the place in line with the list and the window's height: entries that were let go clamp it, following
+    /// puts the cursor on the last line, and the cursor is on the screen.
+    pub fn settle(&mut self, rows: &impl Rows, height: usize) {
+        if rows.first() >= rows.end() || height == 0 {
+            return;
+        }
+        let last = last_spot(rows);
+        if self.follow {
+            self.cursor = last;
+            self.seen = rows.end();
+        }
+        self.cursor = clamp(rows, self.cursor);
+        self.top = clamp(rows, self.top);
+        if self.cursor < self.top {
+            self.top = self.cursor;
+        }
+        let lowest_top = back(rows, self.cursor, height - 1);
+        if self.top < lowest_top {
+            self.top = lowest_top;
+        }
+        // Room below the end is wasted only where the list is shorter than the window.
+        let last_page = back(rows, last, height - 1);
+        if self.top > last_page {
+            self.top = last_page;
+        }
+    }
+
+    /// Moves the cursor by lines and, with it, the window; any move up stops following.
+    pub fn step(&mut self, rows: &impl Rows, height: usize, lines: isize) {
+        if rows.first() >= rows.end() {
+            return;
+        }
+        if lines < 0 {
+            self.follow = false;
+        }
+        self.cursor = walk(rows, clamp(rows, self.cursor), lines);
+        self.settle(rows, height);
+    }
+
+    /// Moves cursor and window together by lines, as a page key or the wheel does.
+    pub fn page(&mut self, rows: &impl Rows, height: usize, lines: isize) {
+        if rows.first() >= rows.end() {
+            return;
+        }
+        if lines < 0 {
+            self.follow = false;
+        }
+        self.top = walk(rows, clamp(rows, self.top), lines);
+        self.cursor = walk(rows, clamp(rows, self.cursor), lines);
+        self.settle(rows, height);
+    }
+
+    /// To the first line.
+    pub fn to_start(&mut self, rows: &impl Rows, height: usize) {
+        self.follow = false;
+        self.cursor = Spot { key: rows.first(), line: 0 };
+        self.settle(rows, height);
+    }
+
+    /// To the last line, following it where the list grows.
+    pub fn to_end(&mut self, rows: &impl Rows, height: usize, follow: bool) {
+        self.follow = follow;
+        if rows.first() < rows.end() {
+            self.cursor = last_spot(rows);
+        }
+        self.settle(rows, height);
+    }
+}
+
+/// The lines of a window, from its top.
+pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item = Spot> + '_ {
+    let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top));
+    std::iter::from_fn(move || {
+        let spot = next?;
+        next = after(rows, spot);
+        Some(spot)
+    })
+    .take(height)
+}
+
+fn last_spot(rows: &impl Rows) -> Spot {
+    let key = rows.end() - 1;
+    Spot { key, line: rows.height(key).max(1) - 1 }
+}
+
+fn clamp(rows: &impl Rows, spot: Spot) -> Spot {
+    if spot.key < rows.first() {
+        return Spot { key: rows.first(), line: 0 };
+    }
+    if spot.key >= rows.end() {
+        return last_spot(rows);
+    }
+    Spot { key: spot.key, line: spot.line.min(rows.height(spot.key).max(1) - 1) }
+}
+
+fn after(rows: &impl Rows, spot: Spot) -> Option<Spot> {
+    if spot.line + 1 < rows.height(spot.key) {
+        Some(Spot { key: spot.key, line: spot.line + 1 })
+    } else if spot.key + 1 < rows.end() {
+        Some(Spot { key: spot.key + 1, line: 0 })
+    } else {
+        None
+    }
+}
+
+fn walk(rows: &impl Rows, spot: Spot, lines: isize) -> Spot {
+    if lines < 0 {
+        return back(rows, spot, lines.unsigned_abs());
+    }
+    let mut left = lines.unsigned_abs();
+    let mut at = spot;
+    while left > 0 {
+        let rest = rows.height(at.key).max(1) - 1 - at.line;
+        if left <= rest {
+            return Spot { key: at.key, line: at.line + left };
+        }
+        if at.key + 1 >= rows.end() {
+            return last_spot(rows);
+        }
+        left -= rest + 1;
+        at = Spot { key: at.key + 1, line: 0 };
+    }
+    at
+}
+
+fn back(rows: &impl Rows, spot: Spot, lines: usize) -> Spot {
+    let mut left = lines;
+    let mut at = spot;
+    while left > 0 {
+        if left <= at.line {
+            return Spot { key: at.key, line: at.line - left };
+        }
+        if at.key <= rows.first() {
+            return Spot { key: rows.first(), line: 0 };
+        }
+        left -= at.line + 1;
+        at = Spot { key: at.key - 1, line: rows.height(at.key - 1).max(1) - 1 };
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Tall {
+        first: u64,
+        heights: Vec<usize>,
+    }
+
+    impl Rows for Tall {
+        fn first(&self) -> u64 {
+            self.first
+        }
+        fn end(&self) -> u64 {
+            self.first + self.heights.len() as u64
+        }
+        fn height(&self, key: u64) -> usize {
+            self.heights[(key - self.first) as usize]
+        }
+    }
+
+    #[test]
+    fn a_paused_window_does_not_move_when_the_list_grows() {
+        let mut place = Place::following();
+        place.settle(&Flat { first: 0, end: 100 }, 10);
+        assert_eq!(place.top.key, 90);
+        place.step(&Flat { first: 0, end: 100 }, 10, -1);
+        assert!(!place.follow);
+        let before = place;
+        place.settle(&Flat { first: 0, end: 500 }, 10);
+        assert_eq!((place.top, place.cursor), (before.top, before.cursor));
+        assert_eq!(place.unseen(&Flat { first: 0, end: 500 }), 400);
+        place.to_end(&Flat { first: 0, end: 500 }, 10, true);
+        assert_eq!((place.cursor.key, place.unseen(&Flat { first: 0, end: 500 })), (499, 0));
+    }
+
+    #[test]
+    fn entries_let_go_clamp_the_place() {
+        let mut place = Place::at_start();
+        place.settle(&Flat { first: 0, end: 100 }, 10);
+        place.settle(&Flat { first: 50, end: 150 }, 10);
+        assert_eq!((place.top.key, place.cursor.key), (50, 50));
+    }
+
+    #[test]
+    fn following_sees_the_last_line_of_a_growing_entry() {
+        let mut place = Place::following();
+        let rows = Tall { first: 0, heights: vec![3, 20] };
+        place.settle(&rows, 5);
+        assert_eq!(place.top, Spot { key: 1, line: 15 });
+        assert_eq!(window(&rows, place.top, 5).last(), Some(Spot { key: 1, line: 19 }));
+    }
+
+    proptest! {
+        #[test]
+        fn the_cursor_is_always_in_the_window(
+            heights in proptest::collection::vec(1usize..6, 1..30),
+            moves in proptest::collection::vec((0u8..5, -40isize..40), 0..20),
+            height in 1usize..12,
+        ) {
+            let rows = Tall { first: 7, heights };
+            let mut place = Place::following();
+            place.settle(&rows, height);
+            for (kind, n) in moves {
+                match kind {
+                    0 => place.step(&rows, height, n),
+                    1 => place.page(&rows, height, n),
+                    2 => place.to_start(&rows, height),
+                    3 => place.to_end(&rows, height, true),
+                    _ => place.to_end(&rows, height, false),
+                }
+                let seen: Vec<Spot> = window(&rows, place.top, height).collect();
+                prop_assert!(seen.contains(&place.cursor), "{place:?} {seen:?}");
+                let total: usize = rows.heights.iter().sum();
+                prop_assert_eq!(seen.len(), height.min(total));
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The lines of each view, made from its projection.
+
+use super::line::{Line, Tone, wrap};
+use crate::projection::{LifecycleKind, LifecycleRow, Message, Role, UpdateRow};
+use crate::stream::{Data, Event};
+use crate::text;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+/// Lines of a tool's result shown in the messages view; the rest is a key away.
+const TOOL_LINES: usize = 6;
+/// Bytes of an event's data that are looked at for its line.
+const PREVIEW: usize = 600;
+
+/// Time of day, in the zone of the person.
+pub fn clock(at: Timestamp, tz: &TimeZone) -> String {
+    at.to_zoned(tz.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// A namespace as people read it: the names, without the task ids.
+pub fn namespace(ns: &[Arc<str>]) -> String {
+    let names: Vec<&str> = ns.iter().map(|s| s.split_once(':').map_or(&**s, |(name, _)| name)).collect();
+    names.join(" › ")
+}
+
+/// The lines of a message, with a blank one before it except where it is the first or a tool's result.
+pub fn message(message: &Message, first: bool, writing: bool, width: usize, tz: &TimeZone) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if message.role == Role::Tool {
+        tool_result(message, width, &mut lines);
+        return lines;
+    }
+    if !first {
+        lines.push(Line::new());
+    }
+    lines.push(heading(message, tz));
+    if !message.reasoning.is_empty() {
+        lines.extend(wrap(message.reasoning.trim_end(), width).iter().map(|l| Line::of(Tone::Dim, l)));
+    }
+    let body = message.text.trim_end_matches('\n');
+    if !body.is_empty() {
+        lines.extend(wrap(body, width).iter().map(|l| Line::of(Tone::Plain, l)));
+    }
+    if writing && message.tool_calls.is_empty() {
+        match lines.last_mut() {
+            Some(last) if !body.is_empty() && last.width() < width => last.push(Tone::Accent, "▏"),
+            _ => lines.push(Line::of(Tone::Accent, "▏")),
+        }
+    }
+    for call in &message.tool_calls {
+        let name = call.name.as_deref().unwrap_or("tool");
+        let room = width.saturating_sub(text::width(name) + 4);
+        let args = text::clean(&call.args).into_owned();
+        lines.push(Line::of(Tone::Accent, "→ ").with(Tone::Strong, name).with(Tone::Plain, " ").with(Tone::Dim, &text::fit(&args, room)));
+    }
+    lines
+}
+
+fn heading(message: &Message, tz: &TimeZone) -> Line {
+    let role: &str = match &message.role {
+        Role::Human => "human",
+        Role::Ai => "ai",
+        Role::Tool => "tool",
+        Role::System => "system",
+        Role::Other(other) => other,
+    };
+    let mut line = Line::of(Tone::Strong, role);
+    if let Some(name) = &message.name {
+        line.push(Tone::Dim, &format!(" {name}"));
+    }
+    if let Some(node) = &message.node {
+        line.push(Tone::Dim, " · ");
+        line.push(Tone::Accent, node);
+    }
+    if !message.ns.is_empty() {
+        line.push(Tone::Dim, " in ");
+        line.push(Tone::Ns, &namespace(&message.ns));
+    }
+    if let Some(usage) = &message.usage {
+        line = line.right(Tone::Dim, &format!("{} in {} out  ", text::count(usage.input), text::count(usage.output)));
+    }
+    line.right(Tone::Dim, &clock(message.started_at, tz))
+}
+
+fn tool_result(message: &Message, width: usize, lines: &mut Vec<Line>) {
+    let tone = if message.is_error { Tone::Bad } else { Tone::Plain };
+    let wrapped = wrap(message.text.trim_end(), width.saturating_sub(2));
+    for (i, text) in wrapped.iter().take(TOOL_LINES).enumerate() {
+        let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " }).with(tone, text);
+        if i == 0
+            && let Some(name) = &message.name
+        {
+            line = line.right(Tone::Dim, name);
+        }
+        lines.push(line);
+    }
+    if wrapped.len() > TOOL_LINES {
+        lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - TOOL_LINES)));
+    }
+}
+
+/// One node's write.
+pub fn update(row: &UpdateRow, tz: &TimeZone) -> Line {
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    if !row.ns.is_empty() {
+        line.push(Tone::Ns, &format!("{} › ", namespace(&row.ns)));
+    }
+    if row.interrupt {
+        line.push(Tone::Moving, "◌ interrupt");
+    } else {
+        line.push(Tone::Strong, &row.node);
+    }
+    for (i, (key, summary)) in row.keys.iter().enumerate() {
+        line.push(Tone::Dim, if i == 0 { "  " } else { ", " });
+        if !key.is_empty() {
+            line.push(Tone::Accent, key);
+            line.push(Tone::Dim, " ");
+        }
+        line.push(Tone::Plain, summary);
+    }
+    line
+}
+
+/// One thing that happened to a run or to the connection.
+pub fn lifecycle(row: &LifecycleRow, tz: &TimeZone) -> Line {
+    let (glyph, tone) = match row.kind {
+        LifecycleKind::RunStart | LifecycleKind::Attempt => ("◐", Tone::Moving),
+        LifecycleKind::RunDone => ("●", Tone::Good),
+        LifecycleKind::End => ("■", Tone::Strong),
+        LifecycleKind::Interrupt => ("◌", Tone::Moving),
+        LifecycleKind::Error => ("✗", Tone::Bad),
+        LifecycleKind::Gap => ("?", Tone::Bad),
+        _ => ("·", Tone::Dim),
+    };
+    let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    line.push(tone, &format!("{glyph} "));
+    line.push(body, &row.text);
+    if let Some(run) = &row.run_id {
+        line = line.right(Tone::Dim, &format!("run {}", text::short_id(run)));
+    }
+    line
+}
+
+/// One event as it came.
+pub fn raw(event: &Event, width: usize, tz: &TimeZone) -> Line {
+    let data = event.data.text();
+    let mut line = Line::of(Tone::Dim, &format!("{:>6}  {}  ", event.seq, clock(event.at, tz)));
+    let tone = match (&event.data, &*event.name) {
+        (Data::Json(_), "error") | (Data::Malformed(_) | Data::TooLarge { .. }, _) => Tone::Bad,
+        _ => Tone::Strong,
+    };
+    line.push(tone, &event.name);
+    if !event.ns.is_empty() {
+        line.push(Tone::Ns, &format!(" {}", namespace(&event.ns)));
+    }
+    let note = match &event.data {
+        Data::Json(_) => String::new(),
+        Data::Malformed(_) => " not JSON".to_string(),
+        Data::TooLarge { size, .. } => format!(" too large: {}", text::bytes(*size)),
+    };
+    line.push(Tone::Bad, &note);
+    line.push(Tone::Plain, "  ");
+    let room = width.saturating_sub(line.width());
+    let mut end = PREVIEW.min(data.len());
+    while !data.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.push(Tone::Dim, &text::fit(&text::clean(&data[..end]), room));
+    line
+}
+
+/// The state that an event carries: a `state_update` wraps it.
+pub fn state_text(event: &Event) -> Arc<str> {
+    #[derive(serde::Deserialize)]
+    struct Wrapped<'a> {
+        #[serde(borrow)]
+        state: Option<&'a serde_json::value::RawValue>,
+    }
+    let text = event.data.text();
+    if &*event.name == "state_update"
+        && let Ok(Wrapped { state: Some(state) }) = serde_json::from_str(text)
+    {
+        return state.get().into();
+    }
+    text.clone()
+}

@@ -1,0 +1,57 @@
+//! The terminal's events in our own words.
+
+use crate::app::key::{Code, Key};
+use crate::app::msg::Msg;
+use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
+
+/// Lines that one notch of the wheel moves.
+const WHEEL: i8 = 3;
+
+/// Opens the terminal's events. Only while this lives is the terminal read, so it is dropped for a suspend.
+pub fn open() -> EventStream {
+    EventStream::new()
+}
+
+/// The message of an event; many events mean nothing.
+pub fn message(event: &Event) -> Option<Msg> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => {
+            let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+            let alt = key.modifiers.contains(KeyModifiers::ALT);
+            let code = match key.code {
+                KeyCode::Char(c) if ctrl => Code::Char(c.to_ascii_lowercase()),
+                KeyCode::Char(c) => Code::Char(c),
+                KeyCode::F(n) => Code::F(n),
+                KeyCode::Enter => Code::Enter,
+                KeyCode::Esc => Code::Esc,
+                KeyCode::Tab if key.modifiers.contains(KeyModifiers::SHIFT) => Code::BackTab,
+                KeyCode::Tab => Code::Tab,
+                KeyCode::BackTab => Code::BackTab,
+                KeyCode::Backspace => Code::Backspace,
+                KeyCode::Delete => Code::Delete,
+                KeyCode::Up => Code::Up,
+                KeyCode::Down => Code::Down,
+                KeyCode::Left => Code::Left,
+                KeyCode::Right => Code::Right,
+                KeyCode::Home => Code::Home,
+                KeyCode::End => Code::End,
+                KeyCode::PageUp => Code::PageUp,
+                KeyCode::PageDown => Code::PageDown,
+                _ => return None,
+            };
+            Some(Msg::Key(Key { code, ctrl, alt }))
+        }
+        Event::Paste(text) => Some(Msg::Paste(text.clone())),
+        Event::Resize(w, h) => Some(Msg::Resize(*w, *h)),
+        Event::Mouse(mouse) => {
+            let (x, y) = (mouse.column, mouse.row);
+            match mouse.kind {
+                MouseEventKind::ScrollUp => Some(Msg::Wheel { lines: -WHEEL, x, y }),
+                MouseEventKind::ScrollDown => Some(Msg::Wheel { lines: WHEEL, x, y }),
+                MouseEventKind::Down(MouseButton::Left) => Some(Msg::Click { x, y }),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

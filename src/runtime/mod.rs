@@ -1,0 +1,190 @@
+//! The dashboard at run time: one loop owns the state and the terminal, tasks do the rest.
+
+mod effects;
+mod input;
+mod services;
+mod signals;
+mod subs;
+mod terminal;
+
+pub use services::Services;
+
+use crate::app::msg::Msg;
+use crate::app::{App, Settings, subscriptions, update};
+use crate::config::{Config, Profile};
+use crate::ui::{Theme, draw};
+use futures::StreamExt;
+use jiff::Timestamp;
+use signals::{Signal, Signals};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use subs::Runner;
+use terminal::Screen;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// The pause between two frames that data asks for.
+const DATA_FRAME: Duration = Duration::from_millis(33);
+/// The pause between two frames that keys ask for.
+const KEY_FRAME: Duration = Duration::from_millis(8);
+/// How long messages are taken before keys and frames get their turn again.
+const TURN: Duration = Duration::from_millis(4);
+
+/// What the command line settled for the dashboard.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The profiles to show.
+    pub profiles: Vec<Profile>,
+    /// What goes into the state.
+    pub settings: Settings,
+    /// Whether colours are used.
+    pub color: bool,
+    /// `auto`, `on` or `off`.
+    pub mouse: String,
+    /// Poll interval and time limit.
+    pub poll: crate::config::Poll,
+}
+
+impl Options {
+    /// Options from a configuration.
+    pub fn new(config: &Config, profiles: Vec<Profile>, tz: jiff::tz::TimeZone) -> Options {
+        Options {
+            profiles,
+            settings: Settings {
+                demo: false,
+                read_only: false,
+                write: false,
+                ascii: config.ui.ascii,
+                tz,
+                tape: config.tape.clone(),
+                keys: config.keys.clone(),
+                warnings: config.warnings.clone(),
+            },
+            color: true,
+            mouse: config.ui.mouse.clone(),
+            poll: config.poll.clone(),
+        }
+    }
+}
+
+/// How the dashboard ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The person left.
+    Quit,
+    /// A signal ended it: its number.
+    Signal(i32),
+    /// The terminal went away.
+    TerminalGone,
+}
+
+/// Runs the dashboard until it ends. The terminal is given back whatever happens.
+pub async fn run(options: Options) -> io::Result<Ended> {
+    terminal::install_panic_hook();
+    let mut signals = Signals::new()?;
+    let mut screen = Screen::enter()?;
+    let result = run_loop(options, &mut screen, &mut signals).await;
+    terminal::restore();
+    result
+}
+
+async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
+    let theme = Theme { color: options.color, ascii: options.settings.ascii };
+    let services = Arc::new(Services::new(&options.profiles, options.poll.clone()));
+    let (mut app, first) = App::new(&options.profiles, options.settings, screen.size()?, Timestamp::now());
+    let (sender, mut receiver) = mpsc::channel::<Msg>(64);
+    let mut runner = Runner::new(services, sender, app.settings.tape.max_event);
+    let mut keys = input::open();
+    let mut last_frame = Instant::now() - DATA_FRAME;
+    let mut frame_at = Some(Instant::now());
+    let mut pending = first;
+    loop {
+        for effect in std::mem::take(&mut pending) {
+            if !runner.run(effect.clone()) {
+                match effect {
+                    crate::app::msg::Effect::Suspend => {
+                        drop(keys);
+                        screen.suspend()?;
+                        keys = input::open();
+                        frame_at = Some(Instant::now());
+                    }
+                    crate::app::msg::Effect::Redraw => {
+                        screen.clear()?;
+                        frame_at = Some(Instant::now());
+                    }
+                    crate::app::msg::Effect::Copy(text) => screen.copy(&text)?,
+                    _ => {}
+                }
+            }
+        }
+        if app.quit {
+            return Ok(Ended::Quit);
+        }
+        runner.reconcile(&subscriptions(&app));
+        screen.capture_mouse(wants_mouse(&options.mouse, &app))?;
+        let tick = app.next_tick().map(|d| last_frame + d);
+        // A frame is drawn when its time has come; a key asks for one at once, data for one in a while.
+        let asked = frame_at;
+        tokio::select! {
+            biased;
+            signal = signals.next() => match signal {
+                Signal::End(number) => return Ok(Ended::Signal(number)),
+                Signal::Stop => pending = vec![crate::app::msg::Effect::Suspend],
+                Signal::Continue => {
+                    screen.reenter()?;
+                    frame_at = Some(Instant::now());
+                }
+            },
+            event = keys.next() => match event {
+                Some(Ok(event)) => {
+                    if let Some(msg) = input::message(&event) {
+                        pending = update(&mut app, Timestamp::now(), msg);
+                        let soon = Instant::now().max(last_frame + KEY_FRAME);
+                        frame_at = Some(frame_at.map_or(soon, |f| f.min(soon)));
+                    }
+                }
+                Some(Err(_)) | None => return Ok(Ended::TerminalGone),
+            },
+            () = sleep_until(asked), if asked.is_some() => {
+                screen.draw(|frame| draw(&app, &theme, frame))?;
+                last_frame = Instant::now();
+                frame_at = None;
+            }
+            Some(msg) = receiver.recv() => {
+                let start = Instant::now();
+                let now = Timestamp::now();
+                pending = update(&mut app, now, msg);
+                while start.elapsed() < TURN && let Ok(msg) = receiver.try_recv() {
+                    pending.extend(update(&mut app, now, msg));
+                }
+                let later = last_frame + DATA_FRAME;
+                frame_at = Some(frame_at.map_or(later, |f| f.min(later)));
+            }
+            Some(panic) = runner.next_panic() => {
+                pending = update(&mut app, Timestamp::now(), Msg::TaskPanicked(panic));
+                frame_at = Some(Instant::now());
+            }
+            () = sleep_until(tick), if tick.is_some() => {
+                pending = update(&mut app, Timestamp::now(), Msg::Tick);
+                frame_at = Some(Instant::now());
+            }
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// In lists the mouse is ours; where text is to be read it is the terminal's, so that it can be selected and copied.
+fn wants_mouse(setting: &str, app: &App) -> bool {
+    match setting {
+        "on" => true,
+        "off" => false,
+        _ => app.overlays.is_empty() && (app.viewer.is_none() || app.focus != crate::app::Pane::Stream),
+    }
+}

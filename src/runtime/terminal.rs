@@ -1,0 +1,144 @@
+//! The terminal: the only place that writes raw bytes to it. Every way out gives it back as it was.
+
+use base64::Engine;
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
+};
+use crossterm::{cursor, execute, queue};
+use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal};
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+
+/// Most bytes that are offered to the clipboard: terminals drop longer sequences in silence.
+const COPY_CAP: usize = 74_000;
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+static UI_THREAD: OnceLock<ThreadId> = OnceLock::new();
+
+/// The terminal while the dashboard has it.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    mouse: bool,
+}
+
+impl Screen {
+    /// Takes the terminal. It is an error where stdin or stdout is none.
+    pub fn enter() -> io::Result<Screen> {
+        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+            return Err(io::Error::other("the dashboard needs a terminal on stdin and stdout"));
+        }
+        // NO_COLOR is honoured by the theme; crossterm's own way of it would wipe bold and reverse as well.
+        crossterm::style::force_color_output(true);
+        modes_on()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(Screen { terminal, mouse: false })
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Draws one frame, shown by the terminal as a whole.
+    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        queue!(io::stdout(), BeginSynchronizedUpdate)?;
+        let drawn = self.terminal.draw(render).map(|_| ());
+        execute!(io::stdout(), EndSynchronizedUpdate)?;
+        drawn
+    }
+
+    /// Forgets what is on the screen, so that the next frame is drawn whole.
+    pub fn clear(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// Takes the mouse, or leaves it to the terminal.
+    pub fn capture_mouse(&mut self, wanted: bool) -> io::Result<()> {
+        if wanted != self.mouse {
+            self.mouse = wanted;
+            if wanted { execute!(io::stdout(), EnableMouseCapture) } else { execute!(io::stdout(), DisableMouseCapture) }?;
+        }
+        Ok(())
+    }
+
+    /// Offers a text to the clipboard (OSC 52). Base64 carries it, so nothing in it can reach the terminal.
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        let mut end = text.len().min(COPY_CAP);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let payload = base64::engine::general_purpose::STANDARD.encode(&text[..end]);
+        write!(io::stdout(), "\x1b]52;c;{payload}\x07")?;
+        io::stdout().flush()
+    }
+
+    /// Gives the terminal back, stops the process as the shell expects it, and takes the terminal again afterwards.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        restore();
+        #[cfg(unix)]
+        // SAFETY: raising a signal in this process has no memory effects; the process stops here until it is continued.
+        unsafe {
+            libc::raise(libc::SIGSTOP);
+        }
+        self.reenter()
+    }
+
+    /// Takes the terminal again, for example after somebody else stopped and continued the process.
+    pub fn reenter(&mut self) -> io::Result<()> {
+        modes_on()?;
+        self.mouse = false;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn modes_on() -> io::Result<()> {
+    let _ = UI_THREAD.set(std::thread::current().id());
+    ENTERED.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)
+}
+
+/// Gives the terminal back. Safe to call at any time and any number of times.
+pub fn restore() {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    // Each step is tried whatever became of the one before; there is nobody left to tell.
+    let _ = execute!(
+        io::stdout(),
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableFocusChange,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _ = disable_raw_mode();
+}
+
+/// A panic where the screen is drawn gives the terminal back before its message is printed. One in a background task
+/// touches neither: its message reaches the dashboard.
+pub fn install_panic_hook() {
+    let _ = UI_THREAD.set(std::thread::current().id());
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if UI_THREAD.get() == Some(&std::thread::current().id()) {
+            restore();
+            print(info);
+        }
+    }));
+}

@@ -1,0 +1,170 @@
+//! The screen: drawn from the state, changing nothing.
+
+mod overlays;
+mod panes;
+mod theme;
+
+pub use theme::Theme;
+
+use crate::app::layout::{Area, SMALLEST};
+use crate::app::line::{Line, Piece, Tone};
+use crate::app::{App, Overlay};
+use crate::text;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Modifier, Style};
+
+/// Draws one frame.
+pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let (w, h) = (area.width, area.height);
+    let mut cursor = None;
+    {
+        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: *theme };
+        if w < SMALLEST.0 || h < SMALLEST.1 {
+            too_small(&mut canvas, w, h);
+        } else {
+            let regions = app.regions();
+            panes::header(app, &mut canvas, regions.header);
+            canvas.rule(1, w, regions.split, "┬");
+            canvas.rule(h - 2, w, regions.split, "┴");
+            if let Some(x) = regions.split {
+                for y in 2..h - 2 {
+                    canvas.text(x, y, 1, "│", theme.style(Tone::Dim));
+                }
+            }
+            match app.overlays.last() {
+                Some(overlay) => {
+                    let body = Area { x: 0, y: 1, w, h: h - 2 };
+                    canvas.clear(body);
+                    canvas.rule(1, w, None, "─");
+                    canvas.rule(h - 2, w, None, "─");
+                    cursor = match overlay {
+                        Overlay::Compose(composer) => overlays::compose(app, composer, &mut canvas),
+                        _ => overlays::page(app, overlay, &mut canvas),
+                    };
+                }
+                None => {
+                    if let Some(area) = regions.deployments {
+                        panes::deployments(app, &mut canvas, area);
+                    }
+                    if let Some(area) = regions.revisions {
+                        panes::revisions(app, &mut canvas, area);
+                    }
+                    if let Some(area) = regions.stream {
+                        panes::stream(app, &mut canvas, area);
+                    }
+                }
+            }
+            panes::footer(app, &mut canvas, regions.footer);
+        }
+        if theme.ascii {
+            theme::to_ascii(canvas.buffer);
+        }
+    }
+    if let Some((x, y)) = cursor {
+        frame.set_cursor_position((x, y));
+    }
+}
+
+fn too_small(canvas: &mut Canvas<'_>, w: u16, h: u16) {
+    let text = format!("runtail needs {}x{}, this is {w}x{h}. q quits.", SMALLEST.0, SMALLEST.1);
+    for (y, line) in crate::app::line::wrap(&text, w as usize).iter().enumerate().take(h as usize) {
+        canvas.text(0, y as u16, w, line, Style::default());
+    }
+}
+
+/// A buffer to put text on.
+pub(crate) struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    theme: Theme,
+}
+
+impl Canvas<'_> {
+    /// Puts cleaned text on a line, cut to a width; says how many columns it took.
+    fn text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+        let area = self.buffer.area;
+        if y >= area.height || x >= area.width {
+            return 0;
+        }
+        let fitted = text::fit(text, width as usize);
+        let (end, _) = self.buffer.set_stringn(x, y, &fitted, width as usize, style);
+        end - x
+    }
+
+    /// Puts text that others wrote.
+    fn foreign(&mut self, x: u16, y: u16, width: u16, text: &str, tone: Tone) -> u16 {
+        let style = self.theme.style(tone);
+        self.text(x, y, width, &text::clean(text), style)
+    }
+
+    fn rule(&mut self, y: u16, w: u16, split: Option<u16>, joint: &str) {
+        let style = self.theme.style(Tone::Dim);
+        self.text(0, y, w, &"─".repeat(w as usize), style);
+        if let Some(x) = split {
+            self.text(x, y, 1, joint, style);
+        }
+    }
+
+    fn clear(&mut self, area: Area) {
+        for y in area.y..(area.y + area.h).min(self.buffer.area.height) {
+            for x in area.x..(area.x + area.w).min(self.buffer.area.width) {
+                self.buffer[(x, y)].reset();
+            }
+        }
+    }
+
+    /// Puts a line: its left pieces, cut where they meet the right ones.
+    fn line(&mut self, x: u16, y: u16, width: u16, line: &Line) {
+        let right: u16 = line.right.iter().map(|p| text::width(&p.text) as u16).sum();
+        // What stands at the right gives way where there is no room for both.
+        let room = if right > 0 && line.width() as u16 + right + 2 <= width { width - right } else { width };
+        self.pieces(x, y, room, &line.left);
+        if room < width {
+            self.pieces(x + room, y, right, &line.right);
+        }
+    }
+
+    fn pieces(&mut self, x: u16, y: u16, width: u16, pieces: &[Piece]) {
+        let mut used = 0;
+        for piece in pieces {
+            if used >= width {
+                break;
+            }
+            let style = self.theme.style(piece.tone);
+            used += self.text(x + used, y, width - used, &piece.text, style);
+        }
+    }
+
+    /// The one selection mark: `▌`, and reverse where the pane has the focus.
+    fn select(&mut self, area: Area, y: u16, focused: bool) {
+        let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+        self.text(area.x + 1, y, 1, "▌", style);
+        if focused {
+            self.reverse(area.x + 2, y, area.w.saturating_sub(3));
+        }
+    }
+
+    fn reverse(&mut self, x: u16, y: u16, width: u16) {
+        for x in x..(x + width).min(self.buffer.area.width) {
+            let cell = &mut self.buffer[(x, y)];
+            cell.modifier.remove(Modifier::DIM);
+            cell.modifier.insert(Modifier::REVERSED);
+        }
+    }
+
+    /// A title in capitals, with the focus mark; says how many columns it took.
+    fn title(&mut self, area: Area, title: &str, focused: bool) -> u16 {
+        let style = self.theme.title(focused);
+        self.text(area.x + 1, area.y, area.w.saturating_sub(1), title, style)
+    }
+
+    /// A few lines of words where there are no rows: what is it, why, what can I press.
+    fn words(&mut self, area: Area, tone: Tone, text: &str) {
+        let width = area.w.saturating_sub(4).min(88) as usize;
+        for (i, line) in crate::app::line::wrap(text, width).iter().enumerate().take(area.h.saturating_sub(1) as usize) {
+            let style = self.theme.style(if i == 0 { tone } else { Tone::Dim });
+            self.text(area.x + 2, area.y + 1 + i as u16, width as u16, line, style);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The revisions of the selected deployment, newest first, with the time spent in each status.
+
+use super::deployments::revision_age;
+use crate::app::history::{History, RevisionRole};
+use crate::app::layout::{Area, below};
+use crate::app::line::{Line, Tone};
+use crate::app::msg::NextPoll;
+use crate::app::{App, Pane};
+use crate::model::{Deployment, Phase, Revision};
+use crate::text;
+use crate::ui::Canvas;
+use crate::ui::theme::phase_look;
+use std::time::Duration;
+
+/// Draws the pane.
+pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    let focused = app.focus == Pane::Revisions;
+    let rows = below(area, 1);
+    let Some(row) = app.fleet.selected() else {
+        canvas.title(area, "REVISIONS", focused);
+        return canvas.words(rows, Tone::Dim, "Choose a deployment to see its revisions.");
+    };
+    let used = canvas.title(area, "REVISIONS", focused);
+    let region = app.profiles.get(row.profile).map(|p| p.region.as_deref().unwrap_or(&p.name)).unwrap_or("");
+    let mut head = Line::of(Tone::Dim, "of ").with(Tone::Plain, &row.name).with(Tone::Dim, &format!(" ({region})"));
+    let Some(deployment) = &row.deployment else {
+        canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
+        return agent_server(app, canvas, rows);
+    };
+    let history = app.history();
+    if let Some(history) = history {
+        head = head.right(Tone::Dim, &next_poll(history, app));
+    }
+    canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
+    let Some(history) = history else { return canvas.words(rows, Tone::Dim, "Asking for its revisions…") };
+    match (&history.error, history.loaded_at) {
+        (Some(error), None) => return canvas.words(rows, Tone::Bad, &error.to_string()),
+        (None, None) => return canvas.words(rows, Tone::Dim, "Asking for its revisions…"),
+        _ if history.revisions.is_empty() => return canvas.words(rows, Tone::Plain, "It has no revisions."),
+        _ => {}
+    }
+    list(app, history, deployment, canvas, rows, focused);
+}
+
+fn next_poll(history: &History, app: &App) -> String {
+    match (&history.error, history.next_poll) {
+        (_, Some(NextPoll::GaveUp)) => "not final in time, r polls again".into(),
+        (_, Some(NextPoll::Stopped)) => "stopped, r asks again".into(),
+        (error, Some(NextPoll::At(at))) => {
+            let wait = Duration::try_from(at - app.now).unwrap_or_default();
+            let settled = history.revisions.first().is_some_and(|r| r.phase().is_final());
+            match error {
+                Some(error) => format!("{} · again in {}", error.badge(), text::age(wait)),
+                None if settled => "settled".into(),
+                None => format!("next poll {}", text::age(wait)),
+            }
+        }
+        (_, None) => String::new(),
+    }
+}
+
+fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canvas<'_>, rows: Area, focused: bool) {
+    let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
+    for (number, revision) in history.revisions.iter().enumerate() {
+        lines.push((Some(number), revision_line(history, revision, deployment, app)));
+        let phases = history.phases(&revision.id, app.now);
+        if !phases.is_empty() && (number == 0 || !revision.phase().is_final()) {
+            lines.push((None, phases_line(&phases, revision)));
+        }
+        if let Some(message) = revision.extra.get("status_message").and_then(|m| m.as_str()).filter(|m| !m.is_empty()) {
+            lines.push((None, Line::of(Tone::Bad, "  ").with(Tone::Plain, message)));
+        }
+    }
+    let at = app.revision_picker.at(&app.revision_ids());
+    let marked = lines.iter().position(|(n, _)| n.is_some() && *n == at).unwrap_or(0);
+    let height = rows.h as usize;
+    let top = (marked + 2).min(lines.len()).saturating_sub(height);
+    for (i, (number, line)) in lines.iter().skip(top).take(height).enumerate() {
+        let y = rows.y + i as u16;
+        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
+        if number.is_some() && *number == at {
+            canvas.select(Area { h: 1, ..rows }, y, focused);
+        }
+    }
+}
+
+fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App) -> Line {
+    let (glyph, tone) = phase_look(revision.phase());
+    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{:<15} ", revision.status));
+    let config = &revision.source_revision_config;
+    let made_from = match (&config.repo_ref, &config.repo_commit_sha, &config.image_uri) {
+        (Some(r), Some(sha), _) => format!("{r}@{}", sha.get(..7).unwrap_or(sha)),
+        (Some(r), None, _) => r.clone(),
+        (None, Some(sha), _) => sha.get(..7).unwrap_or(sha).to_string(),
+        (None, None, Some(image)) => image.rsplit('/').next().unwrap_or(image).to_string(),
+        (None, None, None) => text::short_id(&revision.id),
+    };
+    line.push(Tone::Dim, &text::fit(&text::clean(&made_from), 22));
+    let role = match history.role(revision, Some(deployment)) {
+        RevisionRole::Serving => ("serving", Tone::Good),
+        RevisionRole::Superseded => ("superseded", Tone::Dim),
+        RevisionRole::Candidate => ("candidate", Tone::Moving),
+        RevisionRole::Out => ("", Tone::Dim),
+    };
+    line.right(role.1, role.0).right(Tone::Dim, &format!("{:>5}", revision_age(revision, app.now)))
+}
+
+fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line {
+    let mut line = Line::of(Tone::Dim, "  ");
+    for (i, (status, spent, from_start)) in phases.iter().enumerate() {
+        if i > 0 {
+            line.push(Tone::Dim, " ▸ ");
+        }
+        let last = i + 1 == phases.len() && !revision.phase().is_final();
+        let least = if *from_start { "" } else { "≥" };
+        let word = status.to_lowercase().replace("awaiting_", "awaiting ");
+        line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {least}{}", text::duration(*spent)));
+    }
+    if revision.phase() == Phase::Unknown {
+        line.push(Tone::Dim, " (a status that runtail does not know)");
+    }
+    line
+}
+
+/// An agent server without a control plane has no revisions: what it says of itself stands here.
+fn agent_server(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    let server = app.fleet.selected().and_then(|r| r.server(&app.profiles));
+    let Some(server) = server else { return };
+    let info = app.infos.get(&server);
+    match info.map(|i| (&i.value, &i.error)) {
+        Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.to_string()),
+        Some((Some(info), None)) => {
+            let text = format!(
+                "An agent server without a control plane: it has no revisions.\n\n{}\n{}",
+                info.summary(),
+                server.url.trim_end_matches('/')
+            );
+            canvas.words(area, Tone::Plain, &text);
+        }
+        _ => canvas.words(area, Tone::Dim, "Asking the server who it is…"),
+    }
+}

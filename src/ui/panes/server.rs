@@ -1,0 +1,177 @@
+//! The agent server's threads, the runs of one of them, its assistants.
+
+use super::stream::breadcrumb;
+use crate::app::layout::{Area, below};
+use crate::app::line::{Line, Tone};
+use crate::app::server::{Server, Tab};
+use crate::app::{App, Pane};
+use crate::model::Thread;
+use crate::text;
+use crate::ui::Canvas;
+use crate::ui::theme::run_look;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// Draws the pane.
+pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
+    let focused = app.focus == Pane::Stream;
+    let mut crumbs = breadcrumb(app, &server.server, focused);
+    if let (Tab::Runs, Some(thread)) = (server.tab, &server.runs_of) {
+        crumbs.push(Tone::Dim, " › ");
+        crumbs.push(Tone::Plain, &format!("thread {}", text::short_id(thread)));
+    }
+    let info = app.infos.get(&server.server).and_then(|i| i.value.as_ref());
+    if let Some(info) = info {
+        crumbs = crumbs.right(Tone::Dim, &info.summary());
+    }
+    canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
+    canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tabs(server));
+    let rows = below(area, 3);
+    let error = match server.tab {
+        Tab::Threads => &server.threads.error,
+        Tab::Assistants => &server.assistants.error,
+        Tab::Runs => &server.runs.error,
+    };
+    let ids = server.shown_ids();
+    if ids.is_empty() {
+        let (tone, words) = match error {
+            Some(error) => (Tone::Bad, format!("{error}\n\nr asks again.")),
+            None => nothing(server),
+        };
+        return canvas.words(rows, tone, &words);
+    }
+    if let Some(error) = error {
+        let line = Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not fresh: {}", error.detail));
+        canvas.line(area.x + 30, area.y + 1, area.w.saturating_sub(31), &line);
+    }
+    let (heads, lines) = table(app, server, rows.w.saturating_sub(4) as usize);
+    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &heads);
+    let picker = match server.tab {
+        Tab::Threads => &server.thread_picker,
+        Tab::Assistants => &server.assistant_picker,
+        Tab::Runs => &server.run_picker,
+    };
+    for (i, number) in picker.window(lines.len(), rows.h as usize).into_iter().enumerate() {
+        let y = rows.y + i as u16;
+        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &lines[number]);
+        if picker.selected.as_ref() == ids.get(number) {
+            canvas.select(Area { h: 1, ..rows }, y, focused);
+        }
+    }
+}
+
+fn tabs(server: &Server) -> Line {
+    let count = |n: Option<usize>| n.map(|n| format!(" {n}")).unwrap_or_default();
+    let threads = count(server.threads.value.as_ref().map(Vec::len));
+    let assistants = count(server.assistants.value.as_ref().map(Vec::len));
+    let mut line = Line::new();
+    for (tab, key, title) in [
+        (Tab::Threads, "1", format!("Threads{threads}")),
+        (Tab::Assistants, "2", format!("Assistants{assistants}")),
+    ] {
+        let chosen = server.tab == tab || (tab == Tab::Threads && server.tab == Tab::Runs);
+        line.push(Tone::Accent, &format!("{key} "));
+        line.push(if chosen { Tone::Strong } else { Tone::Dim }, &format!("{title}   "));
+    }
+    if !server.filter.is_empty() {
+        line.push(Tone::Accent, &format!("/{}", server.filter));
+    }
+    line
+}
+
+fn nothing(server: &Server) -> (Tone, String) {
+    if !server.filter.is_empty() {
+        return (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", server.filter));
+    }
+    match (server.tab, server.threads.at, server.assistants.at, server.runs.at) {
+        (Tab::Threads, Some(_), ..) => {
+            (Tone::Plain, "This server has no threads yet.\n\nn composes a run, which makes one.".into())
+        }
+        (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "This server has no assistants.".into()),
+        (Tab::Runs, _, _, Some(_)) => (Tone::Plain, "Nothing has run on this thread yet.\n\nn composes a run.".into()),
+        _ => (Tone::Dim, "Asking the server…".into()),
+    }
+}
+
+fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
+    at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
+}
+
+/// The column heads, and a line a row.
+fn table(app: &App, server: &Server, width: usize) -> (Line, Vec<Line>) {
+    let mut lines = Vec::new();
+    let heads = match server.tab {
+        Tab::Threads => {
+            for thread in server.shown_threads() {
+                let (glyph, tone) = run_look(&thread.status);
+                let mut line = Line::of(tone, &format!("{glyph} "));
+                line.push(Tone::Plain, &format!("{:<12} ", thread.status));
+                line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&thread.thread_id)));
+                line.push(Tone::Dim, &format!("{:>5}  ", ago(thread.updated_at, app.now)));
+                let room = width.saturating_sub(line.width());
+                let (graph, notes) = about(thread);
+                line.push(Tone::Accent, &text::fit(&graph, room));
+                line.push(if thread.failure().is_some() { Tone::Bad } else { Tone::Dim }, &format!("  {notes}"));
+                lines.push(line);
+            }
+            format!("{:<14} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NOTES")
+        }
+        Tab::Runs => {
+            for run in server.shown_runs() {
+                let (glyph, tone) = run_look(&run.status);
+                let mut line = Line::of(tone, &format!("{glyph} "));
+                line.push(Tone::Plain, &format!("{:<12} ", run.status));
+                line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&run.run_id)));
+                line.push(Tone::Dim, &format!("{:>5}  ", ago(run.created_at, app.now)));
+                let took = match (run.created_at, run.updated_at, run.is_active()) {
+                    (Some(start), _, true) => Duration::try_from(app.now - start).ok(),
+                    (Some(start), Some(end), false) => Duration::try_from(end - start).ok(),
+                    _ => None,
+                };
+                line.push(Tone::Dim, &format!("{:>7}  ", took.map(text::duration).unwrap_or_default()));
+                line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
+                lines.push(line);
+            }
+            format!("{:<14} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
+        }
+        Tab::Assistants => {
+            for assistant in server.shown_assistants() {
+                let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
+                let mut line = Line::of(Tone::Plain, &format!("{:<24} ", text::fit(&text::clean(name), 24)));
+                line.push(Tone::Accent, &format!("{:<18} ", text::fit(&text::clean(&assistant.graph_id), 18)));
+                line.push(Tone::Dim, &format!("{:<14} ", text::short_id(&assistant.assistant_id)));
+                line.push(Tone::Dim, &format!("{:>3}  ", assistant.version.map(|v| v.to_string()).unwrap_or_default()));
+                line.push(Tone::Dim, assistant.description.as_deref().unwrap_or(""));
+                lines.push(line);
+            }
+            format!("{:<24} {:<18} {:<14} {:>3}  {}", "NAME", "GRAPH", "ID", "VER", "DESCRIPTION")
+        }
+    };
+    (Line::of(Tone::Dim, &heads), lines)
+}
+
+fn assistant_name(server: &Server, id: &str) -> String {
+    let known = server.assistants.value.iter().flatten().find(|a| a.assistant_id == id);
+    known.map_or_else(|| text::short_id(id), |a| a.name.clone().unwrap_or_else(|| a.graph_id.clone()))
+}
+
+/// The graph that ran on a thread, and the most telling thing to say of it.
+fn about(thread: &Thread) -> (String, String) {
+    let metadata = thread.metadata.as_ref().and_then(|m| m.as_object());
+    let graph = metadata.and_then(|m| m.get("graph_id")).and_then(|g| g.as_str()).unwrap_or("");
+    if let Some(failure) = thread.failure() {
+        return (text::clean(graph).into_owned(), failure);
+    }
+    let waiting = thread.waiting();
+    if let Some(interrupt) = waiting.first() {
+        return (text::clean(graph).into_owned(), format!("waits: {}", interrupt.value));
+    }
+    let hidden = ["graph_id", "assistant_id", "runtail"];
+    let notes: Vec<String> = metadata
+        .into_iter()
+        .flatten()
+        .filter(|(k, v)| !hidden.contains(&k.as_str()) && !v.is_null())
+        .map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)))
+        .collect();
+    (text::clean(graph).into_owned(), notes.join(" "))
+}

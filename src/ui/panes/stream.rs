@@ -1,0 +1,192 @@
+//! The stream viewer: where it comes from, how the connection is, the tabs of its views, and the view's lines.
+
+use crate::app::layout::{Area, below};
+use crate::app::line::{Line, Tone};
+use crate::app::msg::{ServerRef, StreamTarget};
+use crate::app::viewer::{LinkState, VIEWS, View, Viewer};
+use crate::app::{App, Pane};
+use crate::stream::Outcome;
+use crate::text;
+use crate::ui::Canvas;
+use std::time::Duration;
+
+/// Profile's region and the server's name, with the focus mark.
+pub(super) fn breadcrumb(app: &App, server: &ServerRef, focused: bool) -> Line {
+    let profile = app.profiles.iter().find(|p| p.name == server.profile);
+    let region = profile.map_or(&*server.profile, |p| p.region.as_deref().unwrap_or(&p.name));
+    let mut line = Line::new();
+    if region != &*server.name {
+        line.push(Tone::Dim, region);
+        line.push(Tone::Dim, " › ");
+    }
+    line.push(if focused { Tone::Accent } else { Tone::Plain }, &server.name);
+    line
+}
+
+/// Draws the pane.
+pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
+    let focused = app.focus == Pane::Stream;
+    let inner = area.w.saturating_sub(2);
+    let mut crumbs = breadcrumb(app, &viewer.server, focused);
+    if let Some(thread) = &viewer.thread_id {
+        crumbs.push(Tone::Dim, " › ");
+        crumbs.push(Tone::Plain, &format!("thread {}", text::short_id(thread)));
+    }
+    match (&viewer.target, &viewer.run_id) {
+        (StreamTarget::Tail { .. }, _) => {}
+        (_, Some(run)) => {
+            crumbs.push(Tone::Dim, " › ");
+            crumbs.push(Tone::Plain, &format!("run {}", text::short_id(run)));
+        }
+        (StreamTarget::Start { stateless: true, .. }, None) => crumbs.push(Tone::Dim, " › stateless run"),
+        (_, None) => crumbs.push(Tone::Dim, " › new run"),
+    }
+    for piece in link_line(app, viewer).left {
+        crumbs.right.push(piece);
+    }
+    canvas.line(area.x + 1, area.y, inner, &crumbs);
+    canvas.line(area.x + 1, area.y + 1, inner, &tabs(viewer, inner));
+    if let Some(line) = third_line(app, viewer) {
+        canvas.line(area.x + 1, area.y + 2, inner, &line);
+    }
+    let rows = below(area, 3);
+    let lines = viewer.window();
+    if lines.is_empty() {
+        let (tone, words) = nothing(viewer);
+        return canvas.words(rows, tone, &words);
+    }
+    for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
+        let y = rows.y + i as u16;
+        canvas.line(rows.x + 2, y, rows.w.saturating_sub(3), line);
+        if *marked {
+            let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+            canvas.text(rows.x + 1, y, 1, "▌", style);
+        }
+    }
+}
+
+/// What state the connection is in, in a few words.
+fn link_line(app: &App, viewer: &Viewer) -> Line {
+    let line = Line::new();
+    match &viewer.link {
+        LinkState::Connecting { since, conn } => {
+            let waited = Duration::try_from(app.now - *since).unwrap_or_default();
+            let again = if *conn > 1 { format!(" again ({conn})") } else { String::new() };
+            line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("connecting{again} {}", text::age(waited)))
+        }
+        LinkState::Live { conn } => {
+            let rate = viewer.projections.ledger.rate(app.now);
+            let mut line = line.with(Tone::Good, "▶ LIVE");
+            if rate >= 1.0 {
+                line.push(Tone::Dim, &format!("  {} ev/s", text::count(rate.round() as u64)));
+            }
+            if *conn > 1 {
+                line.push(Tone::Dim, &format!("  conn {conn}"));
+            }
+            line
+        }
+        LinkState::Retrying { attempt, until, .. } => {
+            let wait = Duration::try_from(*until - app.now).unwrap_or_default();
+            line.with(Tone::Moving, "◐ ")
+                .with(Tone::Strong, &format!("reconnecting ({attempt}) in {}", text::age(wait)))
+        }
+        LinkState::Ended(end) => {
+            let (glyph, tone) = match end.outcome {
+                Outcome::Success => ("● ", Tone::Good),
+                Outcome::Error | Outcome::Timeout => ("✗ ", Tone::Bad),
+                Outcome::Interrupted => ("◌ ", Tone::Moving),
+                Outcome::Cancelled | Outcome::Detached | Outcome::Unknown => ("■ ", Tone::Dim),
+            };
+            line.with(tone, glyph).with(Tone::Plain, &format!("ended: {}", end.outcome.as_str()))
+        }
+        LinkState::Failed(error) => line.with(Tone::Bad, "✗ ").with(Tone::Plain, &error.badge()),
+    }
+}
+
+fn tabs(viewer: &Viewer, width: u16) -> Line {
+    let mut line = Line::new();
+    for (i, view) in VIEWS.iter().enumerate() {
+        let chosen = *view == viewer.view;
+        line.push(Tone::Accent, &format!("{} ", i + 1));
+        line.push(if chosen { Tone::Strong } else { Tone::Dim }, view.title());
+        let count = viewer.count(*view);
+        if count > 0 && width >= 90 {
+            line.push(Tone::Dim, &format!(" {}", text::count(count)));
+        }
+        line.push(Tone::Plain, "  ");
+    }
+    if viewer.follows() {
+        return line.right(Tone::Dim, "FOLLOW");
+    }
+    match viewer.unseen() {
+        0 => line.right(Tone::Moving, "PAUSED"),
+        new => line.right(Tone::Moving, &format!("PAUSED +{} new", text::count(new))),
+    }
+}
+
+/// What needs saying about the connection or the state shown; else the line stays free.
+fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
+    match &viewer.link {
+        LinkState::Retrying { why, .. } => return Some(Line::of(Tone::Dim, why)),
+        LinkState::Failed(error) => return Some(Line::of(Tone::Bad, &error.to_string().replace('\n', " · "))),
+        LinkState::Ended(end) => {
+            if let Some(detail) = &end.detail {
+                let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
+                return Some(Line::of(tone, detail));
+            }
+            if end.outcome == Outcome::Interrupted {
+                return Some(Line::of(Tone::Moving, "The thread waits for an answer: n composes it."));
+            }
+        }
+        _ => {}
+    }
+    if viewer.view == View::Values {
+        let snapshots = viewer.projections.values.snapshots();
+        let number = viewer.snapshot?;
+        let snapshot = snapshots.get(number)?;
+        let changed: Vec<&str> = snapshot.keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect();
+        let mut line = Line::of(Tone::Dim, &format!("state {} of {}", number + 1, snapshots.len()));
+        line.push(Tone::Dim, &format!(" · {} · ", crate::app::view_lines::clock(snapshot.at, &app.settings.tz)));
+        if !snapshot.ns.is_empty() {
+            line.push(Tone::Ns, &format!("{} · ", crate::app::view_lines::namespace(&snapshot.ns)));
+        }
+        line.push(Tone::Plain, &text::bytes(snapshot.size as u64));
+        if !changed.is_empty() {
+            line.push(Tone::Dim, " · changed: ");
+            line.push(Tone::Plain, &changed.join(", "));
+        }
+        return Some(line.right(Tone::Dim, "[ earlier  ] later"));
+    }
+    None
+}
+
+fn nothing(viewer: &Viewer) -> (Tone, String) {
+    match &viewer.link {
+        LinkState::Failed(error) => return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again.")),
+        LinkState::Connecting { .. } => return (Tone::Dim, "Connecting…".into()),
+        LinkState::Ended(_) if viewer.tape.last_seq() == 0 => {
+            let why = match viewer.target {
+                StreamTarget::Join { .. } => {
+                    "The server has no events of this run any more.\n\nEvents can be replayed only for runs that were \
+                     started as resumable, and only for as long as the server keeps them. The thread's state is kept: \
+                     Esc goes back, d on the thread shows it."
+                }
+                _ => "The stream ended without an event.",
+            };
+            return (Tone::Plain, why.into());
+        }
+        _ => {}
+    }
+    let what = match viewer.view {
+        View::Messages => "No messages yet. They come from the modes messages-tuple, messages, values and updates.",
+        View::Updates => "No updates yet. They come from the stream mode updates.",
+        View::Values => "No state yet. It comes from the stream modes values and state_update.",
+        View::Lifecycle | View::Raw => "Nothing has come yet.",
+    };
+    let wait = match (&viewer.target, viewer.is_open()) {
+        (StreamTarget::Tail { .. }, true) => "\n\nThe thread is followed: what runs on it will be seen here. n starts a run on it.",
+        (_, true) => "\n\nA run that is queued sends nothing until it starts.",
+        _ => "",
+    };
+    (Tone::Dim, format!("{what}{wait}"))
+}
