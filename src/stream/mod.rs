@@ -1,7 +1,21 @@
 //! Streams of server-sent events, from bytes to the tape.
 
+mod decode;
 mod event;
+mod framer;
+mod names;
 mod record;
+mod recording;
+mod resume;
+mod source;
+mod tape;
+mod watchdog;
 
+pub use decode::{Decoded, Decoder, is_json};
 pub use event::{Data, Event};
+pub use framer::{Block, Frame, Framer};
+pub use names::{EventNames, Names, Namespace};
 pub use record::{End, Head, Item, Outcome, Record};
+pub use recording::{LineParser, ReadError, Reader, write_record};
+pub use source::{Link, Opened, Retries, SourceOptions, Verdict, follow};
+pub use tape::{Limits, Mark, Tape};

@@ -113,6 +113,19 @@ impl Outcome {
             Outcome::Unknown => "unknown",
         }
     }
+
+    /// Reads the word; one that a newer version made up is `Unknown`.
+    pub fn from_word(word: &str) -> Outcome {
+        match word {
+            "success" => Outcome::Success,
+            "error" => Outcome::Error,
+            "interrupted" => Outcome::Interrupted,
+            "cancelled" => Outcome::Cancelled,
+            "timeout" => Outcome::Timeout,
+            "detached" => Outcome::Detached,
+            _ => Outcome::Unknown,
+        }
+    }
 }
 
 /// What a source sends: records for the tape, and signs of life that are not kept on it.
@@ -124,6 +137,13 @@ pub enum Item {
     Heartbeat {
         /// When.
         at: Timestamp,
+    },
+    /// A resumed connection repeated events that are on the tape already; they were let pass.
+    Repeated {
+        /// When.
+        at: Timestamp,
+        /// How many.
+        events: u64,
     },
     /// A connection is being opened.
     Connecting {

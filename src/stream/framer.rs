@@ -1,0 +1,282 @@
+//! Cuts bytes, in whatever chunks they come, into whole blocks of server-sent events. Linear in the size of an event:
+//! no byte is looked at twice. A block that exceeds the cap is thinned, and ends nothing but itself.
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr2;
+
+/// What is kept of a line once its block has grown too large.
+const LINE_HEAD: usize = 4096;
+/// What is kept of such a block altogether.
+const BLOCK_HEAD: usize = 64 * 1024;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What the framer found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Frame {
+    /// A block of fields.
+    Block(Block),
+    /// A comment line: the server's heartbeat.
+    Comment,
+}
+
+/// One block of fields: its lines with their ends, without the blank line that closed it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// The lines.
+    pub bytes: Bytes,
+    /// Bytes that were let go because the block exceeded the cap; 0 for a whole block.
+    pub dropped: u64,
+}
+
+/// The framer of one connection.
+#[derive(Debug)]
+pub struct Framer {
+    max: usize,
+    /// The first bytes of the stream while they may still be a byte order mark.
+    bom: Option<BytesMut>,
+    /// What is left to look at; `start` is where the current block begins in it, `pos` the current line.
+    chunk: Bytes,
+    start: usize,
+    pos: usize,
+    /// What earlier chunks held of the current block.
+    carry: BytesMut,
+    /// The first byte of the current line, when it lies in an earlier chunk.
+    line_first: Option<u8>,
+    /// The last line ended with CR: an LF that follows belongs to it.
+    after_cr: bool,
+    /// The block has a line that is no comment.
+    has_field: bool,
+    thin: Option<Thin>,
+}
+
+/// The state of a block that is too large: its lines are cut to their heads.
+#[derive(Debug, Default)]
+struct Thin {
+    line: usize,
+    dropped: u64,
+}
+
+impl Framer {
+    /// A framer that thins blocks larger than `max` bytes.
+    pub fn new(max: usize) -> Self {
+        Framer {
+            max: max.max(LINE_HEAD),
+            bom: Some(BytesMut::new()),
+            chunk: Bytes::new(),
+            start: 0,
+            pos: 0,
+            carry: BytesMut::new(),
+            line_first: None,
+            after_cr: false,
+            has_field: false,
+            thin: None,
+        }
+    }
+
+    /// Takes the next bytes. Call [`Framer::next_frame`] until it gives none before the next push.
+    pub fn push(&mut self, chunk: Bytes) {
+        self.carry_rest();
+        self.chunk = match self.bom.take() {
+            None => chunk,
+            Some(mut head) => {
+                head.extend_from_slice(&chunk);
+                if head.len() < BOM.len() && BOM.starts_with(&head) {
+                    self.bom = Some(head);
+                    return;
+                }
+                let skip = if head.starts_with(BOM) { BOM.len() } else { 0 };
+                head.freeze().slice(skip..)
+            }
+        };
+    }
+
+    /// The next block or comment, if the bytes so far hold one.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        loop {
+            if self.after_cr && self.pos < self.chunk.len() {
+                self.after_cr = false;
+                if self.chunk[self.pos] == b'\n' {
+                    self.pos += 1;
+                    // Between blocks it is the rest of the blank line; inside one it stays with its line.
+                    if !self.has_field && self.carry.is_empty() {
+                        self.start = self.pos;
+                    }
+                }
+            }
+            let Some(offset) = memchr2(b'\r', b'\n', &self.chunk[self.pos..]) else {
+                if self.line_first.is_none() {
+                    self.line_first = self.chunk.get(self.pos).copied();
+                }
+                self.carry_rest();
+                return None;
+            };
+            let end = self.pos + offset;
+            let first = self.line_first.take().or_else(|| (end > self.pos).then(|| self.chunk[self.pos]));
+            self.after_cr = self.chunk[end] == b'\r';
+            match first {
+                None => {
+                    let block = self.take_block();
+                    self.pos = end + 1;
+                    self.start = self.pos;
+                    if let Some(block) = block {
+                        return Some(Frame::Block(block));
+                    }
+                }
+                Some(b':') => {
+                    self.pos = end + 1;
+                    if !self.has_field {
+                        // Nothing worth keeping so far: comments alone are no block.
+                        self.carry.clear();
+                        self.thin = None;
+                        self.start = self.pos;
+                    }
+                    return Some(Frame::Comment);
+                }
+                Some(_) => {
+                    self.pos = end + 1;
+                    self.has_field = true;
+                }
+            }
+        }
+    }
+
+    /// Ends the stream. Tells how many bytes of an unfinished block there were; as the standard says they are dropped.
+    pub fn finish(mut self) -> Option<u64> {
+        if let Some(head) = self.bom.take() {
+            return (!head.is_empty()).then_some(head.len() as u64);
+        }
+        self.carry_rest();
+        let dropped = self.thin.as_ref().map_or(0, |t| t.dropped);
+        let open = self.has_field || self.line_first.is_some_and(|b| b != b':');
+        open.then_some(self.carry.len() as u64 + dropped)
+    }
+
+    /// The block that the blank line at `pos` closes.
+    fn take_block(&mut self) -> Option<Block> {
+        let whole = self.carry.is_empty() && self.thin.is_none() && self.pos - self.start <= self.max;
+        let bytes = if whole {
+            self.chunk.slice(self.start..self.pos)
+        } else {
+            let tail = self.chunk.slice(self.start..self.pos);
+            self.keep(&tail);
+            self.carry.split().freeze()
+        };
+        let dropped = self.thin.take().map_or(0, |t| t.dropped);
+        std::mem::take(&mut self.has_field).then_some(Block { bytes, dropped })
+    }
+
+    /// Moves what the chunk still holds of the current block aside, to make room for the next chunk.
+    fn carry_rest(&mut self) {
+        let rest = std::mem::take(&mut self.chunk).slice(self.start..);
+        (self.start, self.pos) = (0, 0);
+        self.keep(&rest);
+    }
+
+    /// Adds bytes to the carried block, thinning it when it grows too large.
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.thin.is_none() {
+            if self.carry.len() + bytes.len() <= self.max {
+                self.carry.extend_from_slice(bytes);
+                return;
+            }
+            let full = std::mem::take(&mut self.carry);
+            self.thin = Some(Thin::default());
+            self.keep_heads(&full);
+        }
+        self.keep_heads(bytes);
+    }
+
+    fn keep_heads(&mut self, mut bytes: &[u8]) {
+        let Some(thin) = &mut self.thin else { return };
+        while !bytes.is_empty() {
+            let end = memchr2(b'\r', b'\n', bytes);
+            let (line, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            let room = LINE_HEAD.saturating_sub(thin.line).min(BLOCK_HEAD.saturating_sub(self.carry.len()));
+            let kept = line.len().min(room);
+            self.carry.extend_from_slice(&line[..kept]);
+            thin.dropped += (line.len() - kept) as u64;
+            thin.line += line.len();
+            bytes = rest;
+            if end.is_some() {
+                if self.carry.len() < BLOCK_HEAD + LINE_HEAD {
+                    self.carry.extend_from_slice(&bytes[..1]);
+                }
+                thin.line = 0;
+                bytes = &bytes[1..];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(chunks: &[&[u8]], max: usize) -> (Vec<Frame>, Option<u64>) {
+        let mut framer = Framer::new(max);
+        let mut out = Vec::new();
+        for chunk in chunks {
+            framer.push(Bytes::copy_from_slice(chunk));
+            while let Some(frame) = framer.next_frame() {
+                out.push(frame);
+            }
+        }
+        (out, framer.finish())
+    }
+
+    fn blocks(chunks: &[&[u8]]) -> Vec<String> {
+        let frames = frames(chunks, 1 << 20).0;
+        let text = |f| match f {
+            Frame::Block(b) => String::from_utf8_lossy(&b.bytes).into_owned(),
+            Frame::Comment => "#".into(),
+        };
+        frames.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn line_ends_of_all_kinds_in_all_cuts() {
+        for end in ["\n", "\r", "\r\n"] {
+            let text = format!("event: a{end}data: 1{end}{end}: beat{end}{end}{end}data: 2{end}id: 3{end}{end}data: x");
+            let want = [format!("event: a{end}data: 1{end}"), "#".into(), format!("data: 2{end}id: 3{end}")];
+            assert_eq!(blocks(&[text.as_bytes()]), want);
+            for cut in 0..text.len() {
+                assert_eq!(blocks(&[&text.as_bytes()[..cut], &text.as_bytes()[cut..]]), want, "{end:?} at {cut}");
+            }
+            let single: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            assert_eq!(blocks(&single), want);
+            assert_eq!(frames(&[text.as_bytes()], 1 << 20).1, Some(7));
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_goes_and_only_at_the_start() {
+        let text = b"\xef\xbb\xbfdata: 1\n\n\xef\xbb\xbfdata: 2\n\n";
+        for cut in 0..text.len() {
+            assert_eq!(blocks(&[&text[..cut], &text[cut..]]), ["data: 1\n", "\u{feff}data: 2\n"]);
+        }
+        assert_eq!(frames(&[b"\xef\xbb"], 100).1, Some(2));
+        assert_eq!(frames(&[b""], 100).1, None);
+    }
+
+    #[test]
+    fn an_event_that_is_too_large_ends_only_itself() {
+        let big = "x".repeat(100_000);
+        let text = format!("event: a\ndata: {big}\nid: 7\n\ndata: next\n\n");
+        for size in [text.len(), 1000, 7, 1] {
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            let (found, rest) = frames(&chunks, 50_000);
+            let [Frame::Block(first), Frame::Block(second)] = &found[..] else { panic!("{found:?}") };
+            let kept = std::str::from_utf8(&first.bytes).unwrap();
+            assert!(kept.starts_with("event: a\ndata: xxx") && kept.ends_with("x\nid: 7\n"), "{kept}");
+            assert_eq!(kept.len() as u64 + first.dropped, text.find("\n\n").unwrap() as u64 + 1);
+            assert!(kept.len() < 5000);
+            assert_eq!((&second.bytes[..], second.dropped, rest), (&b"data: next\n"[..], 0, None));
+        }
+    }
+
+    #[test]
+    fn comments_inside_a_block_do_not_end_it() {
+        assert_eq!(blocks(&[b"data: 1\n: hey\ndata: 2\n\n"]), ["#", "data: 1\n: hey\ndata: 2\n"]);
+        assert_eq!(blocks(&[b": a\n: b\ndata: 1\n\n:\n"]), ["#", "#", "data: 1\n", "#"]);
+    }
+}

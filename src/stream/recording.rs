@@ -1,0 +1,411 @@
+//! Records as JSON lines (CLI.md), written and read: what `-o jsonl` prints and what a recording file holds.
+
+use super::names::{EventNames, Names};
+use super::{Data, End, Event, Head, Outcome, Record};
+use flate2::read::MultiGzDecoder;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+/// The longest line that is read: far beyond any event that a source lets through.
+const MAX_LINE: u64 = 1 << 30;
+
+/// Writes one record as one line. `data` is written exactly as it was received.
+pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
+    match record {
+        Record::Tape(head) => {
+            write!(out, r#"{{"kind":"tape","version":1,"at":"{:.6}","server":"#, head.at)?;
+            string(out, &head.server)?;
+            out.write_all(br#","thread_id":"#)?;
+            optional(out, head.thread_id.as_deref())?;
+            out.write_all(br#","run_id":"#)?;
+            optional(out, head.run_id.as_deref())?;
+            out.write_all(br#","modes":"#)?;
+            serde_json::to_writer(&mut *out, &head.modes)?;
+        }
+        Record::Open { at, conn, status, resumed_after } => {
+            write!(out, r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status},"resumed_after":"#)?;
+            optional(out, resumed_after.as_deref())?;
+        }
+        Record::Event(event) => write_event(out, event)?,
+        Record::Close { at, conn, reason } => {
+            write!(out, r#"{{"kind":"close","at":"{at:.6}","conn":{conn},"reason":"#)?;
+            string(out, reason)?;
+        }
+        Record::Gap { at, why } => {
+            write!(out, r#"{{"kind":"gap","at":"{at:.6}","why":"#)?;
+            string(out, why)?;
+        }
+        Record::End(end) => {
+            let End { at, outcome, detail, events, bytes, connections, duplicates, gaps, malformed } = end;
+            write!(out, r#"{{"kind":"end","at":"{at:.6}","outcome":"{}","#, outcome.as_str())?;
+            if let Some(detail) = detail {
+                out.write_all(br#""detail":"#)?;
+                string(out, detail)?;
+                out.write_all(b",")?;
+            }
+            write!(out, r#""events":{events},"bytes":{bytes},"connections":{connections},"#)?;
+            write!(out, r#""duplicates":{duplicates},"gaps":{gaps},"malformed":{malformed}"#)?;
+        }
+    }
+    out.write_all(b"}\n")
+}
+
+fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
+    let Event { seq, at, conn, name, ns, id, data } = event;
+    write!(out, r#"{{"kind":"event","seq":{seq},"at":"{at:.6}","conn":{conn},"event":"#)?;
+    string(out, name)?;
+    out.write_all(br#","ns":["#)?;
+    for (i, segment) in ns.iter().enumerate() {
+        if i > 0 {
+            out.write_all(b",")?;
+        }
+        string(out, segment)?;
+    }
+    out.write_all(br#"],"id":"#)?;
+    optional(out, id.as_deref())?;
+    match data {
+        Data::Json(text) => {
+            out.write_all(br#","data":"#)?;
+            // Valid JSON holds line ends only between its tokens, and only where the server sent several `data:` lines.
+            if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
+                out.write_all(text.replace(['\n', '\r'], "").as_bytes())
+            } else {
+                out.write_all(text.as_bytes())
+            }
+        }
+        Data::Malformed(text) => {
+            out.write_all(br#","malformed":true,"data":"#)?;
+            string(out, text)
+        }
+        Data::TooLarge { size, head } => {
+            write!(out, r#","malformed":true,"too_large":{size},"data":"#)?;
+            string(out, head)
+        }
+    }
+}
+
+fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    serde_json::to_writer(out, text).map_err(io::Error::from)
+}
+
+fn optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
+    match text {
+        Some(text) => string(out, text),
+        None => out.write_all(b"null"),
+    }
+}
+
+/// A line of a recording, of any kind. A field that a newer version gave another type is as good as absent.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    at: Option<Timestamp>,
+    #[serde(default)]
+    seq: u64,
+    #[serde(default)]
+    conn: u32,
+    #[serde(default, borrow)]
+    event: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    ns: Vec<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(default)]
+    malformed: Option<RawFlag>,
+    #[serde(default)]
+    too_large: Option<u64>,
+    #[serde(default)]
+    server: String,
+    #[serde(default)]
+    thread_id: Option<String>,
+    #[serde(default)]
+    run_id: Option<String>,
+    #[serde(default)]
+    modes: Vec<String>,
+    #[serde(default)]
+    status: u16,
+    #[serde(default)]
+    resumed_after: Option<String>,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    why: String,
+    #[serde(default)]
+    outcome: String,
+    #[serde(default)]
+    detail: Option<String>,
+    #[serde(default)]
+    events: u64,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    connections: u32,
+    #[serde(default)]
+    duplicates: u64,
+    #[serde(default)]
+    gaps: u64,
+}
+
+/// `malformed` is a flag on an event and a count at the end.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawFlag {
+    Flag(bool),
+    Count(u64),
+}
+
+/// Reads records from JSON lines.
+#[derive(Debug, Default)]
+pub struct LineParser {
+    events: EventNames,
+    names: Names,
+}
+
+impl LineParser {
+    /// One line. `None` for a kind that this version doesn't know.
+    pub fn parse(&mut self, line: &str) -> Result<Option<Record>, serde_json::Error> {
+        let line: Line<'_> = serde_json::from_str(line)?;
+        let at = line.at.unwrap_or_default();
+        Ok(Some(match &*line.kind {
+            "tape" => Record::Tape(Head {
+                at,
+                server: line.server,
+                thread_id: line.thread_id,
+                run_id: line.run_id,
+                modes: line.modes,
+            }),
+            "open" => Record::Open { at, conn: line.conn, status: line.status, resumed_after: line.resumed_after },
+            "event" => Record::Event(self.event(line, at)?),
+            "close" => Record::Close { at, conn: line.conn, reason: line.reason },
+            "gap" => Record::Gap { at, why: line.why },
+            "end" => Record::End(End {
+                at,
+                outcome: Outcome::from_word(&line.outcome),
+                detail: line.detail,
+                events: line.events,
+                bytes: line.bytes,
+                connections: line.connections,
+                duplicates: line.duplicates,
+                gaps: line.gaps,
+                malformed: match line.malformed {
+                    Some(RawFlag::Count(n)) => n,
+                    Some(RawFlag::Flag(_)) | None => 0,
+                },
+            }),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn event(&mut self, line: Line<'_>, at: Timestamp) -> Result<Event, serde_json::Error> {
+        let raw = line.data.map_or("null", RawValue::get);
+        let data = match (line.malformed, line.too_large) {
+            (_, Some(size)) => Data::TooLarge { size, head: serde_json::from_str::<Cow<'_, str>>(raw)?.into() },
+            (Some(RawFlag::Flag(true)), None) => Data::Malformed(serde_json::from_str::<Cow<'_, str>>(raw)?.into()),
+            _ => Data::Json(raw.into()),
+        };
+        let (name, ns) = if line.ns.is_empty() {
+            (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split("").1)
+        } else {
+            let mut full = String::new();
+            for segment in &line.ns {
+                full.push('|');
+                full.push_str(segment);
+            }
+            (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split(&full).1)
+        };
+        Ok(Event { seq: line.seq, at, conn: line.conn, name, ns, id: line.id.map(|id| id.into()), data })
+    }
+}
+
+/// What is wrong with a recording.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// A line is no record; reading may go on with the next one.
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io(error) => write!(f, "cannot read the recording: {error}"),
+            ReadError::Line { line, why } => write!(f, "line {line} is no record: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// A recording, read record by record.
+pub struct Reader {
+    input: Box<dyn BufRead + Send>,
+    parser: LineParser,
+    line: u64,
+    text: Vec<u8>,
+    cut: bool,
+    unknown: u64,
+}
+
+impl Reader {
+    /// Opens a recording file.
+    pub fn open(path: &Path) -> io::Result<Reader> {
+        Reader::new(std::fs::File::open(path)?)
+    }
+
+    /// Reads a recording from anything, told from gzip by its first bytes.
+    pub fn new(input: impl Read + Send + 'static) -> io::Result<Reader> {
+        let mut input = BufReader::with_capacity(64 * 1024, input);
+        let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+        let input: Box<dyn BufRead + Send> =
+            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { Box::new(input) };
+        Ok(Reader { input, parser: LineParser::default(), line: 0, text: Vec::new(), cut: false, unknown: 0 })
+    }
+
+    /// Whether the file ended in the middle of its last line, which was left out.
+    pub fn was_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Lines of kinds that this version doesn't know, which were left out.
+    pub fn unknown_lines(&self) -> u64 {
+        self.unknown
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Record, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            self.text.clear();
+            match (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.text) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                // A gzip that was not finished: what came before is as good as ever.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.cut = true;
+                    return None;
+                }
+                Err(error) => return Some(Err(ReadError::Io(error))),
+            }
+            self.line += 1;
+            let whole = self.text.last() == Some(&b'\n');
+            let text = String::from_utf8_lossy(&self.text);
+            let text = text.trim();
+            if text.is_empty() {
+                continue;
+            }
+            match self.parser.parse(text) {
+                Ok(Some(record)) => return Some(Ok(record)),
+                Ok(None) => self.unknown += 1,
+                Err(_) if !whole => {
+                    self.cut = true;
+                    return None;
+                }
+                Err(error) => return Some(Err(ReadError::Line { line: self.line, why: error.to_string() })),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(record: &Record) -> String {
+        let mut out = Vec::new();
+        write_record(&mut out, record).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn sample() -> Record {
+        Record::Event(Event {
+            seq: 7,
+            at: "2026-11-21T02:00:00.5Z".parse().unwrap(),
+            conn: 2,
+            name: "values".into(),
+            ns: ["sub:1".into()].into(),
+            id: Some("1-0".into()),
+            data: Data::Json("{\"a\": [1.50,\"\\u00e9\"]}".into()),
+        })
+    }
+
+    #[test]
+    fn lines_are_as_documented() {
+        assert_eq!(
+            line(&sample()),
+            "{\"kind\":\"event\",\"seq\":7,\"at\":\"2026-11-21T02:00:00.500000Z\",\"conn\":2,\"event\":\"values\",\
+             \"ns\":[\"sub:1\"],\"id\":\"1-0\",\"data\":{\"a\": [1.50,\"\\u00e9\"]}}\n"
+        );
+        let open = Record::Open { at: Timestamp::UNIX_EPOCH, conn: 1, status: 200, resumed_after: None };
+        assert_eq!(
+            line(&open),
+            "{\"kind\":\"open\",\"at\":\"1970-01-01T00:00:00.000000Z\",\"conn\":1,\"status\":200,\
+             \"resumed_after\":null}\n"
+        );
+        let end = Record::End(End { events: 3, ..End::default() });
+        assert!(
+            line(&end).contains(r#""outcome":"unknown","events":3,"bytes":0,"connections":0,"duplicates":0,"gaps""#)
+        );
+    }
+
+    #[test]
+    fn readers_are_tolerant() {
+        let event = line(&sample());
+        let text = format!(
+            "{{\"kind\":\"new\",\"x\":1}}\n\n{}oops\n{}",
+            event.replace("{\"kind\"", "{\"y\":{},\"kind\""),
+            &event[..40]
+        );
+        for gzip in [false, true] {
+            let bytes = if gzip {
+                let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                out.write_all(text.as_bytes()).unwrap();
+                out.finish().unwrap()
+            } else {
+                text.clone().into_bytes()
+            };
+            let mut reader = Reader::new(io::Cursor::new(bytes)).unwrap();
+            assert_eq!(reader.next().unwrap().unwrap(), sample());
+            assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 4, .. }))));
+            assert!(reader.next().is_none());
+            assert!(reader.was_cut() && reader.unknown_lines() == 1);
+        }
+    }
+
+    #[test]
+    fn a_gzip_that_was_cut_gives_what_it_holds() {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        for _ in 0..2000 {
+            out.write_all(line(&sample()).as_bytes()).unwrap();
+        }
+        let bytes = out.finish().unwrap();
+        let mut reader = Reader::new(io::Cursor::new(bytes[..bytes.len() / 2].to_vec())).unwrap();
+        let read = reader.by_ref().filter(|r| r.is_ok()).count();
+        assert!(read > 500 && reader.was_cut());
+    }
+
+    #[test]
+    fn line_ends_inside_data_are_taken_out() {
+        let Record::Event(mut event) = sample() else { unreachable!() };
+        event.data = Data::Json("{\"a\":\n\"b c\"}".into());
+        let text = line(&Record::Event(event));
+        assert_eq!(text.matches('\n').count(), 1);
+        assert!(text.ends_with("{\"a\":\"b c\"}}\n"));
+    }
+}

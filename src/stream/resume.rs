@@ -1,0 +1,327 @@
+//! From where a lost connection is taken up again, and which of the events that then come are repetitions.
+//!
+//! Ids are not unique: the Python server gives one id to all events of a millisecond and replays what is strictly
+//! greater. So the resume point is the last id *before* the newest one, and what was received after that point is
+//! expected again: such events are let pass by (name, id, data), as often as they were received, and never by id alone.
+
+use super::Data;
+use super::decode::Decoded;
+use super::names::Namespace;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// Events that are remembered at least, so that one that arrives late still finds its place.
+const WINDOW: usize = 64;
+/// Events remembered with their data; of older ones (all under one id) a hash is enough.
+const WHOLE: usize = 256;
+/// Events without an id that are remembered behind the last one with an id.
+const MAX_WITHOUT_ID: usize = 4096;
+
+/// Events that servers send live but never store, so that their absence from a replay says nothing.
+const NEVER_REPLAYED: [&str; 3] = ["error", "end", "state_update"];
+
+/// An event that was received.
+#[derive(Debug, Clone)]
+struct Seen {
+    name: Arc<str>,
+    ns: Namespace,
+    id: Option<Arc<str>>,
+    data: Print,
+}
+
+#[derive(Debug, Clone)]
+enum Print {
+    Whole(Data),
+    Hash(u64),
+}
+
+impl Seen {
+    fn is(&self, event: &Decoded) -> bool {
+        let same = match &self.data {
+            Print::Whole(data) => *data == event.data,
+            Print::Hash(hash) => *hash == hash_of(&event.data),
+        };
+        same && self.id == event.id && self.name == event.name && self.ns == event.ns
+    }
+
+    fn is_stored(&self) -> bool {
+        !NEVER_REPLAYED.contains(&&*self.name)
+    }
+}
+
+fn hash_of(data: &Data) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    data.text().hash(&mut hasher);
+    if let Data::TooLarge { size, .. } = data {
+        size.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// What to do with an event of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admit {
+    /// It goes onto the tape.
+    New,
+    /// It goes onto the tape, and something before it may be missing: the server repeated nothing of what it was to.
+    NewAfterGap,
+    /// It is on the tape already.
+    Repeated,
+}
+
+/// Where to take a stream up again.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ResumePoint {
+    /// The id to ask for.
+    pub after: Option<String>,
+    /// Whether the server can then give everything that is missing.
+    pub exact: bool,
+}
+
+/// The tail of what was received.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    seen: VecDeque<Seen>,
+    /// The last index in `seen` whose id differs from the newest id.
+    anchor: Option<usize>,
+    newest: Option<Arc<str>>,
+    any_event: bool,
+    expected: VecDeque<Seen>,
+    /// The distinct ids of what was expected when the connection was lost.
+    expected_ids: Vec<Arc<str>>,
+    expected_stored: bool,
+    repeated_any: bool,
+}
+
+impl Tail {
+    /// Decides about an event, and remembers it if it is new.
+    pub fn admit(&mut self, event: &Decoded) -> Admit {
+        let mut gap = false;
+        if !self.expected.is_empty() {
+            if let Some(i) = self.expected.iter().position(|e| e.is(event)) {
+                self.expected.remove(i);
+                self.repeated_any = true;
+                return Admit::Repeated;
+            }
+            // Past the ids that can be repeated nothing is expected any more.
+            if event.id.as_ref().is_some_and(|id| self.is_past(id)) {
+                gap = self.is_unanswered();
+                self.expected.clear();
+            }
+        }
+        self.remember(event);
+        if gap { Admit::NewAfterGap } else { Admit::New }
+    }
+
+    /// Whether an id lies beyond everything that can be repeated.
+    fn is_past(&self, id: &Arc<str>) -> bool {
+        let last = self.expected_ids.iter().map(|e| key(e)).max().flatten();
+        match (key(id), last) {
+            (Some(id), Some(last)) => id > last,
+            _ => !self.expected_ids.contains(id),
+        }
+    }
+
+    /// Whether the server has repeated nothing yet of what it was asked to repeat.
+    pub fn is_unanswered(&self) -> bool {
+        !self.expected.is_empty() && self.expected_stored && !self.repeated_any
+    }
+
+    /// Whether ids came at all: without them a stream cannot be taken up again.
+    pub fn has_ids(&self) -> bool {
+        self.newest.is_some()
+    }
+
+    /// The connection is lost: from where to go on. `first_after` is what the first connection asked for; `everything`
+    /// is the id that asks for all there is, where all there is belongs to this tape.
+    pub fn resume_point(&mut self, first_after: Option<&str>, everything: Option<&str>) -> ResumePoint {
+        self.expected.clear();
+        self.repeated_any = false;
+        let before = first_after.or(everything);
+        let Some(newest) = self.seen.iter().rev().find(|e| e.id.is_some() && e.is_stored()).and_then(|e| e.id.clone())
+        else {
+            if self.any_event && !self.has_ids() {
+                return ResumePoint { after: None, exact: false };
+            }
+            let after = self.newest.as_deref().or(before).map(str::to_string);
+            return ResumePoint { exact: after.is_some(), after };
+        };
+        let newest_key = key(&newest);
+        let earlier = |e: &&Seen| match (&e.id, newest_key) {
+            (Some(id), Some(newest)) => key(id).is_some_and(|k| k < newest),
+            _ => false,
+        };
+        let other = |e: &&Seen| e.id.as_ref().is_some_and(|id| *id != newest);
+        // In order of the ids where they have one, so that an event that came late doesn't lead astray; else by position.
+        if let Some(id) = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone()) {
+            let point = key(&id);
+            let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| key(id) > point);
+            let last = self.seen.iter().rposition(|e| e.id.as_ref() == Some(&id)).unwrap_or(0);
+            let expected = self.seen.iter().enumerate();
+            let expected = expected.filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last)).map(|(_, e)| e.clone());
+            self.expected = expected.collect();
+            return self.point(id.to_string());
+        }
+        if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
+            self.expected = self.seen.range(i + 1..).cloned().collect();
+            let id = self.seen[i].id.as_deref().unwrap_or_default().to_string();
+            return self.point(id);
+        }
+        // All share one id.
+        match before.map(str::to_string).or_else(|| predecessor(&newest)) {
+            Some(after) => {
+                self.expected = self.seen.clone();
+                self.point(after)
+            }
+            None => ResumePoint { after: Some(newest.to_string()), exact: true },
+        }
+    }
+
+    fn point(&mut self, after: String) -> ResumePoint {
+        self.expected_ids.clear();
+        for id in self.expected.iter().filter_map(|e| e.id.as_ref()) {
+            if self.expected_ids.last() != Some(id) {
+                self.expected_ids.push(id.clone());
+            }
+        }
+        self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored());
+        ResumePoint { after: Some(after), exact: true }
+    }
+
+    fn remember(&mut self, event: &Decoded) {
+        self.any_event = true;
+        match &event.id {
+            Some(id) if self.newest.as_ref() != Some(id) => {
+                self.anchor = self.seen.iter().rposition(|e| e.id.is_some());
+                self.newest = Some(id.clone());
+            }
+            Some(_) => {}
+            None if self.newest.is_none() || self.seen.len() > MAX_WITHOUT_ID => return,
+            None => {}
+        }
+        let Decoded { name, ns, id, data } = event.clone();
+        self.seen.push_back(Seen { name, ns, id, data: Print::Whole(data) });
+        while self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
+            self.seen.pop_front();
+            self.anchor = self.anchor.map(|a| a - 1);
+        }
+        if self.seen.len() > WHOLE {
+            let i = self.seen.len() - 1 - WHOLE;
+            if let Print::Whole(data) = &self.seen[i].data {
+                self.seen[i].data = Print::Hash(hash_of(data));
+            }
+        }
+    }
+}
+
+/// The place of an id in an order, where it has the form `<number>` or `<number>-<number>`.
+pub(crate) fn key(id: &str) -> Option<(u64, u64)> {
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    match id.split_once('-') {
+        Some((ms, n)) => Some((number(ms)?, number(n)?)),
+        None => Some((number(id)?, 0)),
+    }
+}
+
+/// The id just before this one, where ids are numbers.
+fn predecessor(id: &str) -> Option<String> {
+    let (first, _) = key(id)?;
+    match id.contains('-') {
+        true => Some(format!("{}-0", first.checked_sub(1)?)),
+        // Before the first event of a run comes the id that asks for all of it.
+        false => Some(first.checked_sub(1).map_or("-1".into(), |n| n.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: Option<&str>, data: &str) -> Decoded {
+        let data = Data::Json(data.into());
+        Decoded { name: "values".into(), ns: [].into(), id: id.map(Into::into), data }
+    }
+
+    fn tail(events: &[(Option<&str>, &str)]) -> Tail {
+        let mut tail = Tail::default();
+        for (id, data) in events {
+            assert_eq!(tail.admit(&event(*id, data)), Admit::New);
+        }
+        tail
+    }
+
+    fn after(tail: &mut Tail) -> Option<String> {
+        tail.resume_point(None, Some("-1")).after
+    }
+
+    #[test]
+    fn resumes_before_the_newest_id_and_counts_what_comes_again() {
+        let mut tail = tail(&[(Some("1-0"), "1"), (Some("2-0"), "2"), (Some("3-0"), "3"), (Some("3-0"), "3")]);
+        assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
+        let same = event(Some("3-0"), "3");
+        assert_eq!(tail.admit(&same), Admit::Repeated);
+        assert_eq!(tail.admit(&same), Admit::Repeated);
+        // A third one that is equal in all was never received.
+        assert_eq!(tail.admit(&same), Admit::New);
+        assert_eq!(tail.admit(&event(Some("4-0"), "4")), Admit::New);
+        assert_eq!(after(&mut tail).as_deref(), Some("3-0"));
+    }
+
+    #[test]
+    fn one_id_only_replays_everything_or_from_the_number_before() {
+        let mut tail = tail(&[(Some("5-0"), "1"), (Some("5-0"), "2")]);
+        assert_eq!(after(&mut tail).as_deref(), Some("-1"));
+        assert_eq!(tail.resume_point(None, None).after.as_deref(), Some("4-0"));
+        assert_eq!(tail.resume_point(Some("-"), None).after.as_deref(), Some("-"));
+        assert_eq!(tail.admit(&event(Some("5-0"), "1")), Admit::Repeated);
+        assert_eq!(predecessor("0").as_deref(), Some("-1"));
+        assert_eq!(predecessor("run_event_4"), None);
+    }
+
+    #[test]
+    fn without_ids_nothing_can_be_asked_for() {
+        let mut some = tail(&[(None, "1")]);
+        assert_eq!(some.resume_point(None, Some("-1")), ResumePoint { after: None, exact: false });
+        let mut none = Tail::default();
+        assert_eq!(none.resume_point(None, Some("-1")), ResumePoint { after: Some("-1".into()), exact: true });
+        assert_eq!(none.resume_point(None, None), ResumePoint { after: None, exact: false });
+    }
+
+    #[test]
+    fn a_server_that_repeats_nothing_leaves_a_gap() {
+        let mut tail = tail(&[(Some("1"), "1"), (Some("2"), "2")]);
+        assert_eq!(after(&mut tail).as_deref(), Some("1"));
+        assert!(tail.is_unanswered());
+        assert_eq!(tail.admit(&event(Some("9"), "9")), Admit::NewAfterGap);
+        assert!(!tail.is_unanswered());
+        assert_eq!(tail.admit(&event(Some("10"), "9")), Admit::New);
+    }
+
+    #[test]
+    fn a_late_event_does_not_lead_astray() {
+        let mut tail = tail(&[(Some("5-0"), "a"), (Some("7-0"), "b"), (Some("6-0"), "c")]);
+        assert_eq!(after(&mut tail).as_deref(), Some("5-0"));
+        assert_eq!(tail.admit(&event(Some("6-0"), "c")), Admit::Repeated);
+        assert_eq!(tail.admit(&event(Some("6-0"), "d")), Admit::New);
+        assert_eq!(tail.admit(&event(Some("7-0"), "b")), Admit::Repeated);
+    }
+
+    #[test]
+    fn memory_stays_small() {
+        let mut tail = Tail::default();
+        for i in 0..10_000 {
+            tail.admit(&event(Some(&(i / 3).to_string()), "1"));
+        }
+        assert!(tail.seen.len() <= WINDOW + 1);
+        let mut same = Tail::default();
+        for i in 0..1000 {
+            same.admit(&event(Some("1-0"), &i.to_string()));
+        }
+        assert_eq!(same.seen.iter().filter(|e| matches!(e.data, Print::Whole(_))).count(), WHOLE);
+        assert_eq!(after(&mut same).as_deref(), Some("-1"));
+        for i in 0..1000 {
+            assert_eq!(same.admit(&event(Some("1-0"), &i.to_string())), Admit::Repeated);
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! Follows a stream over as many connections as it takes, and says honestly what came, what came twice and what may be
+//! missing. One connection at a time; leaving never cancels the run.
+
+use super::decode::{Decoded, Decoder};
+use super::framer::{Frame, Framer};
+use super::resume::{Admit, Tail};
+use super::watchdog::Watchdog;
+use super::{Data, End, Head, Item, Outcome, Record};
+use crate::api::{ApiError, Kind};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::Either;
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::future::Future;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
+const BATCH_ITEMS: usize = 256;
+const BATCH_BYTES: usize = 256 * 1024;
+/// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
+const LIVED: Duration = Duration::from_secs(10);
+/// How often a run that reported its error live is asked whether it is over, before it is joined again.
+const ERROR_ASKS: u32 = 4;
+
+/// How a source reaches its server.
+pub trait Link: Send {
+    /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id.
+    fn connect(&mut self, after: Option<&str>) -> impl Future<Output = Result<Opened, ApiError>> + Send;
+
+    /// After a connection closed: is it over?
+    fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
+
+    /// The id that asks for everything from the start, where everything belongs to this tape (we started the run).
+    fn everything(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A stream that has no end of its own, as that of a thread.
+    fn is_endless(&self) -> bool {
+        false
+    }
+}
+
+/// An open connection.
+pub struct Opened {
+    /// HTTP status.
+    pub status: u16,
+    /// The thread, where the answer told.
+    pub thread_id: Option<String>,
+    /// The run, where the answer told.
+    pub run_id: Option<String>,
+    /// The bytes.
+    pub body: BoxStream<'static, Result<Bytes, ApiError>>,
+}
+
+/// What the server says about a stream whose connection closed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// The run goes on: join again.
+    Active,
+    /// It is over.
+    Over(Outcome, Option<String>),
+    /// It never ends: join again.
+    Endless,
+    /// There is nobody to ask (a stateless run): the end of the body has to do.
+    Untold,
+}
+
+/// How long, and how often, to try again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retries {
+    /// The first wait is random below this, the next below twice this, …
+    pub base: Duration,
+    /// … but never longer than this.
+    pub cap: Duration,
+    /// Failures in a row after which a run is given up. The stream of a thread never is.
+    pub limit: u32,
+    /// The same before the first connection: a server that is not there should not be waited for too long.
+    pub first_limit: u32,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Retries { base: Duration::from_millis(500), cap: Duration::from_secs(30), limit: 12, first_limit: 4 }
+    }
+}
+
+/// What a source needs to know.
+#[derive(Debug, Clone)]
+pub struct SourceOptions {
+    /// The head of the tape; ids that become known are filled in.
+    pub head: Head,
+    /// Larger events are cut to their head.
+    pub max_event: usize,
+    /// The id that the first connection asks to begin after.
+    pub first_after: Option<String>,
+    /// How to try again.
+    pub retries: Retries,
+    /// Cancelled by who wants to leave with an `End` record (`detached`); to drop the receiver is to leave without.
+    pub stop: CancellationToken,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        SourceOptions {
+            head: Head::default(),
+            max_event: 64 << 20,
+            first_after: None,
+            retries: Retries::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+/// Follows a stream to its end. Returns when it ended, was stopped, or when nobody listens any more.
+pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
+    let stop = options.stop.clone();
+    let gone = out.clone();
+    let mut source = Source::new(link, options, out);
+    let ending = {
+        let run = std::pin::pin!(source.run());
+        let stopped = stop.cancelled_owned();
+        tokio::select! {
+            biased;
+            () = gone.closed() => return,
+            () = stopped => (Outcome::Detached, None),
+            ending = run => ending,
+        }
+    };
+    source.finish(ending).await;
+}
+
+type Ending = (Outcome, Option<String>);
+
+struct Source<L> {
+    link: L,
+    options: SourceOptions,
+    out: Sender<Vec<Item>>,
+    batch: Vec<Item>,
+    batch_bytes: usize,
+    decoder: Decoder,
+    tail: Tail,
+    watchdog: Watchdog,
+    sums: End,
+    run_known: bool,
+    /// Failures in a row.
+    failures: u32,
+    /// The error that the run reported live.
+    live_error: Option<String>,
+    /// The newest state or update at the root, which tells of an interrupt where nobody can be asked.
+    last_state: Option<Data>,
+}
+
+/// How a connection closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    /// In order, between two events.
+    Eof,
+    /// In order as far as the transport knows, but in the middle of an event.
+    Cut,
+    Reset,
+    Timeout,
+    Idle,
+}
+
+impl Closed {
+    fn word(self) -> &'static str {
+        match self {
+            Closed::Eof => "eof",
+            Closed::Cut => "cut",
+            Closed::Reset => "reset",
+            Closed::Timeout => "timeout",
+            Closed::Idle => "idle",
+        }
+    }
+}
+
+impl<L: Link> Source<L> {
+    fn new(link: L, options: SourceOptions, out: Sender<Vec<Item>>) -> Self {
+        Source {
+            link,
+            run_known: options.head.run_id.is_some(),
+            options,
+            out,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            decoder: Decoder::default(),
+            tail: Tail::default(),
+            watchdog: Watchdog::default(),
+            sums: End::default(),
+            failures: 0,
+            live_error: None,
+            last_state: None,
+        }
+    }
+
+    async fn run(&mut self) -> Ending {
+        let mut after = self.options.first_after.clone();
+        let mut outage: Option<Instant> = None;
+        let mut exact = true;
+        // The server said that it is over, but the last connection broke: what is missing is fetched before the end.
+        let mut over: Option<Ending> = None;
+        loop {
+            let conn = self.sums.connections + 1;
+            self.note(Item::Connecting { at: Timestamp::now(), conn });
+            self.flush().await;
+            let opened = match self.link.connect(after.as_deref()).await {
+                Ok(opened) => opened,
+                Err(error) => {
+                    if self.wait_after(&error).await {
+                        continue;
+                    }
+                    if self.sums.connections == 0 {
+                        self.note(Item::Record(Record::Tape(self.head())));
+                    } else {
+                        self.gap("the connection was lost and could not be restored".into());
+                    }
+                    let detail = error.to_string();
+                    self.note(Item::Failed(error));
+                    return over.unwrap_or((Outcome::Unknown, Some(detail)));
+                }
+            };
+            self.opened(&opened, after.clone());
+            if let Some(since) = outage.filter(|_| !exact) {
+                let away = crate::text::duration(since.elapsed());
+                let why =
+                    if self.sums.events > 0 { "the server gives no ids to resume by" } else { "no event had come yet" };
+                self.gap(format!("away for {away}, and {why}: events may be missing"));
+            }
+            let began = Instant::now();
+            let events = self.sums.events;
+            let closed = self.read(opened.body, conn).await;
+            let now = Timestamp::now();
+            self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
+            if self.sums.events > events || began.elapsed() >= LIVED {
+                self.failures = 0;
+            }
+            outage = Some(Instant::now());
+            let (verdict, asked) = match self.verdict(closed).await {
+                Ok(verdict) => verdict,
+                Err(detail) => return over.unwrap_or((Outcome::Unknown, Some(detail))),
+            };
+            match verdict {
+                Verdict::Over(outcome, detail) => {
+                    let trusted = self.live_error.is_some() || (closed == Closed::Eof && asked == 1);
+                    if trusted || over.is_some() && closed == Closed::Eof || !self.tail.has_ids() {
+                        if self.tail.is_unanswered() {
+                            self.gap("what the server still had was not repeated: events may be missing".into());
+                        } else if !trusted && !self.tail.has_ids() {
+                            self.gap("the connection was lost, and the run ended meanwhile".into());
+                        }
+                        return self.settle(outcome, detail);
+                    }
+                    over = Some(self.settle(outcome, detail));
+                }
+                Verdict::Active | Verdict::Endless => over = None,
+                Verdict::Untold => return self.guess(closed),
+            }
+            let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
+            (after, exact) = (point.after, point.exact);
+            let why = match closed {
+                Closed::Eof => "the server closed the stream while the run goes on",
+                Closed::Cut => "the stream ended in the middle of an event",
+                Closed::Reset => "the connection broke",
+                Closed::Timeout => "the server took too long",
+                Closed::Idle => "heartbeats stopped",
+            };
+            if !self.wait(why.into(), None).await {
+                let detail = format!("{why}, {} times in a row", self.failures);
+                self.gap(detail.clone());
+                return over.unwrap_or((Outcome::Unknown, Some(detail)));
+            }
+        }
+    }
+
+    /// Notes that a connection is open.
+    fn opened(&mut self, opened: &Opened, resumed_after: Option<String>) {
+        let head = &mut self.options.head;
+        if let Some(id) = &opened.thread_id {
+            head.thread_id.get_or_insert_with(|| id.clone());
+        }
+        let run_id = opened.run_id.clone().filter(|_| head.run_id.is_none() && !self.link.is_endless());
+        if let Some(id) = &run_id {
+            head.run_id = Some(id.clone());
+        }
+        if self.sums.connections == 0 {
+            self.note(Item::Record(Record::Tape(self.head())));
+        }
+        self.sums.connections += 1;
+        let (conn, status) = (self.sums.connections, opened.status);
+        self.note(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
+        if let Some(run_id) = run_id {
+            self.started(run_id);
+        }
+    }
+
+    fn started(&mut self, run_id: String) {
+        self.run_known = true;
+        let thread_id = self.options.head.thread_id.clone();
+        self.note(Item::Started { thread_id, run_id });
+    }
+
+    fn head(&self) -> Head {
+        let mut head = self.options.head.clone();
+        if head.at == Timestamp::default() {
+            head.at = Timestamp::now();
+        }
+        head
+    }
+
+    /// Reads one connection to its end.
+    async fn read(&mut self, mut body: BoxStream<'static, Result<Bytes, ApiError>>, conn: u32) -> Closed {
+        let mut framer = Framer::new(self.options.max_event);
+        self.watchdog.opened();
+        let mut heard = Instant::now();
+        loop {
+            let next = match futures::poll!(body.next()) {
+                std::task::Poll::Ready(next) => next,
+                std::task::Poll::Pending => {
+                    if !self.batch.is_empty() {
+                        self.flush().await;
+                        // A consumer that let us wait is not a server that is silent.
+                        heard = Instant::now();
+                    }
+                    let silence = match self.watchdog.patience() {
+                        Some(patience) => Either::Left(tokio::time::sleep_until(heard + patience)),
+                        None => Either::Right(std::future::pending()),
+                    };
+                    tokio::select! {
+                        biased;
+                        next = body.next() => next,
+                        () = silence => return Closed::Idle,
+                    }
+                }
+            };
+            heard = Instant::now();
+            let chunk = match next {
+                Some(Ok(chunk)) => chunk,
+                Some(Err(error)) if error.kind == Kind::Timeout => return Closed::Timeout,
+                Some(Err(_)) => return Closed::Reset,
+                None => return if framer.finish().is_some() { Closed::Cut } else { Closed::Eof },
+            };
+            let at = Timestamp::now();
+            self.sums.bytes += chunk.len() as u64;
+            framer.push(chunk);
+            while let Some(frame) = framer.next_frame() {
+                match frame {
+                    Frame::Comment => {
+                        self.watchdog.beat(heard);
+                        self.note(Item::Heartbeat { at });
+                    }
+                    Frame::Block(block) => {
+                        self.batch_bytes += block.bytes.len();
+                        if let Some(event) = self.decoder.decode(block) {
+                            self.event(event, at, conn);
+                        }
+                    }
+                }
+                if self.batch.len() >= BATCH_ITEMS || self.batch_bytes >= BATCH_BYTES {
+                    self.flush().await;
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: Decoded, at: Timestamp, conn: u32) {
+        match self.tail.admit(&event) {
+            Admit::Repeated => {
+                self.sums.duplicates += 1;
+                if let Some(Item::Repeated { events, .. }) = self.batch.last_mut() {
+                    *events += 1;
+                } else {
+                    self.note(Item::Repeated { at, events: 1 });
+                }
+                return;
+            }
+            Admit::NewAfterGap => {
+                self.gap("the server did not repeat what it was asked to: events may be missing".into())
+            }
+            Admit::New => {}
+        }
+        self.sums.events += 1;
+        if !matches!(event.data, Data::Json(_)) {
+            self.sums.malformed += 1;
+        }
+        if event.ns.is_empty() && !self.link.is_endless() {
+            match &*event.name {
+                "metadata" if !self.run_known => {
+                    if let Some(run_id) = run_id_of(&event.data) {
+                        self.options.head.run_id.get_or_insert_with(|| run_id.clone());
+                        self.started(run_id);
+                    }
+                }
+                "error" => self.live_error = Some(error_text(&event.data)),
+                "updates" | "values" => self.last_state = Some(event.data.clone()),
+                _ => {}
+            }
+        }
+        let event = event.at(self.sums.events, at, conn);
+        self.note(Item::Record(Record::Event(event)));
+    }
+
+    /// Asks what the close means, until there is an answer. Tells how often it had to ask; the error says why it gave up.
+    async fn verdict(&mut self, closed: Closed) -> Result<(Verdict, u32), String> {
+        self.flush().await;
+        let mut asked = 0;
+        loop {
+            asked += 1;
+            match self.link.verdict().await {
+                // The error is published before the run's status changes.
+                Ok(Verdict::Active) if self.live_error.is_some() && closed == Closed::Eof && asked < ERROR_ASKS => {
+                    tokio::time::sleep(self.options.retries.base).await;
+                }
+                Ok(verdict) => return Ok((verdict, asked)),
+                Err(error) => {
+                    if !self.wait_after(&error).await {
+                        if self.live_error.is_some() {
+                            return Ok((Verdict::Over(Outcome::Error, None), asked));
+                        }
+                        let detail = error.to_string();
+                        self.gap(format!("what became of the run could not be asked: {detail}"));
+                        self.note(Item::Failed(error));
+                        return Err(detail);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The outcome, with the error that was seen live where the server has less to say.
+    fn settle(&mut self, outcome: Outcome, detail: Option<String>) -> Ending {
+        match outcome {
+            Outcome::Error => (outcome, detail.or_else(|| self.live_error.take())),
+            Outcome::Unknown if self.live_error.is_some() => (Outcome::Error, self.live_error.take()),
+            _ => (outcome, detail),
+        }
+    }
+
+    /// The outcome of a stream about which nobody can be asked.
+    fn guess(&mut self, closed: Closed) -> Ending {
+        if let Some(error) = self.live_error.take() {
+            return (Outcome::Error, Some(error));
+        }
+        if closed != Closed::Eof {
+            let why = "the connection was lost, and a stateless run cannot be joined again";
+            self.gap(why.into());
+            return (Outcome::Unknown, Some(why.into()));
+        }
+        let interrupted = self.last_state.as_ref().and_then(Data::json).is_some_and(|text| has_interrupt(text));
+        (if interrupted { Outcome::Interrupted } else { Outcome::Success }, None)
+    }
+
+    /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
+    async fn wait_after(&mut self, error: &ApiError) -> bool {
+        let asked_for = match error.kind {
+            Kind::RateLimited(wait) => wait,
+            _ => None,
+        };
+        error.is_transient() && self.wait(error.to_string(), asked_for).await
+    }
+
+    /// Full jitter: a crowd of clients that lost the same server must not come back as one.
+    async fn wait(&mut self, why: String, at_least: Option<Duration>) -> bool {
+        self.failures += 1;
+        let Retries { base, cap, limit, first_limit } = self.options.retries;
+        let limit =
+            if self.sums.connections == 0 { Some(first_limit) } else { (!self.link.is_endless()).then_some(limit) };
+        if limit.is_some_and(|limit| self.failures > limit) {
+            return false;
+        }
+        let ceiling = base.saturating_mul(1 << (self.failures - 1).min(16)).min(cap);
+        let wait = ceiling.mul_f64(fastrand::f64()).max(at_least.unwrap_or_default());
+        self.note(Item::Retrying { at: Timestamp::now(), attempt: self.failures, wait, why });
+        self.flush().await;
+        tokio::time::sleep(wait).await;
+        true
+    }
+
+    fn gap(&mut self, why: String) {
+        self.sums.gaps += 1;
+        self.note(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+    }
+
+    fn note(&mut self, item: Item) {
+        self.batch.push(item);
+    }
+
+    /// Sends the batch on, when there is room. Safe to be dropped half-way: the batch stays until it is taken.
+    async fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        if let Ok(permit) = self.out.reserve().await {
+            permit.send(std::mem::take(&mut self.batch));
+        }
+        self.batch_bytes = 0;
+    }
+
+    async fn finish(&mut self, (outcome, detail): Ending) {
+        let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
+        self.note(Item::Record(Record::End(end)));
+        self.flush().await;
+    }
+}
+
+fn run_id_of(data: &Data) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        run_id: String,
+    }
+    serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
+}
+
+/// What an `error` event says, in one line: `{error, message}`, or a bare string.
+pub(crate) fn error_text(data: &Data) -> String {
+    #[derive(Deserialize)]
+    struct Failure<'a> {
+        #[serde(default, borrow)]
+        error: Option<Cow<'a, str>>,
+        #[serde(default, borrow)]
+        message: Option<Cow<'a, str>>,
+    }
+    let text = data.text();
+    if let Ok(text) = serde_json::from_str::<String>(text) {
+        return text;
+    }
+    match serde_json::from_str::<Failure<'_>>(text) {
+        Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
+        Ok(Failure { error: Some(one), message: None } | Failure { error: None, message: Some(one) }) => {
+            one.into_owned()
+        }
+        _ => text.to_string(),
+    }
+}
+
+/// Whether a state or an update tells of an interrupt.
+fn has_interrupt(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct State {
+        #[serde(rename = "__interrupt__")]
+        interrupt: Option<serde::de::IgnoredAny>,
+    }
+    serde_json::from_str::<State>(text).is_ok_and(|s| s.interrupt.is_some())
+}

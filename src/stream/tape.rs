@@ -1,0 +1,186 @@
+//! The tape: the bounded log of what a source said, and the only truth about a stream.
+
+use super::{Event, Record};
+use std::collections::VecDeque;
+
+/// Marks kept; a tape that reconnects for months must not grow by that alone.
+const MAX_MARKS: usize = 65_536;
+/// What an event takes beside its payload.
+const ROW_OVERHEAD: usize = 160;
+
+/// How large a tape may grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Events.
+    pub max_rows: usize,
+    /// Bytes of memory, roughly.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_rows: 1_000_000, max_bytes: 256 << 20 }
+    }
+}
+
+/// A record that is no event, and the event that it comes after (0: before the first).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Sequence number of the event before it.
+    pub after: u64,
+    /// The record.
+    pub record: Record,
+}
+
+/// The log.
+#[derive(Debug, Default)]
+pub struct Tape {
+    limits: Limits,
+    rows: VecDeque<Event>,
+    bytes: usize,
+    last: u64,
+    marks: VecDeque<Mark>,
+    evicted_rows: u64,
+    evicted_bytes: u64,
+}
+
+impl Tape {
+    /// An empty tape.
+    pub fn new(limits: Limits) -> Self {
+        Tape { limits, ..Tape::default() }
+    }
+
+    /// Appends a record. The oldest events are let go where the tape is full; the newest one always stays.
+    pub fn push(&mut self, record: Record) {
+        let Record::Event(event) = record else {
+            if self.marks.len() >= MAX_MARKS {
+                self.marks.pop_front();
+            }
+            self.marks.push_back(Mark { after: self.last, record });
+            return;
+        };
+        // A row is found by its distance from the first: a recording that was put together by hand may have holes.
+        if event.seq != self.last + 1 {
+            self.let_go(usize::MAX);
+        }
+        self.last = event.seq;
+        self.bytes += weight(&event);
+        self.rows.push_back(event);
+        while self.rows.len() > 1 && (self.rows.len() > self.limits.max_rows || self.bytes > self.limits.max_bytes) {
+            self.let_go(1);
+        }
+    }
+
+    /// The event with this number, if it is still here.
+    pub fn get(&self, seq: u64) -> Option<&Event> {
+        let first = self.first_seq()?;
+        self.rows.get(usize::try_from(seq.checked_sub(first)?).ok()?)
+    }
+
+    /// The oldest event still here.
+    pub fn first_seq(&self) -> Option<u64> {
+        self.rows.front().map(|e| e.seq)
+    }
+
+    /// The newest event's number; 0 before the first.
+    pub fn last_seq(&self) -> u64 {
+        self.last
+    }
+
+    /// Events still here.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes of memory that the events take, roughly.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The events from this number on, or from the oldest still here.
+    pub fn iter_from(&self, seq: u64) -> impl DoubleEndedIterator<Item = &Event> + ExactSizeIterator {
+        let skip = seq.saturating_sub(self.first_seq().unwrap_or(seq));
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(self.rows.len());
+        self.rows.range(skip..)
+    }
+
+    /// The records that are no events, in order.
+    pub fn marks(&self) -> &VecDeque<Mark> {
+        &self.marks
+    }
+
+    /// Events that were let go.
+    pub fn evicted_rows(&self) -> u64 {
+        self.evicted_rows
+    }
+
+    /// Bytes that were let go.
+    pub fn evicted_bytes(&self) -> u64 {
+        self.evicted_bytes
+    }
+
+    fn let_go(&mut self, rows: usize) {
+        for _ in 0..rows {
+            let Some(event) = self.rows.pop_front() else { return };
+            let weight = weight(&event);
+            self.bytes -= weight;
+            self.evicted_rows += 1;
+            self.evicted_bytes += weight as u64;
+        }
+    }
+}
+
+fn weight(event: &Event) -> usize {
+    ROW_OVERHEAD + event.data.text().len() + event.id.as_ref().map_or(0, |id| id.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Data;
+
+    fn event(seq: u64, size: usize) -> Record {
+        Record::Event(Event {
+            seq,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            conn: 1,
+            name: "values".into(),
+            ns: [].into(),
+            id: None,
+            data: Data::Json("1".repeat(size).into()),
+        })
+    }
+
+    #[test]
+    fn rows_are_found_and_bounded() {
+        let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.get(1)), (None, 0, None));
+        let gap = Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: "x".into() };
+        tape.push(gap.clone());
+        for seq in 1..=5 {
+            tape.push(event(seq, 10));
+        }
+        tape.push(gap);
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len()), (Some(3), 5, 3));
+        assert_eq!((tape.get(2), tape.get(6)), (None, None));
+        assert_eq!(tape.get(4).unwrap().seq, 4);
+        assert_eq!(tape.iter_from(0).map(|e| e.seq).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(tape.iter_from(5).map(|e| e.seq).collect::<Vec<_>>(), [5]);
+        assert_eq!(tape.iter_from(9).count(), 0);
+        assert_eq!(tape.marks().iter().map(|m| m.after).collect::<Vec<_>>(), [0, 5]);
+        assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 2 * 170));
+    }
+
+    #[test]
+    fn one_huge_event_stays() {
+        let mut tape = Tape::new(Limits { max_rows: 10, max_bytes: 1000 });
+        tape.push(event(1, 10));
+        tape.push(event(2, 5000));
+        assert_eq!((tape.first_seq(), tape.len()), (Some(2), 1));
+    }
+}

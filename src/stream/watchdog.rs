@@ -1,0 +1,58 @@
+//! Learns the rhythm of a server's heartbeats, and from it how long a silence may last. Without heartbeats it sleeps: a
+//! server that never says anything while it works cannot be told from one that is gone.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+const SHORTEST: Duration = Duration::from_secs(6);
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The watchdog of one source. What it learned lasts over its connections; the rhythm is the server's.
+#[derive(Debug, Default)]
+pub(super) struct Watchdog {
+    last_beat: Option<Instant>,
+    interval: Option<Duration>,
+}
+
+impl Watchdog {
+    /// A new connection: its first heartbeat has nothing to do with the last one of the old.
+    pub fn opened(&mut self) {
+        self.last_beat = None;
+    }
+
+    /// A heartbeat came. Of several intervals the longest counts: several may arrive at once after we were busy.
+    pub fn beat(&mut self, now: Instant) {
+        if let Some(last) = self.last_beat.replace(now) {
+            let interval = now.duration_since(last);
+            self.interval = Some(self.interval.map_or(interval, |known| known.max(interval)));
+        }
+    }
+
+    /// How long a silence may last, once that is known.
+    pub fn patience(&self) -> Option<Duration> {
+        self.interval.map(|interval| (interval * 3).clamp(SHORTEST, LONGEST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn learns_after_two() {
+        let start = Instant::now();
+        let at = |s| start + Duration::from_secs(s);
+        let mut dog = Watchdog::default();
+        dog.beat(at(5));
+        assert_eq!(dog.patience(), None);
+        dog.opened();
+        dog.beat(at(100));
+        assert_eq!(dog.patience(), None);
+        dog.beat(at(105));
+        assert_eq!(dog.patience(), Some(Duration::from_secs(15)));
+        dog.beat(at(105));
+        assert_eq!(dog.patience(), Some(Duration::from_secs(15)));
+        dog.beat(at(200));
+        assert_eq!(dog.patience(), Some(LONGEST));
+    }
+}
