@@ -1,0 +1,103 @@
+//! Asks the agent server itself, past the binary: what it says is what the binary's words are held against.
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The real server's address; `tests/real/serve` sets it.
+#[track_caller]
+pub fn url() -> String {
+    std::env::var("RUNTAIL_REAL_URL")
+        .expect("RUNTAIL_REAL_URL is not set; start with: tests/real/serve -- cargo test --test real -- --ignored")
+        .trim_end_matches('/')
+        .to_owned()
+}
+
+/// Host and port of the real server.
+#[track_caller]
+pub fn address() -> String {
+    let url = url();
+    url.strip_prefix("http://").expect("the real server speaks plain http").to_owned()
+}
+
+/// One request, one connection; the status and the answer's JSON (null where there is none).
+#[track_caller]
+pub fn request(method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+    let address = address();
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let mut stream = TcpStream::connect(&address).expect("the real server answers");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    let answer = String::from_utf8(answer).expect("UTF-8");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    (status, serde_json::from_str(body).unwrap_or(Value::Null))
+}
+
+/// GET that must succeed.
+#[track_caller]
+pub fn get(path: &str) -> Value {
+    let (status, body) = request("GET", path, None);
+    assert_eq!(status, 200, "GET {path}: {body}");
+    body
+}
+
+/// POST that must succeed.
+#[track_caller]
+pub fn post(path: &str, body: &Value) -> Value {
+    let (status, answer) = request("POST", path, Some(body));
+    assert!((200..300).contains(&status), "POST {path}: {status} {answer}");
+    answer
+}
+
+/// A new thread's id.
+#[track_caller]
+pub fn new_thread() -> String {
+    text(&post("/threads", &json!({})), "thread_id")
+}
+
+/// Starts a resumable run in the background; its id.
+#[track_caller]
+pub fn start_run(thread: &str, assistant: &str, input: &Value, modes: &[&str]) -> String {
+    let body = json!({"assistant_id": assistant, "input": input, "stream_mode": modes, "stream_resumable": true});
+    text(&post(&format!("/threads/{thread}/runs"), &body), "run_id")
+}
+
+/// The runs of a thread, newest first.
+#[track_caller]
+pub fn runs(thread: &str) -> Vec<Value> {
+    get(&format!("/threads/{thread}/runs?limit=100")).as_array().expect("a list").clone()
+}
+
+/// A run's status now.
+#[track_caller]
+pub fn run_status(thread: &str, run: &str) -> String {
+    text(&get(&format!("/threads/{thread}/runs/{run}")), "status")
+}
+
+/// Waits until a run is neither pending nor running, and gives its status.
+#[track_caller]
+pub fn run_end(thread: &str, run: &str) -> String {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let status = run_status(thread, run);
+        if !matches!(status.as_str(), "pending" | "running") {
+            return status;
+        }
+        assert!(Instant::now() < until, "run {run} is still {status}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A field that is text.
+#[track_caller]
+pub fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_else(|| panic!("no text in {field}: {value}")).to_owned()
+}
