@@ -21,7 +21,7 @@ pub mod view_lines;
 pub mod viewer;
 
 pub use subscriptions::subscriptions;
-pub use update::update;
+pub use update::{stops_polling, update};
 
 use crate::config::{Profile, TapeLimits};
 use composer::Composer;

@@ -49,7 +49,7 @@ pub fn message(message: &Message, first: bool, writing: bool, width: usize, tz: 
         }
     }
     for call in &message.tool_calls {
-        let name = call.name.as_deref().unwrap_or("tool");
+        let name = if call.name.is_empty() { "tool" } else { &call.name };
         let room = width.saturating_sub(text::width(name) + 4);
         let args = text::clean(&call.args).into_owned();
         lines.push(Line::of(Tone::Accent, "→ ").with(Tone::Strong, name).with(Tone::Plain, " ").with(Tone::Dim, &text::fit(&args, room)));

@@ -7,8 +7,8 @@ use super::scroll::{Flat, Place, Rows, Spot};
 use super::view_lines;
 use crate::api::ApiError;
 use crate::config::TapeLimits;
-use crate::projection::Projections;
-use crate::stream::{End, Event, Item, Record, Tape};
+use crate::projection::{LifecycleKind, Message, Projections, Rows as Kept, Snapshot};
+use crate::stream::{End, Event, Item, Limits, Outcome, Record, Tape};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
@@ -105,10 +105,12 @@ pub struct Viewer {
     pub view: View,
     /// The state shown in the values view.
     pub state: Option<Tree>,
-    /// Number of the snapshot shown there.
-    pub snapshot: Option<usize>,
+    /// Number of the snapshot shown there, counting those that were let go.
+    pub snapshot: Option<u64>,
     places: [Place; 5],
     blocks: Vec<Block>,
+    /// Messages that were let go before the first block.
+    blocks_from: u64,
     width: usize,
     height: usize,
     tz: TimeZone,
@@ -128,7 +130,10 @@ impl Viewer {
             target,
             thread_id,
             run_id,
-            tape: Tape::new(limits.max_rows, limits.max_bytes),
+            tape: Tape::new(Limits {
+                max_rows: limits.max_rows,
+                max_bytes: usize::try_from(limits.max_bytes).unwrap_or(usize::MAX),
+            }),
             projections: Projections::default(),
             link: LinkState::Connecting { since: now, conn: 1 },
             view: View::Messages,
@@ -136,6 +141,7 @@ impl Viewer {
             snapshot: None,
             places: [Place::following(); 5],
             blocks: Vec::new(),
+            blocks_from: 0,
             width: 0,
             height: 0,
             tz,
@@ -173,7 +179,7 @@ impl Viewer {
                     self.run_id = Some(run_id);
                 }
                 Item::Failed(error) => self.link = LinkState::Failed(error),
-                Item::Heartbeat { .. } => {}
+                Item::Heartbeat { .. } | Item::Repeated { .. } => {}
             }
         }
     }
@@ -190,30 +196,30 @@ impl Viewer {
 
     /// Entries of the view shown that came since it was paused.
     pub fn unseen(&self) -> u64 {
-        let place = &self.places[self.view as usize];
-        match self.view {
-            View::Values if !place.follow => (self.projections.values.snapshots().len() as u64).saturating_sub(place.seen),
-            View::Values => 0,
-            _ => place.unseen(&self.rows()),
-        }
+        self.places[self.view as usize].unseen(&self.rows())
     }
 
     /// Entries in a view, for its tab.
     pub fn count(&self, view: View) -> u64 {
         match view {
-            View::Messages => self.projections.messages.items().len() as u64,
-            View::Updates => self.projections.updates.rows().len() as u64,
-            View::Values => self.projections.values.snapshots().len() as u64,
-            View::Lifecycle => self.projections.lifecycle.rows().len() as u64,
+            View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
+            View::Updates => extent(self.projections.updates.rows()).end,
+            View::Values => extent(self.projections.values.rows()).end,
+            View::Lifecycle => extent(self.projections.lifecycle.rows()).end,
             View::Raw => self.tape.last_seq(),
         }
     }
 
     fn rows(&self) -> ViewRows<'_> {
         match self.view {
-            View::Messages => ViewRows::Blocks(&self.blocks),
-            View::Raw => ViewRows::Flat(Flat { first: self.tape.first_seq(), end: self.tape.last_seq() + 1 }),
-            view => ViewRows::Flat(Flat { first: 0, end: self.count(view) }),
+            View::Messages => ViewRows::Blocks { first: self.projections.messages.evicted(), blocks: &self.blocks },
+            View::Raw => {
+                let end = self.tape.last_seq() + 1;
+                ViewRows::Flat(Flat { first: self.tape.first_seq().unwrap_or(end), end })
+            }
+            View::Updates => ViewRows::Flat(extent(self.projections.updates.rows())),
+            View::Values => ViewRows::Flat(extent(self.projections.values.rows())),
+            View::Lifecycle => ViewRows::Flat(extent(self.projections.lifecycle.rows())),
         }
     }
 
@@ -223,9 +229,14 @@ impl Viewer {
         (self.width, self.height) = (width, height);
         let open = self.is_open();
         let items = self.projections.messages.items();
+        let evicted = self.projections.messages.evicted();
         if rewrap {
             self.blocks.clear();
+        } else if evicted > self.blocks_from {
+            let gone = usize::try_from(evicted - self.blocks_from).unwrap_or(usize::MAX).min(self.blocks.len());
+            self.blocks.drain(..gone);
         }
+        self.blocks_from = evicted;
         for (i, message) in items.iter().enumerate() {
             let writing = open && !message.complete;
             if self.blocks.get(i).is_some_and(|b| b.rev == message.rev && b.open == writing) {
@@ -251,18 +262,24 @@ impl Viewer {
     /// In the values view, following means the newest state of the root, or of whatever there is.
     fn show_state(&mut self) {
         let place = &mut self.places[View::Values as usize];
-        let snapshots = self.projections.values.snapshots();
+        let rows = self.projections.values.rows();
         if place.follow {
-            place.seen = snapshots.len() as u64;
-            let newest = snapshots.iter().rposition(|s| s.ns.is_empty()).or(snapshots.len().checked_sub(1));
+            place.seen = extent(rows).end;
+            let newest = rows.iter().rposition(|s| s.ns.is_empty()).or(rows.len().checked_sub(1));
+            let newest = newest.map(|n| rows.evicted() + n as u64);
             if newest != self.snapshot || (newest.is_some() && self.state.is_none()) {
                 self.show_snapshot(newest);
             }
         }
     }
 
-    fn show_snapshot(&mut self, number: Option<usize>) {
-        let Some(snapshot) = number.and_then(|n| self.projections.values.snapshots().get(n)) else { return };
+    /// The snapshot with this number, if it is still kept.
+    pub fn snapshot_at(&self, number: u64) -> Option<&Snapshot> {
+        kept(self.projections.values.rows(), number)
+    }
+
+    fn show_snapshot(&mut self, number: Option<u64>) {
+        let Some(snapshot) = number.and_then(|n| self.snapshot_at(n)) else { return };
         let Some(event) = self.tape.get(snapshot.seq) else { return };
         let text = view_lines::state_text(event);
         match &mut self.state {
@@ -328,10 +345,10 @@ impl Viewer {
 
     /// In the values view: the state some steps earlier or later. Going past the newest follows again.
     pub fn step_state(&mut self, by: isize) {
-        let last = self.projections.values.snapshots().len();
+        let extent = extent(self.projections.values.rows());
         let Some(at) = self.snapshot else { return };
-        let wanted = at.saturating_add_signed(by);
-        if wanted >= last {
+        let wanted = at.saturating_add_signed(by as i64).max(extent.first);
+        if wanted >= extent.end {
             self.places[View::Values as usize].follow = true;
             self.show_state();
         } else {
@@ -362,15 +379,15 @@ impl Viewer {
     fn line(&self, spot: Spot) -> Line {
         match self.view {
             View::Messages => {
-                let block = self.blocks.get(spot.key as usize);
+                let block = spot.key.checked_sub(self.blocks_from).and_then(|n| self.blocks.get(n as usize));
                 block.and_then(|b| b.lines.get(spot.line)).cloned().unwrap_or_default()
             }
             View::Updates => {
-                let row = self.projections.updates.rows().get(spot.key as usize);
+                let row = kept(self.projections.updates.rows(), spot.key);
                 row.map(|r| view_lines::update(r, &self.tz)).unwrap_or_default()
             }
             View::Lifecycle => {
-                let row = self.projections.lifecycle.rows().get(spot.key as usize);
+                let row = kept(self.projections.lifecycle.rows(), spot.key);
                 row.map(|r| view_lines::lifecycle(r, &self.tz)).unwrap_or_default()
             }
             View::Raw => {
@@ -380,14 +397,29 @@ impl Viewer {
         }
     }
 
+    fn message_at(&self, key: u64) -> Option<&Message> {
+        let at = key.checked_sub(self.projections.messages.evicted())?;
+        self.projections.messages.items().get(usize::try_from(at).ok()?)
+    }
+
+    /// Whether the thread waits for an answer, as far as this stream tells.
+    pub fn waits(&self) -> bool {
+        matches!(&self.link, LinkState::Ended(end) if end.outcome == Outcome::Interrupted)
+            || self.projections.lifecycle.rows().iter().rev().find_map(|r| match r.kind {
+                LifecycleKind::Interrupt => Some(true),
+                LifecycleKind::RunStart => Some(false),
+                _ => None,
+            }) == Some(true)
+    }
+
     /// The event under the cursor (the first one of what is there).
     pub fn event_under_cursor(&self) -> Option<&Event> {
         let key = self.places[self.view as usize].cursor.key;
         let seq = match self.view {
-            View::Messages => self.projections.messages.items().get(key as usize)?.last_seq,
-            View::Updates => self.projections.updates.rows().get(key as usize)?.seq,
-            View::Lifecycle => self.projections.lifecycle.rows().get(key as usize)?.seq,
-            View::Values => self.projections.values.snapshots().get(self.snapshot?)?.seq,
+            View::Messages => self.message_at(key)?.last_seq,
+            View::Updates => kept(self.projections.updates.rows(), key)?.seq,
+            View::Lifecycle => kept(self.projections.lifecycle.rows(), key)?.seq,
+            View::Values => self.snapshot_at(self.snapshot?)?.seq,
             View::Raw => key,
         };
         self.tape.get(seq)
@@ -398,7 +430,7 @@ impl Viewer {
         match self.view {
             View::Messages => {
                 let key = self.places[View::Messages as usize].cursor.key;
-                let message = self.projections.messages.items().get(key as usize)?;
+                let message = self.message_at(key)?;
                 Some(if message.text.is_empty() { message.tool_calls.first()?.args.clone() } else { message.text.clone() })
             }
             View::Values => self.state.as_ref()?.value_under_cursor(),
@@ -415,28 +447,39 @@ impl Viewer {
     }
 }
 
+/// Keys of a projection's rows: those that were let go keep theirs.
+fn extent<T>(rows: &Kept<T>) -> Flat {
+    Flat { first: rows.evicted(), end: rows.evicted() + rows.len() as u64 }
+}
+
+fn kept<T>(rows: &Kept<T>, key: u64) -> Option<&T> {
+    rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
+}
+
 enum ViewRows<'a> {
     Flat(Flat),
-    Blocks(&'a [Block]),
+    Blocks { first: u64, blocks: &'a [Block] },
 }
 
 impl Rows for ViewRows<'_> {
     fn first(&self) -> u64 {
         match self {
             ViewRows::Flat(flat) => flat.first,
-            ViewRows::Blocks(_) => 0,
+            ViewRows::Blocks { first, .. } => *first,
         }
     }
     fn end(&self) -> u64 {
         match self {
             ViewRows::Flat(flat) => flat.end,
-            ViewRows::Blocks(blocks) => blocks.len() as u64,
+            ViewRows::Blocks { first, blocks } => first + blocks.len() as u64,
         }
     }
     fn height(&self, key: u64) -> usize {
         match self {
             ViewRows::Flat(_) => 1,
-            ViewRows::Blocks(blocks) => blocks.get(key as usize).map_or(1, |b| b.lines.len().max(1)),
+            ViewRows::Blocks { first, blocks } => {
+                blocks.get(key.saturating_sub(*first) as usize).map_or(1, |b| b.lines.len().max(1))
+            }
         }
     }
 }

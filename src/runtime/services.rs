@@ -55,7 +55,7 @@ impl Services {
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
         let (profile, http) = self.http(&server.profile).await?;
         let base = server.url.parse().map_err(|e| refused(&profile.name, &format!("{} is no address: {e}", server.url)))?;
-        AgentServer::new(http, base)
+        Ok(AgentServer::new(http, base))
     }
 }
 

@@ -5,8 +5,7 @@ use super::services::Services;
 use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, ThreadQuery};
 use crate::app::msg::{Answer, Effect, Msg, NextPoll, ServerRef, StreamTarget, SubKey, Subscription};
 use crate::model::Deployment;
-use crate::stream::source::{SourceOptions, follow};
-use crate::stream::{Item, link};
+use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
 use futures::StreamExt;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, HashMap};
@@ -278,19 +277,19 @@ async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, m
     };
     let (sender, mut receiver) = mpsc::channel(8);
     let source = async move {
-        let options = SourceOptions { max_event, ..SourceOptions::default() };
+        let options = SourceOptions { max_event: usize::try_from(max_event).unwrap_or(usize::MAX), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { thread, stateless, body } => {
-                follow(link::RunLink::new(client, thread, stateless, body), options, sender).await;
+                follow(RunLink::new(client, thread, stateless, body), options, sender).await;
             }
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
-                follow(link::JoinLink::new(client, thread, run, Vec::new()), options, sender).await;
+                follow(JoinLink::new(client, thread, run, Vec::new()), options, sender).await;
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
                 let modes = ["run_modes", "state_update"].map(str::to_string).to_vec();
-                follow(link::ThreadLink::new(client, thread, modes), options, sender).await;
+                follow(ThreadLink::new(client, thread, modes), options, sender).await;
             }
         }
     };

@@ -11,9 +11,21 @@ pub use deployments::deployments;
 pub use revisions::revisions;
 
 use super::Canvas;
+use crate::api::{ServerInfo, ServerKind};
 use crate::app::App;
 use crate::app::layout::Area;
 use crate::app::line::Tone;
+
+/// Which software an agent server is, in a few words.
+fn server_software(info: &ServerInfo) -> String {
+    let name = match info.kind {
+        ServerKind::Python => "langgraph-api",
+        ServerKind::JavaScript => "langgraph-api JS",
+        ServerKind::Aegra => "Aegra",
+        ServerKind::Other => "agent server",
+    };
+    format!("{name} {}", info.version).trim_end().to_string()
+}
 
 /// The stream pane: the stream that is open, else the agent server's lists.
 pub fn stream(app: &App, canvas: &mut Canvas<'_>, area: Area) {

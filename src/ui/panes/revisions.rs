@@ -132,7 +132,7 @@ fn agent_server(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         Some((Some(info), None)) => {
             let text = format!(
                 "An agent server without a control plane: it has no revisions.\n\n{}\n{}",
-                info.summary(),
+                super::server_software(info),
                 server.url.trim_end_matches('/')
             );
             canvas.words(area, Tone::Plain, &text);

@@ -22,7 +22,7 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
     }
     let info = app.infos.get(&server.server).and_then(|i| i.value.as_ref());
     if let Some(info) = info {
-        crumbs = crumbs.right(Tone::Dim, &info.summary());
+        crumbs = crumbs.right(Tone::Dim, &super::server_software(info));
     }
     canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
     canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tabs(server));

@@ -141,11 +141,10 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         _ => {}
     }
     if viewer.view == View::Values {
-        let snapshots = viewer.projections.values.snapshots();
         let number = viewer.snapshot?;
-        let snapshot = snapshots.get(number)?;
+        let snapshot = viewer.snapshot_at(number)?;
         let changed: Vec<&str> = snapshot.keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect();
-        let mut line = Line::of(Tone::Dim, &format!("state {} of {}", number + 1, snapshots.len()));
+        let mut line = Line::of(Tone::Dim, &format!("state {} of {}", number + 1, viewer.count(View::Values)));
         line.push(Tone::Dim, &format!(" · {} · ", crate::app::view_lines::clock(snapshot.at, &app.settings.tz)));
         if !snapshot.ns.is_empty() {
             line.push(Tone::Ns, &format!("{} · ", crate::app::view_lines::namespace(&snapshot.ns)));
