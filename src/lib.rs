@@ -2,5 +2,6 @@
 
 pub mod api;
 pub mod model;
+pub mod projection;
 pub mod stream;
 pub mod text;
