@@ -3,5 +3,6 @@
 pub mod api;
 pub mod config;
 pub mod model;
+pub mod projection;
 pub mod stream;
 pub mod text;

@@ -17,5 +17,7 @@ pub use framer::{Block, Frame, Framer};
 pub use names::{EventNames, Names, Namespace};
 pub use record::{End, Head, Item, Outcome, Record};
 pub use recording::{LineParser, ReadError, Reader, write_record};
+pub(crate) use resume::key as id_order;
+pub(crate) use source::error_text;
 pub use source::{Link, Opened, Retries, SourceOptions, Verdict, follow};
 pub use tape::{Limits, Mark, Tape};

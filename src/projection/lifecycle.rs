@@ -1,0 +1,276 @@
+//! What happened to runs, tasks and connections, in the order in which it happened.
+
+use super::rows::Rows;
+use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
+use crate::stream::{Item, Names, Record, error_text};
+use crate::text::{duration, short_id};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const MAX_ROWS: usize = 50_000;
+const MAX_INTERRUPTS: usize = 4096;
+const SUMMARY: usize = 120;
+
+/// What kind of thing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LifecycleKind {
+    /// A run began.
+    RunStart,
+    /// A run is over; how it ended is not said.
+    RunDone,
+    /// The server tries a run again.
+    Attempt,
+    /// A node's task began.
+    TaskStart,
+    /// A node's task is done.
+    TaskDone,
+    /// The graph asks something.
+    Interrupt,
+    /// A run, a task or the source itself failed.
+    Error,
+    /// A connection was opened or closed.
+    Connection,
+    /// The next connection is waited for.
+    Retry,
+    /// Something may be missing.
+    Gap,
+    /// The end of the stream.
+    End,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LifecycleRow {
+    /// The event that told of it, or the one that it came after.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What kind.
+    pub kind: LifecycleKind,
+    /// In words.
+    pub text: String,
+    /// The run that it is about.
+    pub run_id: Option<Arc<str>>,
+}
+
+/// The rows of a tape.
+#[derive(Debug)]
+pub struct Lifecycle {
+    rows: Rows<LifecycleRow>,
+    seq: u64,
+    run: Option<Arc<str>>,
+    attempt: u64,
+    asked: HashSet<Box<str>>,
+    names: Names,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Lifecycle {
+            rows: Rows::new(MAX_ROWS),
+            seq: 0,
+            run: None,
+            attempt: 0,
+            asked: HashSet::new(),
+            names: Names::default(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(default, borrow)]
+    run_id: Text<'a>,
+    #[serde(default, borrow)]
+    status: Text<'a>,
+    #[serde(default)]
+    attempt: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Task<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(default, borrow)]
+    triggers: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    interrupts: Option<&'a RawValue>,
+}
+
+/// The second dialect's own lifecycle.
+#[derive(Deserialize)]
+struct Phase<'a> {
+    #[serde(borrow)]
+    event: Text<'a>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+}
+
+impl Lifecycle {
+    /// What happened, in order.
+    pub fn rows(&self) -> &Rows<LifecycleRow> {
+        &self.rows
+    }
+
+    /// The run that the stream is in, or was in last.
+    pub fn run_id(&self) -> Option<&Arc<str>> {
+        self.run.as_ref()
+    }
+
+    pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
+        self.seq = payload.event.seq;
+        let at = payload.event.at;
+        if let Some(raw) = payload.interrupts {
+            self.interrupts(raw, at);
+        }
+        match payload.name {
+            "metadata" => self.metadata(payload, at),
+            "error" => self.row(at, LifecycleKind::Error, error_text(&payload.event.data)),
+            "updates" | "values" => {
+                // The state of a subgraph repeats what the root says.
+                let mentioned = |json: &&str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
+                let Some(json) = payload.json.filter(mentioned) else { return };
+                let Some(Fields(fields)) = Fields::read(json) else { return };
+                if let Some((_, raw)) = fields.into_iter().find(|(key, _)| key == "__interrupt__") {
+                    if raw.get() == "[]" && payload.name == "updates" {
+                        self.row(at, LifecycleKind::Interrupt, "stopped before or after a node, as asked".into());
+                    }
+                    self.interrupts(raw, at);
+                }
+            }
+            "input.requested" => {
+                if let Some(interrupt) = payload.read::<InterruptIn<'_>>() {
+                    self.interrupt(&interrupt, at);
+                }
+            }
+            "tasks" => self.task(payload, at),
+            "lifecycle" => self.phase(payload, at),
+            _ => {}
+        }
+    }
+
+    pub(super) fn apply_item(&mut self, item: &Item) {
+        use LifecycleKind::{Connection, End, Error, Gap, Retry};
+        match item {
+            Item::Record(Record::Open { at, conn, status, resumed_after }) => {
+                let text = match resumed_after {
+                    Some(id) => format!("connection {conn} open ({status}), after {id}"),
+                    None => format!("connection {conn} open ({status})"),
+                };
+                self.row(*at, Connection, text);
+            }
+            Item::Record(Record::Close { at, conn, reason }) => {
+                self.row(*at, Connection, format!("connection {conn} closed: {reason}"));
+            }
+            Item::Record(Record::Gap { at, why }) => self.row(*at, Gap, why.clone()),
+            Item::Record(Record::End(end)) => {
+                let text = match &end.detail {
+                    Some(detail) => format!("{}: {detail}", end.outcome.as_str()),
+                    None => end.outcome.as_str().to_string(),
+                };
+                self.row(end.at, End, text);
+            }
+            Item::Retrying { at, attempt, wait, why } => {
+                self.row(*at, Retry, format!("{why}; attempt {attempt} in {}", duration(*wait)));
+            }
+            Item::Failed(error) => {
+                let at = self.rows.last().map_or_else(Timestamp::default, |row| row.at);
+                self.row(at, Error, error.to_string());
+            }
+            Item::Started { run_id, .. } => {
+                if self.run.is_none() {
+                    self.run = Some(self.names.get(run_id));
+                }
+            }
+            Item::Record(Record::Tape(_) | Record::Event(_))
+            | Item::Heartbeat { .. }
+            | Item::Repeated { .. }
+            | Item::Connecting { .. } => {}
+        }
+    }
+
+    fn row(&mut self, at: Timestamp, kind: LifecycleKind, text: String) {
+        self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone() });
+    }
+
+    fn metadata(&mut self, payload: &Payload<'_>, at: Timestamp) {
+        let Some(metadata) = payload.read::<Metadata<'_>>() else { return };
+        let Some(id) = metadata.run_id.some() else { return };
+        let same = self.run.as_deref() == Some(id) && self.attempt > 0;
+        let shown = short_id(id);
+        self.run = Some(self.names.get(id));
+        if metadata.status.is("run_done") {
+            self.attempt = 0;
+            self.row(at, LifecycleKind::RunDone, format!("run {shown} done"));
+            return;
+        }
+        let attempt = metadata.attempt.unwrap_or(1);
+        match (same, attempt) {
+            (true, again) if again <= self.attempt => return,
+            (false, 1) => self.row(at, LifecycleKind::RunStart, format!("run {shown} started")),
+            (_, again) => self.row(at, LifecycleKind::Attempt, format!("run {shown}, attempt {again}")),
+        }
+        self.attempt = attempt;
+    }
+
+    fn interrupts(&mut self, list: &RawValue, at: Timestamp) {
+        for raw in Items::of(list) {
+            if let Ok(interrupt) = serde_json::from_str::<InterruptIn<'_>>(raw.get()) {
+                self.interrupt(&interrupt, at);
+            }
+        }
+    }
+
+    /// Updates, states and tasks all tell of the same interrupt.
+    fn interrupt(&mut self, interrupt: &InterruptIn<'_>, at: Timestamp) {
+        let value = interrupt.value.map_or("", RawValue::get);
+        let key = interrupt.id.some().unwrap_or(value);
+        if self.asked.len() >= MAX_INTERRUPTS {
+            self.asked.clear();
+        }
+        if self.asked.insert(key.into()) {
+            self.row(at, LifecycleKind::Interrupt, summary(value, SUMMARY));
+        }
+    }
+
+    fn task(&mut self, payload: &Payload<'_>, at: Timestamp) {
+        let Some(task) = payload.read::<Task<'_>>() else { return };
+        let mut name = payload.ns.iter().map(|s| s.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/");
+        if !name.is_empty() {
+            name.push('/');
+        }
+        name.push_str(task.name.as_str());
+        if let Some(interrupts) = task.interrupts {
+            self.interrupts(interrupts, at);
+        }
+        match task.error.filter(|e| e.get() != "null") {
+            Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", summary(error.get(), SUMMARY))),
+            None if task.triggers.is_some() && task.result.is_none() => self.row(at, LifecycleKind::TaskStart, name),
+            None => self.row(at, LifecycleKind::TaskDone, name),
+        }
+    }
+
+    fn phase(&mut self, payload: &Payload<'_>, at: Timestamp) {
+        let Some(phase) = payload.read::<Phase<'_>>() else { return };
+        let name = payload.ns.join("/");
+        let kind = match (phase.event.as_str(), payload.is_root()) {
+            ("running" | "started", true) => LifecycleKind::RunStart,
+            ("running" | "started", false) => LifecycleKind::TaskStart,
+            ("failed", _) => LifecycleKind::Error,
+            ("interrupted", _) => LifecycleKind::Interrupt,
+            (_, true) => LifecycleKind::RunDone,
+            (_, false) => LifecycleKind::TaskDone,
+        };
+        let what = phase.event.as_str();
+        let error = phase.error.map(|e| format!(": {}", summary(e.get(), SUMMARY))).unwrap_or_default();
+        let of = if name.is_empty() { String::new() } else { format!("{name} ") };
+        self.row(at, kind, format!("{of}{what}{error}"));
+    }
+}

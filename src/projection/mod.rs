@@ -1,0 +1,55 @@
+//! Projections fold a tape, event by event, into something worth looking at. Each costs no more than the event that it
+//! reads, is bounded, and keeps sequence numbers, so that "as of event N" is a look-up.
+
+mod assemble;
+mod blocks;
+mod ledger;
+mod lifecycle;
+mod messages;
+mod rows;
+mod updates;
+mod values;
+mod wire;
+
+pub use ledger::{Connection, Ledger};
+pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
+pub use messages::{Message, Messages, Role, ToolCall, Usage};
+pub use rows::Rows;
+pub use updates::{UpdateRow, Updates};
+pub use values::{KeyState, Snapshot, Values};
+
+use crate::stream::{Item, Record};
+use wire::Payload;
+
+/// All projections of one tape.
+#[derive(Debug, Default)]
+pub struct Projections {
+    /// What was said, by whom, as it grows.
+    pub messages: Messages,
+    /// What each node wrote.
+    pub updates: Updates,
+    /// The state after each step, and what changed in it.
+    pub values: Values,
+    /// What happened to runs and connections.
+    pub lifecycle: Lifecycle,
+    /// What came, what came twice, what may be missing.
+    pub ledger: Ledger,
+}
+
+impl Projections {
+    /// Takes the next item of a source, or of a recording.
+    pub fn apply(&mut self, item: &Item) {
+        self.ledger.apply(item);
+        match item {
+            Item::Record(Record::Event(event)) => {
+                let payload = Payload::of(event);
+                let tokens = self.messages.apply(&payload);
+                self.ledger.tokens(event.at, tokens);
+                self.updates.apply(&payload);
+                self.values.apply(&payload);
+                self.lifecycle.apply_event(&payload);
+            }
+            item => self.lifecycle.apply_item(item),
+        }
+    }
+}
