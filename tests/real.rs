@@ -369,8 +369,8 @@ fn a_tail_shows_every_run_of_its_thread() {
         is_event("metadata", json!({"run_id": second.run(), "status": "run_done"})),
     );
     // And live: a third run, started while the tail is open.
-    let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.2}), &["custom"]);
-    running.line_where("live progress", is_event("custom", json!({"progress": 3})));
+    let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.3}), &["custom"]);
+    running.line_where("live progress", is_event("custom", json!({"progress": 2})));
     assert_eq!(server::run_end(&thread, &third), "success");
     running.signal(libc::SIGINT);
     let tail = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
@@ -381,7 +381,7 @@ fn a_tail_shows_every_run_of_its_thread() {
     let custom = data(&tail, "custom");
     let of_second = data(&second, "custom");
     assert_eq!(custom[..of_second.len()], of_second);
-    assert_eq!(custom[of_second.len()..], [0, 1, 2, 3].map(|i| json!({"progress": i})));
+    assert_eq!(custom[of_second.len()..], [0, 1, 2].map(|i| json!({"progress": i})));
     let starts: Vec<_> = tail.named("metadata").filter_map(|event| event["data"]["run_id"].as_str()).collect();
     for run in [first.run(), second.run(), third] {
         assert!(starts.contains(&run.as_str()), "{run} begins in {starts:?}");
@@ -477,7 +477,9 @@ fn a_link_that_falls_silent_is_given_up() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_tail_loses_nothing_over_a_bad_link() {
+fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
+    // The server itself loses what is published while its thread stream replays (it replays first and listens
+    // afterwards). A tail that does not fetch that from the run's own stream has to say that something may be missing.
     const N: u64 = 3000;
     let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
     let link = Proxy::to(server::address(), cuts);
@@ -485,11 +487,13 @@ fn a_tail_loses_nothing_over_a_bad_link() {
     let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
     let run = server::start_run(&thread, "firehose", &input, &["custom"]);
     let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &link.url()]);
-    running.line_where("the last event", is_event("custom", json!({"seq": N - 1})));
+    running.line_where("the run's end", is_event("metadata", json!({"run_id": run, "status": "run_done"})));
     running.signal(libc::SIGINT);
     let tape = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
-    assert!(tape.numbers("custom", "seq").into_iter().eq(0..N), "{}", tape.end);
-    assert_eq!(tape.end["gaps"], 0, "{:?}", tape.gaps);
+    let seen = tape.numbers("custom", "seq");
+    assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {}", tape.end);
+    let missing = N - seen.len() as u64;
+    assert!(missing == 0 || tape.end["gaps"].as_u64() > Some(0), "{missing} missing, not said: {}", tape.end);
     assert_eq!(link.cuts_done(), cuts.len());
     assert_eq!(server::run_end(&thread, &run), "success");
 }
