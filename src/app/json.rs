@@ -340,7 +340,7 @@ impl Tree {
                     let head = raw.get(..raw.len().min(room * 6 + 16)).map_or_else(|| head_of(raw, room * 6), str::to_string);
                     let value = text::clean(&unquote(&head)).into_owned();
                     if text::width(&value) > room || head.len() < raw.len() {
-                        let more = format!(" … {}", text::bytes(size.saturating_sub(2)));
+                        let more = format!("  {}", text::bytes(size.saturating_sub(2)));
                         line.push(Tone::Plain, &text::fit(&value, room.saturating_sub(text::width(&more))));
                         line.push(Tone::Dim, &more);
                     } else {
@@ -445,7 +445,7 @@ mod tests {
     fn a_long_text_is_cut_and_opens() {
         let mut tree = Tree::new(format!(r#"{{"a":"{}"}}"#, "word ".repeat(60)).into());
         tree.prepare(40, 20);
-        assert!(lines(&tree)[1].ends_with("… 300 B"), "{:?}", lines(&tree));
+        assert!(lines(&tree)[1].ends_with("…  300 B"), "{:?}", lines(&tree));
         tree.place.cursor.key = 1;
         tree.toggle();
         assert!(lines(&tree).len() > 8);

@@ -250,7 +250,7 @@ impl Keymap {
             Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
             Context::Inspector => &["json.toggle", "json.fold_all", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
-            Context::Page => &["move.down", "app.back"],
+            Context::Page => &["move.page_down", "move.page_up", "app.back"],
             Context::Global => &[],
         };
         let help: &[&str] = if context == Context::Composer { &[] } else { &["app.help"] };

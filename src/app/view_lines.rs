@@ -12,6 +12,9 @@ use std::sync::Arc;
 const TOOL_LINES: usize = 6;
 /// Bytes of an event's data that are looked at for its line.
 const PREVIEW: usize = 600;
+/// Columns of the node in the updates view, and of the event's name in the raw view.
+const UPDATE_NODE: usize = 14;
+const RAW_NAME: usize = 16;
 
 /// Time of day, in the zone of the person.
 pub fn clock(at: Timestamp, tz: &TimeZone) -> String {
@@ -83,6 +86,12 @@ fn heading(message: &Message, tz: &TimeZone) -> Line {
     line.right(Tone::Dim, &clock(message.started_at, tz))
 }
 
+/// Fills up to a column, so that what follows stands in one.
+fn pad(line: &mut Line, column: usize) {
+    let missing = column.saturating_sub(line.width());
+    line.push(Tone::Plain, &" ".repeat(missing));
+}
+
 fn tool_result(message: &Message, width: usize, lines: &mut Vec<Line>) {
     let tone = if message.is_error { Tone::Bad } else { Tone::Plain };
     let wrapped = wrap(message.text.trim_end(), width.saturating_sub(2));
@@ -103,6 +112,7 @@ fn tool_result(message: &Message, width: usize, lines: &mut Vec<Line>) {
 /// One node's write.
 pub fn update(row: &UpdateRow, tz: &TimeZone) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    let before = line.width();
     if !row.ns.is_empty() {
         line.push(Tone::Ns, &format!("{} › ", namespace(&row.ns)));
     }
@@ -111,6 +121,7 @@ pub fn update(row: &UpdateRow, tz: &TimeZone) -> Line {
     } else {
         line.push(Tone::Strong, &row.node);
     }
+    pad(&mut line, before + UPDATE_NODE);
     for (i, (key, summary)) in row.keys.iter().enumerate() {
         line.push(Tone::Dim, if i == 0 { "  " } else { ", " });
         if !key.is_empty() {
@@ -125,19 +136,21 @@ pub fn update(row: &UpdateRow, tz: &TimeZone) -> Line {
 /// One thing that happened to a run or to the connection.
 pub fn lifecycle(row: &LifecycleRow, tz: &TimeZone) -> Line {
     let (glyph, tone) = match row.kind {
-        LifecycleKind::RunStart | LifecycleKind::Attempt => ("◐", Tone::Moving),
+        LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry => ("◐", Tone::Moving),
         LifecycleKind::RunDone => ("●", Tone::Good),
         LifecycleKind::End => ("■", Tone::Strong),
         LifecycleKind::Interrupt => ("◌", Tone::Moving),
         LifecycleKind::Error => ("✗", Tone::Bad),
         LifecycleKind::Gap => ("?", Tone::Bad),
-        _ => ("·", Tone::Dim),
+        LifecycleKind::TaskStart => ("▸", Tone::Dim),
+        LifecycleKind::TaskDone => ("●", Tone::Dim),
+        LifecycleKind::Connection => ("·", Tone::Dim),
     };
     let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     line.push(tone, &format!("{glyph} "));
     line.push(body, &row.text);
-    if let Some(run) = &row.run_id {
+    if let Some(run) = row.run_id.as_ref().filter(|_| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::Error)) {
         line = line.right(Tone::Dim, &format!("run {}", text::short_id(run)));
     }
     line
@@ -147,6 +160,7 @@ pub fn lifecycle(row: &LifecycleRow, tz: &TimeZone) -> Line {
 pub fn raw(event: &Event, width: usize, tz: &TimeZone) -> Line {
     let data = event.data.text();
     let mut line = Line::of(Tone::Dim, &format!("{:>6}  {}  ", event.seq, clock(event.at, tz)));
+    let before = line.width();
     let tone = match (&event.data, &*event.name) {
         (Data::Json(_), "error") | (Data::Malformed(_) | Data::TooLarge { .. }, _) => Tone::Bad,
         _ => Tone::Strong,
@@ -155,6 +169,7 @@ pub fn raw(event: &Event, width: usize, tz: &TimeZone) -> Line {
     if !event.ns.is_empty() {
         line.push(Tone::Ns, &format!(" {}", namespace(&event.ns)));
     }
+    pad(&mut line, before + RAW_NAME);
     let note = match &event.data {
         Data::Json(_) => String::new(),
         Data::Malformed(_) => " not JSON".to_string(),

@@ -83,7 +83,7 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 fn cell(canvas: &mut Canvas<'_>, x: u16, y: u16, (at, width): (u16, u16), glyph: &str, tone: Tone, word: &str, age: &str) {
     let style = canvas.theme.style(tone);
     canvas.text(x + at, y, 1, glyph, style);
-    let for_age = if age.is_empty() { 0 } else { 5 };
+    let for_age = if age.is_empty() { 0 } else { 4 };
     canvas.foreign(x + at + 2, y, width.saturating_sub(2 + for_age), word, Tone::Plain);
     let age_width = text::width(age) as u16;
     if age_width > 0 && width >= 2 + for_age {
@@ -121,8 +121,8 @@ struct Columns {
 
 impl Columns {
     fn new(width: u16) -> Columns {
-        let (region, state, revision) = (6, 11, 21);
-        let left = width.saturating_sub(4 + region + state + revision);
+        let (region, state, revision) = (7, 10, 20);
+        let left = width.saturating_sub(5 + region + state + revision);
         let (name, url) = if left > 64 { (30, Some(left - 32)) } else { (left.min(40), None) };
         let at_region = 3 + name + 1;
         let at_state = at_region + region;

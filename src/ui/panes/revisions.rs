@@ -20,9 +20,9 @@ pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         canvas.title(area, "REVISIONS", focused);
         return canvas.words(rows, Tone::Dim, "Choose a deployment to see its revisions.");
     };
-    let used = canvas.title(area, "REVISIONS", focused);
     let region = app.profiles.get(row.profile).map(|p| p.region.as_deref().unwrap_or(&p.name)).unwrap_or("");
-    let mut head = Line::of(Tone::Dim, "of ").with(Tone::Plain, &row.name).with(Tone::Dim, &format!(" ({region})"));
+    let used = canvas.title(area, "REVISIONS", focused);
+    let mut head = Line::of(Tone::Dim, "of ").with(Tone::Dim, region).with(Tone::Dim, " › ").with(Tone::Plain, &row.name);
     let Some(deployment) = &row.deployment else {
         canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
         return agent_server(app, canvas, rows);
@@ -62,7 +62,7 @@ fn next_poll(history: &History, app: &App) -> String {
 fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canvas<'_>, rows: Area, focused: bool) {
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     for (number, revision) in history.revisions.iter().enumerate() {
-        lines.push((Some(number), revision_line(history, revision, deployment, app)));
+        lines.push((Some(number), revision_line(history, revision, deployment, app, rows.w.saturating_sub(4) as usize)));
         let phases = history.phases(&revision.id, app.now);
         if !phases.is_empty() && (number == 0 || !revision.phase().is_final()) {
             lines.push((None, phases_line(&phases, revision)));
@@ -84,9 +84,9 @@ fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canv
     }
 }
 
-fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App) -> Line {
+fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App, width: usize) -> Line {
     let (glyph, tone) = phase_look(revision.phase());
-    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{:<15} ", revision.status));
+    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{:<14} ", revision.status));
     let config = &revision.source_revision_config;
     let made_from = match (&config.repo_ref, &config.repo_commit_sha, &config.image_uri) {
         (Some(r), Some(sha), _) => format!("{r}@{}", sha.get(..7).unwrap_or(sha)),
@@ -95,7 +95,9 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
         (None, None, Some(image)) => image.rsplit('/').next().unwrap_or(image).to_string(),
         (None, None, None) => text::short_id(&revision.id),
     };
-    line.push(Tone::Dim, &text::fit(&text::clean(&made_from), 22));
+    // Role and age stand at the right edge.
+    let room = width.saturating_sub(line.width() + 18);
+    line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
     let role = match history.role(revision, Some(deployment)) {
         RevisionRole::Serving => ("serving", Tone::Good),
         RevisionRole::Superseded => ("superseded", Tone::Dim),

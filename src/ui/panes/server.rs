@@ -20,6 +20,13 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
         crumbs.push(Tone::Dim, " › ");
         crumbs.push(Tone::Plain, &format!("thread {}", text::short_id(thread)));
     }
+    crumbs.push(Tone::Dim, " › ");
+    let list = match server.tab {
+        Tab::Threads => "threads",
+        Tab::Assistants => "assistants",
+        Tab::Runs => "runs",
+    };
+    crumbs.push(Tone::Plain, list);
     let info = app.infos.get(&server.server).and_then(|i| i.value.as_ref());
     if let Some(info) = info {
         crumbs = crumbs.right(Tone::Dim, &super::server_software(info));

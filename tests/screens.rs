@@ -1,0 +1,207 @@
+//! The dashboard's screens: messages and key strings in, text out. No terminal, no network, no clock.
+
+#[path = "screens/dash.rs"]
+mod dash;
+
+use dash::demo_like;
+use runtail::app::Pane;
+use runtail::app::msg::{Effect, StreamTarget};
+
+#[test]
+fn three_panes_from_120_columns_on() {
+    let mut dash = demo_like((140, 40));
+    insta::assert_snapshot!(dash.screen());
+}
+
+#[test]
+fn one_pane_at_80x24() {
+    let mut dash = demo_like((80, 24));
+    insta::assert_snapshot!("deployments_80x24", dash.screen());
+    dash.keys("<Tab>");
+    insta::assert_snapshot!("revisions_80x24", dash.screen());
+}
+
+#[test]
+fn the_smallest_size_and_below() {
+    let mut dash = demo_like((60, 12));
+    insta::assert_snapshot!("deployments_60x12", dash.screen());
+    let mut dash = demo_like((59, 12));
+    assert!(dash.screen().contains("runtail needs 60x12"), "{}", dash.screen());
+}
+
+#[test]
+fn ascii_only() {
+    let mut dash = demo_like((140, 40));
+    dash.ascii = true;
+    let screen = dash.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    assert!(screen.contains("x BUILD_FAILED"), "{screen}");
+}
+
+#[test]
+fn a_stream_token_by_token() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    insta::assert_snapshot!("messages_140x40", dash.screen());
+    dash.keys("5");
+    insta::assert_snapshot!("raw_140x40", dash.screen());
+    dash.keys("<Enter>");
+    insta::assert_snapshot!("inspector_140x40", dash.screen());
+}
+
+#[test]
+fn every_view_of_a_run_with_subgraphs() {
+    let mut dash = demo_like((120, 36));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    for (key, name) in [("1", "messages"), ("2", "updates"), ("3", "values"), ("4", "lifecycle"), ("5", "raw")] {
+        dash.keys(key);
+        insta::assert_snapshot!(format!("fanout_{name}"), dash.screen());
+    }
+}
+
+#[test]
+fn scrolling_up_pauses_and_end_follows() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    dash.capture("agent-events");
+    dash.keys("5");
+    assert!(dash.screen().contains("FOLLOW"));
+    dash.keys("<Up><PageUp>");
+    let paused = dash.body();
+    dash.capture("agent-events");
+    assert_eq!(dash.body(), paused, "a paused view does not move");
+    assert!(dash.screen().contains("PAUSED +42 new"), "{}", dash.screen());
+    // The other views keep their own place.
+    dash.keys("1");
+    assert!(dash.screen().contains("FOLLOW"));
+    dash.keys("5");
+    assert_eq!(dash.body(), paused);
+    dash.keys("<End>");
+    assert!(dash.screen().contains("FOLLOW"));
+}
+
+#[test]
+fn what_the_connection_does_is_always_said() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    assert!(dash.screen().contains("connecting"), "{}", dash.screen());
+    dash.capture("agent-values");
+    assert!(dash.screen().contains("▶ LIVE"));
+    dash.retrying(3, 4, "connection reset by peer");
+    let screen = dash.screen();
+    assert!(screen.contains("reconnecting (3) in 4s") && screen.contains("connection reset by peer"), "{screen}");
+    dash.end(runtail::stream::Outcome::Interrupted);
+    let screen = dash.screen();
+    assert!(screen.contains("◌ ended: interrupted") && screen.contains("n composes it"), "{screen}");
+}
+
+#[test]
+fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
+    let mut dash = demo_like((100, 30));
+    dash.open_server();
+    dash.keys("n");
+    dash.keys("weather in Kraków?");
+    insta::assert_snapshot!("composer", dash.screen());
+    dash.keys("<Home>oops<ctrl-r>");
+    let screen = dash.screen();
+    assert!(screen.contains("✗ line 1, column 1: expected value"), "{screen}");
+    assert!(screen.contains("Nothing was sent"), "{screen}");
+    assert!(dash.app.viewer.is_none());
+    // Leaving loses nothing.
+    dash.keys("<Esc>n");
+    assert!(dash.screen().contains("oops{"), "{}", dash.screen());
+    dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-r>");
+    let Some(viewer) = &dash.app.viewer else { panic!("{}", dash.screen()) };
+    let StreamTarget::Start { body, .. } = &viewer.target else { panic!() };
+    assert_eq!(body.input.as_ref().unwrap()["messages"][0]["content"], "weather in Kraków?");
+}
+
+#[test]
+fn a_read_only_profile_starts_nothing() {
+    let mut dash = demo_like((100, 30));
+    dash.app.settings.read_only = true;
+    dash.open_server();
+    dash.keys("n");
+    assert!(dash.app.overlays.is_empty());
+    assert!(dash.screen().contains("read-only"), "{}", dash.screen());
+}
+
+#[test]
+fn threads_assistants_and_runs() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    insta::assert_snapshot!("threads", dash.screen());
+    dash.keys("2");
+    insta::assert_snapshot!("assistants", dash.screen());
+    dash.keys("1v");
+    dash.runs();
+    insta::assert_snapshot!("runs", dash.screen());
+}
+
+#[test]
+fn a_failing_profile_is_a_badge_and_empties_nothing() {
+    let mut dash = demo_like((140, 40));
+    let before = dash.app.fleet.rows.len();
+    dash.refuse("prod-eu");
+    let screen = dash.screen();
+    assert_eq!(dash.app.fleet.rows.len(), before);
+    assert!(screen.contains("eu ✗ 401"), "{screen}");
+    dash.keys("!");
+    insta::assert_snapshot!("notices", dash.screen());
+}
+
+#[test]
+fn help_lists_what_works() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("?");
+    insta::assert_snapshot!("help", dash.screen());
+}
+
+#[test]
+fn filtering_by_typing() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("/inv");
+    assert!(dash.screen().contains("1 of 5   /inv"), "{}", dash.screen());
+    dash.keys("<Enter><Esc>");
+    assert!(!dash.screen().contains("/inv"));
+}
+
+#[test]
+fn from_a_cold_start_to_a_streaming_thread_in_two_keys() {
+    let mut dash = demo_like((140, 40));
+    let effects = dash.keys("<Enter>");
+    assert!(effects.iter().any(|e| matches!(e, Effect::FetchAssistants(_))));
+    dash.threads();
+    dash.keys("<Enter>");
+    assert!(matches!(dash.app.viewer.as_ref().unwrap().target, StreamTarget::Tail { .. }));
+    // Leaving the stream is one step back, and ends its subscription without a word to the server.
+    assert!(dash.keys("<Esc>").is_empty());
+    assert!(dash.app.viewer.is_none());
+    assert_eq!(dash.app.focus, Pane::Stream);
+}
+
+#[test]
+fn server_text_cannot_paint() {
+    let mut dash = demo_like((140, 40));
+    dash.hostile();
+    let screen = dash.screen();
+    assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen:?}");
+}
+
+#[test]
+fn any_size_can_be_drawn() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    for overlay in ["", "?", "<Esc>!", "<Esc>n", "<Esc>5<Enter>"] {
+        dash.keys(overlay);
+        for w in [1, 5, 20, 59, 60, 79, 100, 119, 120, 200, 300] {
+            for h in [1, 3, 11, 12, 24, 60, 100] {
+                dash.resize(w, h);
+                dash.screen();
+            }
+        }
+    }
+}

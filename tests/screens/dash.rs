@@ -1,0 +1,248 @@
+//! A dashboard under test: fed with fixtures, driven by key strings, read as text.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use runtail::api::{ApiError, Kind, Place};
+use runtail::app::key::parse_keys;
+use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
+use runtail::app::{App, Settings, subscriptions, update};
+use runtail::config::{Config, TapeLimits};
+use runtail::stream::{Decoder, End, Frame, Framer, Item, Outcome, Record};
+use runtail::ui::{Theme, draw};
+use serde_json::json;
+use std::time::Duration;
+
+/// The moment at which every test begins.
+fn start() -> Timestamp {
+    "2026-11-21T14:00:00Z".parse().unwrap()
+}
+
+pub struct Dash {
+    pub app: App,
+    pub ascii: bool,
+    now: Timestamp,
+    seq: u64,
+}
+
+impl Dash {
+    pub fn new(toml: &str, size: (u16, u16)) -> Dash {
+        let config = Config::parse(toml, None).unwrap();
+        let settings = Settings {
+            demo: false,
+            read_only: false,
+            write: false,
+            ascii: false,
+            tz: TimeZone::UTC,
+            tape: TapeLimits::default(),
+            keys: Default::default(),
+            warnings: Vec::new(),
+        };
+        let (app, _) = App::new(&config.profiles, settings, size, start());
+        Dash { app, ascii: false, now: start(), seq: 0 }
+    }
+
+    pub fn feed(&mut self, msg: Msg) -> Vec<Effect> {
+        update(&mut self.app, self.now, msg)
+    }
+
+    pub fn keys(&mut self, keys: &str) -> Vec<Effect> {
+        parse_keys(keys).unwrap().into_iter().flat_map(|k| self.feed(Msg::Key(k))).collect()
+    }
+
+    pub fn resize(&mut self, w: u16, h: u16) {
+        self.feed(Msg::Resize(w, h));
+    }
+
+    /// Answers a subscription as it stands.
+    pub fn answer(&mut self, wanted: impl Fn(&SubKey) -> bool, answer: Answer) {
+        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
+        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+    }
+
+    pub fn screen(&mut self) -> String {
+        let (w, h) = self.app.size;
+        let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
+        let theme = Theme { color: true, ascii: self.ascii };
+        terminal.draw(|frame| draw(&self.app, &theme, frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let mut out = String::new();
+        for y in 0..h {
+            let mut line = String::new();
+            let mut skip = 0;
+            for x in 0..w {
+                let symbol = buffer[(x, y)].symbol();
+                if skip > 0 {
+                    skip -= 1;
+                    continue;
+                }
+                skip = runtail::text::width(symbol).saturating_sub(1);
+                line.push_str(symbol);
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The lines of the stream pane alone, below its head.
+    pub fn body(&mut self) -> String {
+        let screen = self.screen();
+        let lines: Vec<&str> = screen.lines().collect();
+        lines[5..lines.len() - 2].join("\n")
+    }
+
+    pub fn open_server(&mut self) {
+        self.keys("<Enter>");
+        let server = self.app.server.as_ref().unwrap().server.clone();
+        let assistants = serde_json::from_value(json!([
+            {"assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca", "graph_id": "agent", "name": "agent", "version": 1},
+            {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
+             "description": "Plans, searches in parallel, writes"},
+        ]));
+        self.feed(Msg::Done(Done::Assistants(server, Ok(assistants.unwrap()))));
+        self.threads();
+    }
+
+    pub fn threads(&mut self) {
+        let threads = serde_json::from_value(json!([
+            {"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy", "updated_at": "2026-11-21T13:59:50Z",
+             "metadata": {"graph_id": "agent", "user": "ada"}},
+            {"thread_id": "01a1fbb6-05bd-7362-97d9-fb3f813b715e", "status": "interrupted", "updated_at": "2026-11-21T13:40:00Z",
+             "metadata": {"graph_id": "approval"}, "interrupts": {"t": [{"id": "i1", "value": {"question": "send 5 EUR?"}}]}},
+            {"thread_id": "01a1fbb7-22f8-715a-974c-92e72c000193", "status": "error", "updated_at": "2026-11-20T13:00:00Z",
+             "metadata": {"graph_id": "broken"}, "error": {"error": "ValueError", "message": "boom: the node failed — détails"}},
+            {"thread_id": "01a1fbb8-1f78-73e0-8673-6126729aa3fd", "status": "idle", "updated_at": null, "metadata": null},
+        ]));
+        self.answer(|k| matches!(k, SubKey::Threads(_)), Answer::Threads(Ok(threads.unwrap()), None));
+    }
+
+    pub fn runs(&mut self) {
+        let runs = serde_json::from_value(json!([
+            {"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc288a", "status": "running", "created_at": "2026-11-21T13:59:48Z",
+             "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
+            {"run_id": "01a1fbb4-1743-72b0-bac9-4236eccc2000", "status": "success", "created_at": "2026-11-21T13:50:00Z",
+             "updated_at": "2026-11-21T13:50:12Z", "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
+        ]));
+        self.answer(|k| matches!(k, SubKey::Runs(..)), Answer::Runs(Ok(runs.unwrap()), None));
+    }
+
+    pub fn open_thread(&mut self) {
+        self.open_server();
+        self.keys("<Enter>");
+        if self.app.size.0 >= 120 {
+            self.app.focus = runtail::app::Pane::Stream;
+        }
+    }
+
+    pub fn items(&mut self, items: Vec<Item>) {
+        self.answer(|k| matches!(k, SubKey::Stream(_)), Answer::Items(items));
+    }
+
+    /// Everything of a captured response, a tenth of a second an event.
+    pub fn capture(&mut self, name: &str) {
+        let bytes = std::fs::read(format!("tests/captures/{name}.sse")).unwrap();
+        let mut framer = Framer::new(64 << 20);
+        let mut decoder = Decoder::default();
+        let mut items = vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })];
+        framer.push(bytes.into());
+        while let Some(frame) = framer.next_frame() {
+            if let Frame::Block(block) = frame
+                && let Some(decoded) = decoder.decode(block)
+            {
+                self.seq += 1;
+                self.now += SignedDuration::from_millis(100);
+                items.push(Item::Record(Record::Event(decoded.at(self.seq, self.now, 1))));
+            }
+        }
+        self.items(items);
+    }
+
+    pub fn retrying(&mut self, attempt: u32, seconds: u64, why: &str) {
+        let item = Item::Retrying { at: self.now, attempt, wait: Duration::from_secs(seconds), why: why.into() };
+        self.items(vec![item]);
+    }
+
+    pub fn end(&mut self, outcome: Outcome) {
+        let end = End { at: self.now, outcome, events: self.seq, connections: 1, ..End::default() };
+        self.items(vec![Item::Record(Record::End(end))]);
+    }
+
+    pub fn refuse(&mut self, profile: &str) {
+        let error = ApiError {
+            kind: Kind::Unauthorized,
+            at: Place {
+                profile: profile.into(),
+                method: "GET".into(),
+                host: "https://eu.api.host.langchain.com".into(),
+                path: "/v2/deployments".into(),
+                request_id: Some("req-1".into()),
+            },
+            detail: "401: Invalid API key".into(),
+            hint: Some("The key is missing, wrong or revoked. Set LANGSMITH_API_KEY to a key of this region.".into()),
+        };
+        let name: std::sync::Arc<str> = profile.into();
+        self.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(Err(error), None));
+    }
+
+    pub fn hostile(&mut self) {
+        let name = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}name";
+        let deployments = serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
+        let us: std::sync::Arc<str> = "prod-us".into();
+        self.answer(move |k| *k == SubKey::Deployments(us.clone()), Answer::Deployments(Ok(deployments.unwrap()), None));
+        self.feed(Msg::Notice { error: true, text: name.into() });
+    }
+}
+
+/// Two regions with a few deployments, one of them on its way.
+pub fn demo_like(size: (u16, u16)) -> Dash {
+    let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
+    let mut dash = Dash::new(toml, size);
+    let deployment = |id: &str, name: &str, status: &str| {
+        json!({"id": id, "name": name, "status": status, "latest_revision_id": format!("{id}-r"),
+               "url": format!("https://{name}.us.langgraph.app")})
+    };
+    let us = json!([deployment("d2", "support-bot", "READY"), deployment("d3", "invoice-agent", "READY"),
+                    deployment("d4", "triage", "AWAITING_DATABASE")]);
+    let eu = json!([deployment("d1", "support-bot", "READY"), deployment("d5", "nightly-etl", "SOMETHING_NEW")]);
+    for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
+        let name: std::sync::Arc<str> = profile.into();
+        let list = Ok(serde_json::from_value(list).unwrap());
+        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(list, None));
+    }
+    for (profile, id, status, minutes) in [
+        ("prod-us", "d2", "DEPLOYED", 180),
+        ("prod-us", "d3", "BUILD_FAILED", 30),
+        ("prod-us", "d4", "QUEUED", 1),
+        ("prod-eu", "d1", "BUILDING", 2),
+        ("prod-eu", "d5", "DEPLOYED", 2880),
+    ] {
+        let at = start() - SignedDuration::from_mins(minutes);
+        let revision = json!({"id": format!("{id}-r"), "status": status, "created_at": at, "updated_at": at});
+        let name: std::sync::Arc<str> = profile.into();
+        let answer = Answer::Newest { deployment: id.into(), revision: serde_json::from_value(revision).unwrap() };
+        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), answer);
+    }
+    // The list is sorted by name: support-bot of us is the fourth row, of eu the third but one.
+    dash.keys("<Down><Down><Down>");
+    let history = |newest: &str| {
+        json!([
+            {"id": "44444444-4444-4444-8444-444444444444", "status": newest, "created_at": "2026-11-21T13:57:50Z",
+             "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "9fceb02d0ae598e95dc970b74767f19372d61af8"}},
+            {"id": "55555555-5555-4555-8555-555555555555", "status": "DEPLOYED", "created_at": "2026-11-20T14:00:00Z",
+             "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "77ab10cd0ae598e95dc970b74767f19372d61af8"}},
+            {"id": "66666666-6666-4666-8666-666666666666", "status": "BUILD_FAILED", "created_at": "2026-11-19T14:00:00Z",
+             "source_revision_config": {"repo_ref": "feature/very-long-branch-name", "langgraph_config_path": "langgraph.json"}},
+            {"id": "77777777-7777-4777-8777-777777777777", "status": "DEPLOYED", "created_at": "2026-11-18T14:00:00Z",
+             "source_revision_config": {"image_uri": "docker.io/acme/support-bot:1.4.2"}},
+        ])
+    };
+    for (seconds, status) in [(0, "QUEUED"), (20, "BUILDING"), (106, "BUILDING")] {
+        dash.now = start() + SignedDuration::from_secs(seconds);
+        let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
+        let list = serde_json::from_value(history(status)).unwrap();
+        dash.answer(|k| matches!(k, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
+    }
+    dash
+}
