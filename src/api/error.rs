@@ -66,6 +66,19 @@ impl ApiError {
         matches!(self.kind, Kind::RateLimited(_) | Kind::Server(_) | Kind::Network | Kind::Timeout)
     }
 
+    /// The HTTP status, where the kind stands for exactly one.
+    pub fn status(&self) -> Option<u16> {
+        match self.kind {
+            Kind::Unauthorized => Some(401),
+            Kind::Forbidden => Some(403),
+            Kind::NotFound => Some(404),
+            Kind::Conflict => Some(409),
+            Kind::RateLimited(_) => Some(429),
+            Kind::Server(code) | Kind::Status(code) => Some(code),
+            _ => None,
+        }
+    }
+
     /// Two or three words for a badge: `401`, `no route`, `429`.
     pub fn badge(&self) -> String {
         match &self.kind {
@@ -90,7 +103,14 @@ impl fmt::Display for ApiError {
         if !profile.is_empty() {
             write!(f, "{profile}: ")?;
         }
-        write!(f, "{method} {host}{path}: {}", self.detail)?;
+        // Nothing was on its way yet where there is no method: a key that could not be had.
+        if !method.is_empty() {
+            write!(f, "{method} {host}{path}: ")?;
+        }
+        match self.status() {
+            Some(code) if !self.detail.starts_with(&code.to_string()) => write!(f, "{code}: {}", self.detail)?,
+            _ => f.write_str(&self.detail)?,
+        }
         if let Kind::Invalid(fields) = &self.kind {
             for field in fields {
                 write!(f, "\n  {field}")?;

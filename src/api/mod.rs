@@ -1,5 +1,17 @@
 //! The HTTP clients of both services.
 
+mod agent_server;
+mod answer;
+mod control_plane;
 mod error;
+mod http;
+mod network;
+mod retry;
+mod stream;
 
+pub use agent_server::{AgentServer, ServerInfo, ServerKind, ThreadQuery};
+pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
+pub use http::Http;
+pub use retry::{Retry, jitter};
+pub use stream::EventStream;

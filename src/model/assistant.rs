@@ -1,6 +1,6 @@
 //! An assistant of an agent server: a graph with a configuration.
 
-use super::{Extra, lenient_time, null_default};
+use super::{Extra, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,16 @@ pub struct Assistant {
     /// A UUID.
     pub assistant_id: String,
     /// Name of the graph that it runs.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub graph_id: String,
     /// Its own name; the graph's for the assistant that each graph gets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What somebody wrote about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Grows with each change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// When it was made.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! A deployment of the control plane (`control-plane` reference §6).
 
-use super::{Extra, lenient_time, null_default};
+use super::{Extra, lenient, lenient_time};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,31 +11,31 @@ pub struct Deployment {
     /// The identifier used in paths.
     pub id: String,
     /// The deployment's name; also that of its tracing project.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub name: String,
     /// The deployment's own status word (`READY`, `AWAITING_DATABASE`, …); says nothing of the newest revision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// `github`, `external_docker`, `internal_docker`, `internal_source`, …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Where the deployment comes from and what it runs on.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub source_config: SourceConfig,
     /// What the newest revision was made from.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub source_revision_config: SourceRevisionConfig,
     /// Environment secrets: the server sends their values in clear, so only names are ever shown or written.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub secrets: Vec<Secret>,
     /// The newest revision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub latest_revision_id: Option<String>,
     /// The revision that serves traffic, where the server says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub active_revision_id: Option<String>,
     /// Address of the agent server, where the cloud fills it in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// When the deployment was created.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
@@ -60,19 +60,19 @@ impl Deployment {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SourceConfig {
     /// Identifier of the repository integration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub integration_id: Option<String>,
     /// Address of the repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub repo_url: Option<String>,
     /// `dev`, `prod`, `dev_free`, …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub deployment_type: Option<String>,
     /// Whether a push to the branch builds a new revision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub build_on_push: Option<bool>,
     /// Address of the agent server on older and self-hosted installations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub custom_url: Option<String>,
     /// CPU, memory and scale; its shape differs between installations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,22 +86,23 @@ pub struct SourceConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRevisionConfig {
     /// Branch or reference of the repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub repo_ref: Option<String>,
     /// Path of the graph configuration in the repository. The contract calls the field `graph_config_path`, the wire
     /// `langgraph_config_path`: both are read, the latter is written.
     #[serde(
         default,
+        deserialize_with = "lenient",
         rename = "langgraph_config_path",
         alias = "graph_config_path",
         skip_serializing_if = "Option::is_none"
     )]
     pub graph_config_path: Option<String>,
     /// The image that the revision runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub image_uri: Option<String>,
     /// The commit that was built (only in answers).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub repo_commit_sha: Option<String>,
     /// Everything else.
     #[serde(flatten)]
@@ -126,7 +127,7 @@ impl std::fmt::Debug for Secret {
 
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::json!({"name": self.name, "value": "***"}).serialize(serializer)
+        serde_json::json!({"name": self.name, "value": super::MASK}).serialize(serializer)
     }
 }
 
@@ -134,9 +135,9 @@ impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Wire {
-            #[serde(default, deserialize_with = "null_default")]
+            #[serde(default, deserialize_with = "lenient")]
             name: String,
-            #[serde(default, deserialize_with = "null_default")]
+            #[serde(default, deserialize_with = "lenient")]
             value: String,
         }
         let wire = Wire::deserialize(deserializer)?;

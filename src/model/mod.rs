@@ -2,13 +2,17 @@
 //! fields, and shows status words exactly as they came.
 
 mod assistant;
+mod auth;
 mod deployment;
+mod mask;
 mod revision;
 mod run;
 mod thread;
 
 pub use assistant::Assistant;
+pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
+pub use mask::{MASK, mask_secrets};
 pub use revision::{Phase, Revision};
 pub use run::{Run, RunCreate};
 pub use thread::{Interrupt, Thread};
@@ -18,13 +22,15 @@ use serde::{Deserialize, Deserializer};
 /// Fields of an object that Runtail has no name for, in the server's order.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
 
-/// Reads `null` as the type's default, since the services send null where a field is merely empty.
-pub(crate) fn null_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+/// Reads `null`, and anything of another type, as the type's default: the services send null where a field is merely
+/// empty, and a field that changed its type on one installation must not lose the row that carries it.
+pub(crate) fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
+    T: Default + serde::de::DeserializeOwned,
 {
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(T::deserialize(value).unwrap_or_default())
 }
 
 /// Reads a timestamp, or nothing where the text is none: an odd date must not lose the row that carries it.

@@ -1,6 +1,6 @@
 //! A revision of a deployment, and how its status word is read.
 
-use super::{Extra, SourceRevisionConfig, lenient_time, null_default};
+use super::{Extra, SourceRevisionConfig, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct Revision {
     /// The identifier used in paths.
     pub id: String,
     /// The status word, as the server said it.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub status: String,
     /// When the revision was made; lists are newest first by this.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub struct Revision {
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
     /// What it was made from.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub source_revision_config: SourceRevisionConfig,
     /// Everything else.
     #[serde(flatten)]

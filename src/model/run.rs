@@ -1,6 +1,6 @@
 //! A run of an agent server, and the request that starts one.
 
-use super::{Extra, lenient_time, null_default};
+use super::{Extra, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,14 +11,14 @@ pub struct Run {
     /// A UUID.
     pub run_id: String,
     /// The thread that it runs on.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub thread_id: String,
     /// The assistant that it runs.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub assistant_id: String,
     /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`. A run that stopped at an interrupt says
     /// `success` on the Python server: the thread tells.
-    #[serde(default, deserialize_with = "null_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub status: String,
     /// When it was asked for.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct RunCreate {
     #[serde(default)]
     pub stream_resumable: bool,
     /// `continue`: leaving the stream never cancels the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub on_disconnect: Option<String>,
     /// Notes on the run; carries the mark by which a run is found again when the answer to its start was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]

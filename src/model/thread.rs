@@ -1,6 +1,6 @@
 //! A thread of an agent server.
 
-use super::{Extra, lenient_time, null_default};
+use super::{Extra, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub struct Thread {
     /// A UUID.
     pub thread_id: String,
     /// `idle`, `busy`, `interrupted` or `error`; open text all the same.
-    #[serde(default, deserialize_with = "null_default", skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "String::is_empty")]
     pub status: String,
     /// When it was made.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct Thread {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Interrupt {
     /// Its identifier, by which a resume can answer it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The payload that the graph gave to `interrupt()`.
     #[serde(default)]

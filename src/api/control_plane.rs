@@ -1,0 +1,309 @@
+//! The control plane: deployments, their revisions, and the authentication call (contract §4, control-plane reference §2).
+
+use super::answer::Plane;
+use super::http::{Answer, Call, Http, join};
+use super::{ApiError, Kind, Retry};
+use crate::model::{AuthAuthenticateRequest, AuthAuthenticateResponse, Deployment, Revision};
+use reqwest::{Method, Url};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// Rows asked for at once; the most that the server gives.
+const PAGE: usize = 100;
+/// Pages after which a listing ends, whatever the server says: a hundred thousand rows.
+const MAX_PAGES: usize = 1000;
+
+/// A control plane, spoken to with the keys of one profile.
+#[derive(Debug, Clone)]
+pub struct ControlPlane {
+    http: Http,
+    base: Url,
+    retry: Retry,
+}
+
+/// Which deployments to list. Everything unset is left out of the request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeploymentQuery {
+    /// Part of the name.
+    pub name_contains: Option<String>,
+    /// The deployment's own status word.
+    pub status: Option<String>,
+    /// `dev`, `prod`, …
+    pub deployment_type: Option<String>,
+    /// Version of the image.
+    pub image_version: Option<String>,
+    /// Only these identifiers.
+    pub ids: Vec<String>,
+    /// Only with these tags, by their identifiers.
+    pub tag_value_ids: Vec<String>,
+}
+
+/// Rows of a list over several pages.
+#[derive(Debug, Clone)]
+pub struct Listing<T> {
+    /// What was read, in the server's order.
+    pub items: Vec<T>,
+    /// Why there may be more than that: a later page failed, or the server does not page.
+    pub incomplete: Option<ApiError>,
+}
+
+/// Revisions of a deployment.
+#[derive(Debug, Clone)]
+pub struct Revisions<T = Revision> {
+    /// Newest first.
+    pub items: Vec<T>,
+    /// Whether the server had sorted them so, as it promises (contract §4 rule 2).
+    pub was_sorted: bool,
+}
+
+impl ControlPlane {
+    /// A control plane by its full base, prefix included.
+    pub fn new(http: Http, base: Url) -> ControlPlane {
+        http.allow(&base);
+        ControlPlane { http, base, retry: Retry::NONE }
+    }
+
+    /// The same with another policy for reading requests; without this every request is made once.
+    pub fn retrying(self, retry: Retry) -> ControlPlane {
+        ControlPlane { retry, ..self }
+    }
+
+    /// All deployments, over all pages.
+    ///
+    /// # Errors
+    /// Also where a part could be read: [`ControlPlane::deployment_rows`] keeps it.
+    pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
+        let rows = self.deployment_rows(query).await?;
+        match rows.incomplete {
+            Some(error) => Err(error),
+            None => rows.items.into_iter().map(|row| self.typed(row)).collect(),
+        }
+    }
+
+    /// All deployments as the server describes them, secrets included. A failure of the first page is an error; one of a
+    /// later page leaves what came before it.
+    ///
+    /// A page with fewer rows than asked for is the last (the rule of the official clients; there is no total). A server
+    /// that ignores the offset sends the same rows again, which ends the listing as incomplete; one that sends more rows
+    /// than asked for does not page at all, and has sent everything.
+    pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut offset = 0;
+        for _ in 0..MAX_PAGES {
+            let (rows, answer) = match self.page(query, PAGE, offset).await {
+                Ok(page) => page,
+                Err(error) if items.is_empty() => return Err(error),
+                Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
+            };
+            let count = rows.len();
+            // Rows shift when something is made or deleted between two pages: one that came already is let pass.
+            let before = items.len();
+            items.extend(rows.into_iter().filter(|row| match row["id"].as_str() {
+                Some(id) => seen.insert(id.to_string()),
+                None => true,
+            }));
+            if count != PAGE {
+                return Ok(Listing { items, incomplete: None });
+            }
+            if items.len() == before {
+                let error = answer.odd("the server sends the same page again, there may be more deployments");
+                return Ok(Listing { items, incomplete: Some(error) });
+            }
+            offset += count;
+        }
+        let at = self.http.place(&Method::GET, &self.base);
+        let error = self.http.refuse(&at, format!("more than {} deployments: the rest is left out", items.len()), None);
+        Ok(Listing { items, incomplete: Some(error) })
+    }
+
+    /// One page of deployments.
+    pub async fn deployments_page(
+        &self,
+        query: &DeploymentQuery,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<Deployment>, ApiError> {
+        let (rows, answer) = self.page(query, limit, offset).await?;
+        rows.into_iter().map(|row| answer.typed(row)).collect()
+    }
+
+    /// One deployment.
+    pub async fn deployment(&self, id: &str) -> Result<Deployment, ApiError> {
+        self.typed(self.deployment_row(id).await?)
+    }
+
+    /// One deployment as the server describes it, secrets included.
+    pub async fn deployment_row(&self, id: &str) -> Result<Value, ApiError> {
+        self.get(&["v2", "deployments", id]).await?.json()
+    }
+
+    /// Creates a deployment, and with it its first revision. Sent once. Any status but 201 is a failure (contract §7).
+    pub async fn create_deployment(&self, body: &Value) -> Result<Deployment, ApiError> {
+        self.send(Method::POST, &["v2", "deployments"], Some(body), &[201]).await?.json()
+    }
+
+    /// Changes a deployment; a `source_revision_config` in the body makes a new revision. Sent once. Any status but 200
+    /// is a failure.
+    pub async fn patch_deployment(&self, id: &str, body: &Value) -> Result<Deployment, ApiError> {
+        self.send(Method::PATCH, &["v2", "deployments", id], Some(body), &[200]).await?.json()
+    }
+
+    /// Deletes a deployment. Sent once. Any status but 204 is a failure. The server deletes softly: the deployment may
+    /// stay readable for a while.
+    pub async fn delete_deployment(&self, id: &str) -> Result<(), ApiError> {
+        self.send(Method::DELETE, &["v2", "deployments", id], None, &[204]).await.map(drop)
+    }
+
+    /// The newest revisions of a deployment, at most `limit`.
+    pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
+        let Revisions { items, was_sorted } = self.revision_rows(id, limit).await?;
+        let items = items.into_iter().map(|row| self.typed(row)).collect::<Result<_, _>>()?;
+        Ok(Revisions { items, was_sorted })
+    }
+
+    /// The newest revisions as the server describes them.
+    pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        while items.len() < limit {
+            let page = PAGE.min(limit - items.len());
+            let mut url = self.url(&Method::GET, &["v2", "deployments", id, "revisions"])?;
+            url.query_pairs_mut().append_pair("limit", &page.to_string());
+            if !items.is_empty() {
+                url.query_pairs_mut().append_pair("offset", &items.len().to_string());
+            }
+            let answer = self.call(Method::GET, url, None, &[200], false).await?;
+            let rows = rows(&answer, answer.json()?)?;
+            let count = rows.len();
+            let before = items.len();
+            items.extend(rows.into_iter().filter(|row| match row["id"].as_str() {
+                Some(id) => seen.insert(id.to_string()),
+                None => true,
+            }));
+            if count != page || items.len() == before {
+                break;
+            }
+        }
+        let was_sorted = newest_first(&mut items);
+        items.truncate(limit);
+        Ok(Revisions { items, was_sorted })
+    }
+
+    /// One revision.
+    pub async fn revision(&self, id: &str, revision: &str) -> Result<Revision, ApiError> {
+        self.typed(self.revision_row(id, revision).await?)
+    }
+
+    /// One revision as the server describes it.
+    pub async fn revision_row(&self, id: &str, revision: &str) -> Result<Value, ApiError> {
+        self.get(&["v2", "deployments", id, "revisions", revision]).await?.json()
+    }
+
+    /// Asks for a token of a third party. Sent once.
+    pub async fn authenticate(&self, body: &AuthAuthenticateRequest) -> Result<AuthAuthenticateResponse, ApiError> {
+        let body = serde_json::to_value(body).map_err(|e| {
+            let at = self.http.place(&Method::POST, &self.base);
+            self.http.refuse(&at, e.to_string(), None)
+        })?;
+        self.send(Method::POST, &["v2", "auth", "authenticate"], Some(&body), &[200]).await?.json()
+    }
+
+    async fn page(
+        &self,
+        query: &DeploymentQuery,
+        limit: usize,
+        offset: usize,
+    ) -> Result<(Vec<Value>, Answer), ApiError> {
+        let mut url = self.url(&Method::GET, &["v2", "deployments"])?;
+        {
+            let mut pairs = url.query_pairs_mut();
+            let texts = [
+                ("name_contains", &query.name_contains),
+                ("status", &query.status),
+                ("deployment_type", &query.deployment_type),
+                ("image_version", &query.image_version),
+            ];
+            for (name, value) in texts {
+                if let Some(value) = value {
+                    pairs.append_pair(name, value);
+                }
+            }
+            for (name, list) in [("deployment_ids", &query.ids), ("tag_value_ids", &query.tag_value_ids)] {
+                if !list.is_empty() {
+                    pairs.append_pair(name, &list.join(","));
+                }
+            }
+            pairs.append_pair("limit", &limit.to_string()).append_pair("offset", &offset.to_string());
+        }
+        let answer = self.call(Method::GET, url, None, &[200], true).await?;
+        let rows = rows(&answer, answer.json()?)?;
+        Ok((rows, answer))
+    }
+
+    async fn get(&self, parts: &[&str]) -> Result<Answer, ApiError> {
+        self.send(Method::GET, parts, None, &[200]).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        parts: &[&str],
+        body: Option<&Value>,
+        expect: &[u16],
+    ) -> Result<Answer, ApiError> {
+        let url = self.url(&method, parts)?;
+        self.call(method, url, body, expect, false).await
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+        expect: &[u16],
+        is_list: bool,
+    ) -> Result<Answer, ApiError> {
+        self.http.call(Call { plane: Plane::Control, method, url, body, expect, is_list, retry: self.retry }).await
+    }
+
+    fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
+        join(&self.http, method, &self.base, parts)
+    }
+
+    /// Reads a row that was kept as it came.
+    fn typed<T: DeserializeOwned>(&self, row: Value) -> Result<T, ApiError> {
+        T::deserialize(row).map_err(|e| ApiError {
+            kind: Kind::Protocol,
+            at: self.http.place(&Method::GET, &self.base),
+            detail: format!("an answer that is not understood: {}", super::answer::line(&e.to_string())),
+            hint: None,
+        })
+    }
+}
+
+/// The rows of a list: `{resources: […]}`, which may be missing when there is nothing, or the plain array of older
+/// installations.
+fn rows(answer: &Answer, value: Value) -> Result<Vec<Value>, ApiError> {
+    match value {
+        Value::Array(rows) => Ok(rows),
+        Value::Object(mut fields) => match fields.remove("resources") {
+            Some(Value::Array(rows)) => Ok(rows),
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(_) => Err(answer.odd("`resources` is no list")),
+        },
+        _ => Err(answer.odd("this is no list")),
+    }
+}
+
+/// Sorts rows by `created_at`, newest first, and says whether they were so already. Rows without a readable time keep
+/// their place among their neighbours by counting as the oldest.
+fn newest_first(rows: &mut [Value]) -> bool {
+    let time = |row: &Value| row["created_at"].as_str().and_then(crate::model::parse_time);
+    let was_sorted = rows.is_sorted_by(|a, b| time(a) >= time(b));
+    if !was_sorted {
+        rows.sort_by_cached_key(|row| std::cmp::Reverse(time(row)));
+    }
+    was_sorted
+}

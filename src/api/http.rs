@@ -1,0 +1,431 @@
+//! The one HTTP client: who may be sent a key, what goes into every request, how answers are read within bounds.
+
+use super::answer::{self, About, Plane};
+use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
+use crate::config::{self, Profile};
+use crate::text;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long a plain request may take in all; every official client uses the same (control-plane reference §10).
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the head of a stream's answer may take. The stream itself has no limit.
+const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// Connections are not kept longer than uvicorn keeps them (5 s), or a POST could meet one that is just being closed.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+/// Largest answer that is read whole. A thread's state may well have 50 MB.
+const MAX_BODY: usize = 256 << 20;
+/// Largest part of a refusal's body that is read.
+const MAX_REFUSAL: usize = 64 << 10;
+/// Shortest secret that is searched for in messages: replacing shorter texts would mangle them.
+const MIN_SECRET: usize = 6;
+
+/// The HTTP client of one profile. Cheap to clone; all clones share connections and the list of trusted origins.
+#[derive(Clone)]
+pub struct Http(Arc<Inner>);
+
+struct Inner {
+    profile: String,
+    key: Option<SecretString>,
+    bearer: Option<SecretString>,
+    workspace: Option<String>,
+    allow_http: bool,
+    /// Origins (scheme, host, port) that may be sent the profile's keys, or anything at all.
+    origins: Mutex<HashSet<String>>,
+    /// For plain http on this machine: no proxy, no certificate store to load.
+    local: OnceLock<Client>,
+    /// For everything else.
+    remote: OnceLock<Client>,
+}
+
+/// One plain request.
+pub(super) struct Call<'a> {
+    pub plane: Plane,
+    pub method: Method,
+    pub url: Url,
+    pub body: Option<&'a Value>,
+    /// Statuses that mean success.
+    pub expect: &'a [u16],
+    pub is_list: bool,
+    pub retry: Retry,
+}
+
+/// An answer with a welcome status.
+pub(super) struct Answer {
+    headers: HeaderMap,
+    body: Bytes,
+    at: Place,
+    http: Http,
+}
+
+impl Http {
+    /// Makes the client of a profile and fetches its secrets. Reads files and may wait for a command (see
+    /// [`config::SecretSource::resolve`]), so it is not for the thread of an async task. No connection is made.
+    ///
+    /// # Errors
+    /// `Kind::Refused` when a key cannot be had; the hint says how to fix it.
+    pub fn new(profile: &Profile) -> Result<Http, ApiError> {
+        let fetch = |source: &Option<config::SecretSource>, keys: &str| {
+            let Some(source) = source else { return Ok(None) };
+            source.resolve().map(Some).map_err(|e| ApiError {
+                kind: Kind::Refused,
+                at: Place { profile: profile.name.clone(), ..Place::default() },
+                detail: text::clean(&e.to_string()).into_owned(),
+                hint: Some(format!("the profile's {keys} says where the key is")),
+            })
+        };
+        let inner = Inner {
+            profile: text::clean(&profile.name).into_owned(),
+            key: fetch(&profile.key, "api_key_env, api_key_file or api_key_command")?,
+            bearer: fetch(&profile.bearer, "bearer_env, bearer_file or bearer_command")?,
+            workspace: profile.workspace.clone(),
+            allow_http: profile.allow_http,
+            origins: Mutex::default(),
+            local: OnceLock::new(),
+            remote: OnceLock::new(),
+        };
+        let http = Http(Arc::new(inner));
+        for url in profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url)) {
+            http.allow(url);
+        }
+        Ok(http)
+    }
+
+    /// Name of the profile.
+    pub fn profile(&self) -> &str {
+        &self.0.profile
+    }
+
+    /// Trusts the origin of an address with this profile's keys: its control plane, its agent servers, and the addresses
+    /// that the control plane's own records name.
+    pub fn allow(&self, url: &Url) {
+        let mut origins = self.0.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.insert(url.origin().ascii_serialization());
+    }
+
+    /// Makes a plain request; GETs are tried again as the call's policy says, everything else once.
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Answer, ApiError> {
+        let mut attempt = 1;
+        loop {
+            let error = match self.once(&call).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let wait =
+                (call.method == Method::GET).then(|| call.retry.wait(&error, attempt, fastrand::f64())).flatten();
+            let Some(wait) = wait else { return Err(error) };
+            tokio::time::sleep(wait).await;
+            attempt += 1;
+        }
+    }
+
+    async fn once(&self, call: &Call<'_>) -> Result<Answer, ApiError> {
+        let at = self.place(&call.method, &call.url);
+        let mut request = self.request(call.plane, &call.method, &call.url)?;
+        request = request.header(header::ACCEPT, "application/json").timeout(REQUEST_TIMEOUT);
+        if let Some(body) = call.body {
+            request = request.json(body);
+        }
+        let broken = |e: reqwest::Error| self.scrubbed(network::failure(&e, &call.url, at.clone()), call.body);
+        let response = request.send().await.map_err(broken)?;
+        if !call.expect.contains(&response.status().as_u16()) {
+            return Err(self.refused(response, at, call.plane, call.is_list, call.body).await);
+        }
+        let headers = response.headers().clone();
+        let body = read_body(response, MAX_BODY).await.map_err(broken)?;
+        let Some(body) = body else {
+            let detail = format!("the answer is larger than {}", text::bytes(MAX_BODY as u64));
+            return Err(ApiError { kind: Kind::Protocol, at, detail, hint: None });
+        };
+        Ok(Answer { headers, body, at, http: self.clone() })
+    }
+
+    /// Opens a stream of events on an agent server. One attempt; a limit on the head of the answer, none on the stream.
+    pub(super) async fn open(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+        last_event_id: Option<&str>,
+    ) -> Result<EventStream, ApiError> {
+        let at = self.place(&method, &url);
+        let mut request = self.request(Plane::Agent, &method, &url)?;
+        request = request
+            .header(header::ACCEPT, "text/event-stream")
+            .header(header::CACHE_CONTROL, "no-store")
+            // A compressed stream comes in bursts, and resuming needs its bytes one by one.
+            .header(header::ACCEPT_ENCODING, "identity");
+        if let Some(id) = last_event_id {
+            let value = HeaderValue::from_str(id)
+                .map_err(|_| self.refuse(&at, "the id of the last event cannot be sent in a header".into(), None))?;
+            request = request.header("last-event-id", value);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = match tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(e)) => return Err(self.scrubbed(network::failure(&e, &url, at), body)),
+            Err(_) => {
+                let detail = format!("no answer within {} s", STREAM_HEAD_TIMEOUT.as_secs());
+                return Err(ApiError { kind: Kind::Timeout, at, detail, hint: None });
+            }
+        };
+        if response.status() != StatusCode::OK {
+            return Err(self.refused(response, at, Plane::Agent, false, body).await);
+        }
+        stream::of_response(self, response, url, at).await
+    }
+
+    /// Starts a request: checks that its target may be spoken to and puts on it what its service expects (contract §5).
+    fn request(&self, plane: Plane, method: &Method, url: &Url) -> Result<RequestBuilder, ApiError> {
+        let at = self.place(method, url);
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(self.refuse(&at, "this address is neither http nor https".into(), None));
+        }
+        let local = config::is_loopback(url);
+        if url.scheme() == "http" && !local && !self.0.allow_http {
+            let hint = "use https, or say `allow_http = true` in the profile".to_string();
+            return Err(self.refuse(&at, "plain http to another machine is not allowed".into(), Some(hint)));
+        }
+        let trusted = {
+            let origins = self.0.origins.lock().unwrap_or_else(PoisonError::into_inner);
+            origins.contains(&url.origin().ascii_serialization())
+        };
+        if !trusted {
+            let detail = format!("{} does not belong to this profile, and its key stays at home", at.host);
+            return Err(self.refuse(&at, detail, None));
+        }
+        let client =
+            if local && url.scheme() == "http" { client(&self.0.local, true) } else { client(&self.0.remote, false) };
+        let client = client.map_err(|e| network::failure(&e, url, at.clone()))?;
+        let secret = |text: String| {
+            let mut value = HeaderValue::from_str(&text)
+                .map_err(|_| self.refuse(&at, "the key holds characters that no header can carry".into(), None))?;
+            value.set_sensitive(true);
+            Ok::<_, ApiError>(value)
+        };
+        let mut headers = HeaderMap::new();
+        let Inner { key, bearer, workspace, .. } = &*self.0;
+        if let Some(key) = key {
+            headers.insert("x-api-key", secret(key.expose_secret().to_string())?);
+        }
+        // The control plane takes one or the other; an agent server may sit behind a gateway that wants its own token.
+        if let Some(bearer) = bearer.as_ref().filter(|_| key.is_none() || plane == Plane::Agent) {
+            headers.insert(header::AUTHORIZATION, secret(format!("Bearer {}", bearer.expose_secret()))?);
+        }
+        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Plane::Control) {
+            headers.insert("x-tenant-id", secret(workspace.clone())?);
+        }
+        Ok(client.request(method.clone(), url.clone()).headers(headers))
+    }
+
+    async fn refused(
+        &self,
+        response: Response,
+        at: Place,
+        plane: Plane,
+        is_list: bool,
+        sent: Option<&Value>,
+    ) -> ApiError {
+        let about = About {
+            plane,
+            is_list,
+            has_key: self.0.key.is_some() || self.0.bearer.is_some(),
+            has_workspace: self.0.workspace.is_some(),
+        };
+        let (status, headers) = (response.status(), response.headers().clone());
+        // The status is what matters; a body that breaks off says nothing and takes nothing away.
+        let read = tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
+        // Before the body is read and cut: half of a key at a cut would not be found any more.
+        let body = scrub(String::from_utf8_lossy(&read.unwrap_or_default()).into_owned(), &self.secrets(sent));
+        self.scrubbed(answer::refusal(status, &headers, body.as_bytes(), at, about), sent)
+    }
+
+    pub(super) fn refuse(&self, at: &Place, detail: String, hint: Option<String>) -> ApiError {
+        ApiError { kind: Kind::Refused, at: at.clone(), detail, hint }
+    }
+
+    /// Where a request goes, for errors: no query, since that may carry what somebody searched for.
+    pub(super) fn place(&self, method: &Method, url: &Url) -> Place {
+        Place {
+            profile: self.0.profile.clone(),
+            method: method.to_string(),
+            host: url.origin().ascii_serialization(),
+            path: text::clean(url.path()).into_owned(),
+            request_id: None,
+        }
+    }
+
+    /// Takes out of an error whatever was repeated of the keys, and of the secrets in the body that was sent.
+    fn scrubbed(&self, mut error: ApiError, sent: Option<&Value>) -> ApiError {
+        let secrets = self.secrets(sent);
+        error.detail = scrub(error.detail, &secrets);
+        if let Kind::Invalid(fields) = &mut error.kind {
+            fields.iter_mut().for_each(|field| *field = scrub(std::mem::take(field), &secrets));
+        }
+        error
+    }
+
+    /// All forms in which an answer may repeat a secret, the longest first.
+    fn secrets(&self, sent: Option<&Value>) -> Vec<String> {
+        let Inner { key, bearer, .. } = &*self.0;
+        let mut texts: Vec<&str> = key.iter().chain(bearer).map(|s| s.expose_secret()).collect();
+        if let Some(sent) = sent {
+            collect_secrets(sent, &mut texts);
+        }
+        let mut forms: Vec<String> = Vec::new();
+        for text in texts {
+            // As it is, as one line (which a message becomes), as JSON writes it, and its lines one by one.
+            forms.push(text.to_string());
+            forms.push(answer::line(text));
+            forms.push(Value::from(text).to_string().trim_matches('"').to_string());
+            forms.extend(text.lines().map(str::to_string));
+        }
+        forms.retain(|form| form.len() >= MIN_SECRET);
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        forms.dedup();
+        forms
+    }
+}
+
+/// Replaces every secret in a text.
+fn scrub(mut text: String, secrets: &[String]) -> String {
+    for secret in secrets {
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), crate::model::MASK);
+        }
+    }
+    text
+}
+
+impl Answer {
+    /// Reads the body as JSON.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        serde_json::from_slice(&self.body)
+            .map_err(|e| self.http.scrubbed(answer::not_json(&self.headers, &self.body, &e, self.at.clone()), None))
+    }
+
+    /// Turns a value out of this answer into what it stands for.
+    pub fn typed<T: DeserializeOwned>(&self, value: Value) -> Result<T, ApiError> {
+        T::deserialize(value).map_err(|e| self.odd(&e.to_string()))
+    }
+
+    /// The error that an answer of an unexpected shape is.
+    pub fn odd(&self, why: &str) -> ApiError {
+        let mut at = self.at.clone();
+        at.request_id = answer::request_id(&self.headers);
+        let detail = format!("an answer that is not understood: {}", answer::line(why));
+        self.http.scrubbed(ApiError { kind: Kind::Protocol, at, detail, hint: None }, None)
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("profile", &self.0.profile)
+            .field("key", &self.0.key.is_some())
+            .field("bearer", &self.0.bearer.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a client once. Both never follow redirects, never retry by themselves and have no total timeout.
+fn client(cell: &OnceLock<Client>, local: bool) -> Result<Client, reqwest::Error> {
+    if let Some(client) = cell.get() {
+        return Ok(client.clone());
+    }
+    static PROVIDER: Once = Once::new();
+    // Fails only where somebody installed a provider before us, which is as good.
+    PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+    let mut builder = Client::builder()
+        .user_agent(concat!("runtail/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(POOL_IDLE)
+        .tcp_keepalive(Duration::from_secs(30))
+        .referer(false);
+    if local {
+        builder = builder.no_proxy().tls_certs_only([]);
+    }
+    let client = builder.build()?;
+    Ok(cell.get_or_init(|| client).clone())
+}
+
+/// An address below a base, its parts encoded. Parts come from people and servers: an empty one, or one of dots, would
+/// address something else than was meant.
+pub(super) fn join(http: &Http, method: &Method, base: &Url, parts: &[&str]) -> Result<Url, ApiError> {
+    let mut url = base.clone();
+    if let Some(part) = parts.iter().find(|p| matches!(**p, "" | "." | "..") || p.chars().any(char::is_control)) {
+        let at = http.place(method, base);
+        return Err(http.refuse(&at, format!("\"{}\" is not an identifier", text::clean(part)), None));
+    }
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(parts);
+    }
+    Ok(url)
+}
+
+/// Reads a body up to a limit; nothing when it is larger.
+async fn read_body(response: Response, limit: usize) -> Result<Option<Bytes>, reqwest::Error> {
+    if response.content_length().is_some_and(|n| n > limit as u64) {
+        return Ok(None);
+    }
+    let mut body = BytesMut::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk?;
+        if body.len() + chunk.len() > limit {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body.freeze()))
+}
+
+/// Reads the head of a body, as far as it comes.
+pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
+    let mut body = BytesMut::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        body.extend_from_slice(&chunk);
+        if body.len() >= limit {
+            body.truncate(limit);
+            break;
+        }
+    }
+    body.freeze()
+}
+
+/// The values under `secrets` of a request's body.
+fn collect_secrets<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::String(text) => found.push(text),
+            Value::Array(items) => items.iter().for_each(|v| texts(v, found)),
+            Value::Object(fields) => fields.iter().filter(|(k, _)| *k != "name").for_each(|(_, v)| texts(v, found)),
+            _ => {}
+        }
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if name == "secrets" { texts(value, found) } else { collect_secrets(value, found) }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|v| collect_secrets(v, found)),
+        _ => {}
+    }
+}

@@ -1,0 +1,104 @@
+//! What a request that got no answer died of, said for the person.
+
+use super::{ApiError, Kind, Place, answer};
+use reqwest::Url;
+use std::error::Error;
+use std::io;
+
+/// The error that a failed exchange is.
+pub(super) fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
+    let (kind, detail, hint) = explain(error, url);
+    ApiError { kind, at, detail: answer::line(&detail), hint }
+}
+
+fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or_default();
+    let network = |detail: String, hint: String| (Kind::Network, detail, Some(hint));
+    if error.is_builder() {
+        let hint = "is a certificate store installed (ca-certificates), or SSL_CERT_FILE set?".to_string();
+        return (Kind::Refused, format!("the HTTP client could not be set up: {}", last(error)), Some(hint));
+    }
+    if error.is_dns() {
+        return network(format!("the name {host} does not resolve"), "check the address and the network".into());
+    }
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return match tls {
+            rustls::Error::InvalidMessage(_) => {
+                network(format!("{host}:{port} does not speak TLS"), "https to a plain http port?".into())
+            }
+            rustls::Error::InvalidCertificate(why) => network(
+                format!("the certificate of {host} is not trusted: {why}"),
+                "a private authority's certificate can be named in SSL_CERT_FILE; is the host the right one?".into(),
+            ),
+            other => (Kind::Network, format!("TLS with {host}:{port} failed: {other}"), None),
+        };
+    }
+    if error.is_timeout() {
+        let detail = match error.is_connect() {
+            true => format!("no connection to {host}:{port} in time"),
+            false => "no answer in time".to_string(),
+        };
+        let hint = error.is_connect().then(|| "is the host reachable from here (VPN, firewall, proxy)?".to_string());
+        return (Kind::Timeout, detail, hint);
+    }
+    if let Some(broken) = find::<io::Error>(error) {
+        match broken.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                let hint = format!("nothing listens on {host}:{port}; is the server running?");
+                return network("connection refused".into(), hint);
+            }
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+                return (Kind::Network, "the connection was reset".into(), None);
+            }
+            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+                return network(format!("{host} cannot be reached"), "check the network (VPN, firewall)".into());
+            }
+            _ => {}
+        }
+    }
+    let cause = last(error);
+    let told = |part: &str| cause.contains(part);
+    if told("invalid HTTP") && url.scheme() == "http" {
+        return network(format!("{host}:{port} does not speak http"), "plain http to a TLS port?".into());
+    }
+    if told("before message completed") {
+        return (Kind::Network, "the server closed the connection without an answer".into(), None);
+    }
+    if told("tunnel") {
+        return network(format!("the proxy gave no way through: {cause}"), "see HTTPS_PROXY and NO_PROXY".into());
+    }
+    if error.is_body() || error.is_decode() {
+        return (Kind::Network, format!("the connection broke in the middle of the answer: {cause}"), None);
+    }
+    (Kind::Network, cause, None)
+}
+
+/// The innermost cause: the one that says something.
+fn last(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    // The outermost error alone would name the URL, query included.
+    if std::ptr::addr_eq(cause, error as &dyn Error) { "the request failed".into() } else { cause.to_string() }
+}
+
+/// Looks for a type of error in the chain of causes, also inside I/O errors, which hide what they wrap from it.
+fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<T>() {
+            // An I/O error that only wraps another one says less than what is inside.
+            let wraps = error.downcast_ref::<io::Error>().is_some_and(|e| e.get_ref().is_some());
+            if !wraps {
+                return Some(found);
+            }
+        }
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    None
+}

@@ -1,0 +1,101 @@
+//! When a reading request is asked again, and how long to wait before it.
+
+use super::{ApiError, Kind};
+use std::time::Duration;
+
+/// How often a GET is tried and how the waits grow. A request that writes is never tried twice, whatever this says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retry {
+    /// Attempts in all, the first included.
+    pub attempts: u32,
+    /// Upper bound of the first wait; it doubles with each further one.
+    pub base: Duration,
+    /// Upper bound of every wait, and the longest that a server may ask for: a longer one ends the attempts.
+    pub cap: Duration,
+}
+
+impl Retry {
+    /// One attempt: what polls use, which ask again anyway.
+    pub const NONE: Retry = Retry { attempts: 1, base: Duration::ZERO, cap: Duration::ZERO };
+    /// What a single command uses: up to three more attempts within half a minute.
+    pub const PATIENT: Retry = Retry { attempts: 4, base: Duration::from_millis(500), cap: Duration::from_secs(15) };
+
+    /// The wait before the next attempt, or nothing where there is none. `attempt` counts those made, from 1; `dice` is
+    /// a random number in 0..1.
+    pub(super) fn wait(&self, error: &ApiError, attempt: u32, dice: f64) -> Option<Duration> {
+        let worth = matches!(error.kind, Kind::Network | Kind::RateLimited(_) | Kind::Server(502..=504));
+        if !worth || attempt >= self.attempts {
+            return None;
+        }
+        match error.kind {
+            Kind::RateLimited(Some(asked)) => (asked <= self.cap).then_some(asked),
+            _ => Some(jitter(attempt, self.base, self.cap, dice)),
+        }
+    }
+}
+
+/// Full jitter: anything between nothing and the bound, so that many clients do not come back together. The bound
+/// doubles with each attempt.
+pub fn jitter(attempt: u32, base: Duration, cap: Duration, dice: f64) -> Duration {
+    let bound = base.saturating_mul(1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX)).min(cap);
+    bound.mul_f64(dice.clamp(0.0, 1.0))
+}
+
+/// Reads `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3).
+pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(kind: Kind) -> ApiError {
+        ApiError { kind, at: Default::default(), detail: String::new(), hint: None }
+    }
+
+    #[test]
+    fn what_is_worth_another_attempt() {
+        let retry = Retry::PATIENT;
+        for kind in [Kind::Network, Kind::RateLimited(None), Kind::Server(502), Kind::Server(503), Kind::Server(504)] {
+            assert!(retry.wait(&error(kind.clone()), 1, 0.5).is_some(), "{kind:?}");
+            assert!(retry.wait(&error(kind.clone()), 4, 0.5).is_none(), "{kind:?}");
+            assert!(Retry::NONE.wait(&error(kind), 1, 0.5).is_none());
+        }
+        for kind in [Kind::Server(500), Kind::NotFound, Kind::Unauthorized, Kind::Protocol, Kind::Refused] {
+            assert!(retry.wait(&error(kind.clone()), 1, 0.5).is_none(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_servers_wish_is_kept_within_reason() {
+        let asked = |seconds| error(Kind::RateLimited(Some(Duration::from_secs(seconds))));
+        assert_eq!(Retry::PATIENT.wait(&asked(7), 1, 0.0), Some(Duration::from_secs(7)));
+        assert_eq!(Retry::PATIENT.wait(&asked(3600), 1, 0.0), None);
+    }
+
+    #[test]
+    fn waits_grow_and_stay_bounded() {
+        let (base, cap) = (Duration::from_millis(500), Duration::from_secs(8));
+        assert_eq!(jitter(1, base, cap, 1.0), base);
+        assert_eq!(jitter(3, base, cap, 0.5), Duration::from_secs(1));
+        for attempt in [1, 5, 40, u32::MAX] {
+            assert!(jitter(attempt, base, cap, 1.0) <= cap);
+            assert_eq!(jitter(attempt, base, cap, 0.0), Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn retry_after_in_both_forms() {
+        let now: jiff::Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        assert_eq!(retry_after(" 12 ", now), Some(Duration::from_secs(12)));
+        assert_eq!(retry_after("Sat, 21 Nov 2026 10:01:00 GMT", now), Some(Duration::from_secs(60)));
+        assert_eq!(retry_after("Sat, 21 Nov 2026 09:01:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(retry_after("soon", now), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Where the services are: the hosts of the regions, and how an address that somebody has at hand becomes the base of
+//! the control plane (control-plane reference §1).
+
+use url::Url;
+
+/// The regions by the tag that names them in the configuration: the host of each one's control plane.
+pub const REGIONS: [(&str, &str); 4] = [
+    ("us", "api.host.langchain.com"),
+    ("eu", "eu.api.host.langchain.com"),
+    ("apac", "apac.api.host.langchain.com"),
+    ("aws", "aws.api.host.langchain.com"),
+];
+
+/// The control plane of a region.
+pub fn of_region(tag: &str) -> Option<Url> {
+    let (_, host) = REGIONS.iter().find(|(name, _)| *name == tag)?;
+    Url::parse(&format!("https://{host}")).ok()
+}
+
+/// The tag of an address: the region of a known host, else the host (with its port, where that is an odd one).
+pub fn tag(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match (REGIONS.iter().find(|(_, known)| *known == host), url.port()) {
+        (Some((tag, _)), _) => (*tag).to_string(),
+        (None, Some(port)) => format!("{host}:{port}"),
+        (None, None) => host.to_string(),
+    }
+}
+
+/// The control plane that belongs to an address of a LangSmith installation: its root, its API (`…/api/v1`), its
+/// dashboard, or the control plane itself. Cloud hosts keep no path; elsewhere the base ends in `/api-host`, once.
+pub fn control_plane(url: &Url) -> Url {
+    let mut base = as_it_stands(url);
+    let host = url.host_str().unwrap_or_default().to_string();
+    if let Some(cloud) = cloud_host(&host) {
+        base.set_path("");
+        // The regions are served over https at the usual port; a host that parsed once parses again.
+        let _ = base.set_host(Some(&cloud));
+        return base;
+    }
+    let path = url.path();
+    let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
+    let path = match segments.iter().position(|s| *s == "api-host") {
+        // Whatever follows the prefix (`/v2/deployments`) belongs to calls, not to the base.
+        Some(at) => segments[..=at].join("/"),
+        None => {
+            let root = match segments.as_slice() {
+                [root @ .., "api", "v1"] | [root @ .., "api"] => root,
+                all => all,
+            };
+            root.iter().copied().chain(["api-host"]).collect::<Vec<_>>().join("/")
+        }
+    };
+    base.set_path(&path);
+    base
+}
+
+/// An address taken as it is: without query, fragment and trailing slashes.
+pub fn as_it_stands(url: &Url) -> Url {
+    let mut base = url.clone();
+    base.set_query(None);
+    base.set_fragment(None);
+    let path = base.path().trim_end_matches('/').to_string();
+    base.set_path(&path);
+    base
+}
+
+/// Whether an address names this machine. A name that merely resolves here does not count.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
+        }
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback()),
+        None => false,
+    }
+}
+
+/// The control plane's host that belongs to a host of the cloud: `<r>.api.host`, `<r>.api.smith` and `<r>.smith`.
+fn cloud_host(host: &str) -> Option<String> {
+    let name = host.strip_suffix(".langchain.com")?;
+    for ending in ["api.host", "api.smith", "smith"] {
+        match name.strip_suffix(ending) {
+            Some("") => return Some("api.host.langchain.com".to_string()),
+            Some(region) if region.ends_with('.') => return Some(format!("{region}api.host.langchain.com")),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_finds_its_control_plane() {
+        for (given, base) in [
+            ("https://api.host.langchain.com", "https://api.host.langchain.com/"),
+            ("https://api.host.langchain.com/api-host/", "https://api.host.langchain.com/"),
+            ("https://api.smith.langchain.com/api/v1", "https://api.host.langchain.com/"),
+            ("https://api.smith.langchain.com", "https://api.host.langchain.com/"),
+            ("https://eu.api.smith.langchain.com/", "https://eu.api.host.langchain.com/"),
+            ("https://apac.smith.langchain.com/o/1/host", "https://apac.api.host.langchain.com/"),
+            ("https://smith.langchain.com", "https://api.host.langchain.com/"),
+            ("https://aws.api.host.langchain.com/v2", "https://aws.api.host.langchain.com/"),
+            ("https://ls.example.com", "https://ls.example.com/api-host"),
+            ("https://ls.example.com///", "https://ls.example.com/api-host"),
+            ("https://ls.example.com/api-host", "https://ls.example.com/api-host"),
+            ("https://ls.example.com/api-host/", "https://ls.example.com/api-host"),
+            ("https://ls.example.com/api-host/v2/deployments?x=1", "https://ls.example.com/api-host"),
+            ("https://ls.example.com/api/v1", "https://ls.example.com/api-host"),
+            ("https://ls.example.com/api/", "https://ls.example.com/api-host"),
+            ("https://ls.example.com/tools/smith/api/v1/", "https://ls.example.com/tools/smith/api-host"),
+            ("http://127.0.0.1:9000", "http://127.0.0.1:9000/api-host"),
+            ("https://notsmith.langchain.com", "https://notsmith.langchain.com/api-host"),
+            ("https://smith.langchain.com.evil.example", "https://smith.langchain.com.evil.example/api-host"),
+        ] {
+            assert_eq!(control_plane(&Url::parse(given).unwrap()).as_str(), base, "{given}");
+        }
+    }
+
+    #[test]
+    fn regions_and_tags() {
+        assert_eq!(of_region("eu").unwrap().as_str(), "https://eu.api.host.langchain.com/");
+        assert!(of_region("mars").is_none());
+        assert_eq!(tag(&of_region("aws").unwrap()), "aws");
+        assert_eq!(tag(&Url::parse("https://ls.example.com/api-host").unwrap()), "ls.example.com");
+        assert_eq!(tag(&Url::parse("http://127.0.0.1:2024").unwrap()), "127.0.0.1:2024");
+    }
+
+    #[test]
+    fn loopback() {
+        for yes in ["http://localhost:1", "http://127.9.9.9", "http://[::1]:2024", "http://app.localhost"] {
+            assert!(is_loopback(&Url::parse(yes).unwrap()), "{yes}");
+        }
+        for no in ["http://localhost.example.com", "http://10.0.0.1", "http://0.0.0.0", "http://notlocalhost"] {
+            assert!(!is_loopback(&Url::parse(no).unwrap()), "{no}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Configuration: profiles, limits, keys of the keyboard; where it is found and what is the case without one.
+
+mod base;
+mod env;
+mod error;
+mod parse;
+mod secret;
+mod table;
+mod units;
+
+pub use base::{REGIONS, control_plane as control_plane_of, is_loopback};
+pub use error::{ConfigError, Place};
+pub use secret::{SecretError, SecretSource};
+pub use units::{duration as parse_duration, size as parse_size};
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use url::Url;
+
+pub(crate) use error::nearest;
+
+/// The whole configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The file that it came from, where there was one.
+    pub path: Option<PathBuf>,
+    /// Profiles used when none is named.
+    pub default_profiles: Vec<String>,
+    /// All profiles, in the file's order.
+    pub profiles: Vec<Profile>,
+    /// How a wait polls.
+    pub poll: Poll,
+    /// How much of a stream is kept.
+    pub tape: TapeLimits,
+    /// How the dashboard looks.
+    pub ui: Ui,
+    /// Keys by the name of the operation.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// What was ignored and why, one line each, with its place in the file.
+    pub warnings: Vec<String>,
+}
+
+/// How often a wait asks, and how long it goes on. One minute and half an hour are the service's own advice (contract §8).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Poll {
+    /// Time between two requests.
+    pub interval: Duration,
+    /// When to give up.
+    pub timeout: Duration,
+}
+
+impl Default for Poll {
+    fn default() -> Poll {
+        Poll { interval: Duration::from_secs(60), timeout: Duration::from_secs(1800) }
+    }
+}
+
+/// Bounds of a tape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TapeLimits {
+    /// Events kept.
+    pub max_rows: usize,
+    /// Bytes kept.
+    pub max_bytes: u64,
+    /// Largest event that is kept whole, in bytes.
+    pub max_event: u64,
+}
+
+impl Default for TapeLimits {
+    fn default() -> TapeLimits {
+        TapeLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20 }
+    }
+}
+
+/// How the dashboard looks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ui {
+    /// Name of the theme.
+    pub theme: String,
+    /// `auto`, `on` or `off`.
+    pub mouse: String,
+    /// Draw with ASCII only.
+    pub ascii: bool,
+}
+
+impl Default for Ui {
+    fn default() -> Ui {
+        Ui { theme: "terminal".into(), mouse: "auto".into(), ascii: false }
+    }
+}
+
+/// One place to work with: a control plane, agent servers, or both, and the keys to them.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// What is shown as its region: `us`, `eu`, `apac`, `aws`, or the host of anything else.
+    pub region: Option<String>,
+    /// Base of the control plane, prefix included.
+    pub control_plane: Option<Url>,
+    /// The workspace, sent as `X-Tenant-Id`.
+    pub workspace: Option<String>,
+    /// Where the API key comes from.
+    pub key: Option<SecretSource>,
+    /// Where the bearer token comes from.
+    pub bearer: Option<SecretSource>,
+    /// What is shown in large, such as `PROD`.
+    pub label: Option<String>,
+    /// Whether writing was ruled out.
+    pub read_only: bool,
+    /// Identifiers of deployments, for servers that cannot list them.
+    pub deployments: Vec<String>,
+    /// Agent servers that are known without a control plane, by name.
+    pub agent_servers: Vec<(String, Url)>,
+    /// Whether plain http to other machines is accepted.
+    pub allow_http: bool,
+}
+
+impl Profile {
+    /// Whether writing is ruled out. Production labels are read-only until `--write` says otherwise; what the file calls
+    /// `read_only` stays so.
+    pub fn is_read_only(&self, write: bool) -> bool {
+        self.read_only || (self.is_production() && !write)
+    }
+
+    /// Whether its label says production.
+    pub fn is_production(&self) -> bool {
+        self.label.as_deref().is_some_and(|label| {
+            let label = label.trim();
+            label.eq_ignore_ascii_case("prod") || label.eq_ignore_ascii_case("production")
+        })
+    }
+}
+
+impl Config {
+    /// A commented example with every key, which `config init` writes.
+    pub const EXAMPLE: &str = include_str!("../../config.example.toml");
+
+    /// Loads the named file, else the one at the usual place, else what the environment says (see [`Config::from_env`]).
+    /// Without any of them the configuration has no profile.
+    pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
+        let usual = Config::default_path();
+        let (path, named) = match (path, &usual) {
+            (Some(path), _) => (path, true),
+            (None, Some(path)) => (path.as_path(), false),
+            (None, None) => return Config::of_env(),
+        };
+        match std::fs::read_to_string(path) {
+            Ok(text) => Config::parse(&text, Some(path)),
+            Err(e) if !named && e.kind() == std::io::ErrorKind::NotFound => Config::of_env(),
+            Err(e) => {
+                let mut error = ConfigError::new(match e.kind() {
+                    std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+                    std::io::ErrorKind::InvalidData => "this is not a text file (UTF-8)".to_string(),
+                    _ => format!("cannot be read: {e}"),
+                });
+                error.path = Some(path.to_path_buf());
+                Err(error.hint("`runtail config init` writes a commented example"))
+            }
+        }
+    }
+
+    /// Reads a configuration from text; `path` is for messages, and the folder that relative key files are looked for in.
+    pub fn parse(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
+        parse::config(text, path)
+    }
+
+    /// The profile that the official environment variables make, if any is set: `LANGSMITH_API_KEY`,
+    /// `LANGSMITH_WORKSPACE_ID` or `LANGSMITH_TENANT_ID`, and `LANGGRAPH_HOST_URL` (the control plane as it stands) or
+    /// `LANGSMITH_ENDPOINT` (any address of the installation). A variable that holds no address makes no profile.
+    pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Option<Profile> {
+        env::profile(env).ok().flatten()
+    }
+
+    /// The configuration of `--url`: one agent server, no control plane and no key. An address without a scheme is https,
+    /// or http on this machine. Plain http elsewhere is accepted, since the person asked for just that and no key is sent.
+    pub fn for_url(url: &str) -> Result<Config, ConfigError> {
+        Ok(Config { profiles: vec![env::url_profile(url)?], ..Config::default() })
+    }
+
+    /// Where the configuration is looked for: `$XDG_CONFIG_HOME/runtail/config.toml` on every system where that is set,
+    /// else the system's usual place.
+    pub fn default_path() -> Option<PathBuf> {
+        let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        let folder = match xdg {
+            Some(base) => base.join("runtail"),
+            None => directories::ProjectDirs::from("", "", "runtail")?.config_dir().to_path_buf(),
+        };
+        Some(folder.join("config.toml"))
+    }
+
+    /// The profiles with these names; without names the default ones, and without defaults all.
+    ///
+    /// # Errors
+    /// A name that no profile has: the error lists those there are, and the nearest.
+    pub fn choose(&self, names: &[String]) -> Result<Vec<Profile>, ConfigError> {
+        let names = if names.is_empty() { &self.default_profiles } else { names };
+        if names.is_empty() {
+            return Ok(self.profiles.clone());
+        }
+        let mut chosen: Vec<Profile> = Vec::new();
+        for name in names {
+            let found = self.profiles.iter().find(|p| p.name == *name).ok_or_else(|| self.unknown(name))?;
+            if !chosen.iter().any(|p| p.name == found.name) {
+                chosen.push(found.clone());
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn unknown(&self, name: &str) -> ConfigError {
+        let known: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
+        let error = ConfigError::new(format!("there is no profile \"{}\"", crate::text::clean(name)));
+        if known.is_empty() {
+            return error.hint("no profile is configured; `runtail config init` writes a commented example");
+        }
+        let list = known.join(", ");
+        match nearest(name, known) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"? There are: {list}")),
+            None => error.hint(format!("there are: {list}")),
+        }
+    }
+
+    fn of_env() -> Result<Config, ConfigError> {
+        let profile = env::profile(|name| std::env::var(name).ok())?;
+        Ok(Config { profiles: profile.into_iter().collect(), ..Config::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Profile {
+        Profile { name: name.into(), ..Profile::default() }
+    }
+
+    #[test]
+    fn choosing_profiles() {
+        let mut config =
+            Config { profiles: vec![named("prod-us"), named("prod-eu"), named("local")], ..Config::default() };
+        let names = |list: &[Profile]| list.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&config.choose(&[]).unwrap()), ["prod-us", "prod-eu", "local"]);
+        config.default_profiles = vec!["prod-eu".into()];
+        assert_eq!(names(&config.choose(&[]).unwrap()), ["prod-eu"]);
+        assert_eq!(names(&config.choose(&["local".into(), "local".into()]).unwrap()), ["local"]);
+        let error = config.choose(&["prod-su".into()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no profile \"prod-su\"\n  did you mean \"prod-us\"? There are: prod-us, prod-eu, local"
+        );
+    }
+
+    #[test]
+    fn production_is_read_only_unless_told_otherwise() {
+        let labelled = |label: &str, read_only| Profile { label: Some(label.into()), read_only, ..Profile::default() };
+        for label in ["PROD", "prod", " Production "] {
+            assert!(labelled(label, false).is_read_only(false), "{label}");
+            assert!(!labelled(label, false).is_read_only(true), "{label}");
+            assert!(labelled(label, true).is_read_only(true), "{label}");
+        }
+        assert!(!labelled("preprod", false).is_read_only(false));
+        assert!(!Profile::default().is_read_only(false));
+    }
+
+    #[test]
+    fn a_named_file_must_exist() {
+        let error = Config::load(Some(Path::new("/nonexistent/runtail.toml"))).unwrap_err();
+        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: there is no such file"), "{error}");
+    }
+
+    #[test]
+    fn the_example_is_complete_and_clean() {
+        let config = Config::parse(Config::EXAMPLE, None).unwrap();
+        assert_eq!(config.warnings, Vec::<String>::new());
+        assert_eq!((config.poll, config.tape, config.ui), (Poll::default(), TapeLimits::default(), Ui::default()));
+        // What is commented out must be right as well.
+        let all: String = Config::EXAMPLE
+            .lines()
+            .map(|line| match line.strip_prefix("#: ") {
+                Some(code) => format!("{code}\n"),
+                None => format!("{line}\n"),
+            })
+            .collect();
+        let config = Config::parse(&all, None).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(config.warnings, Vec::<String>::new());
+        assert!(config.profiles.len() >= 4);
+        for known in parse::KNOWN {
+            assert!(Config::EXAMPLE.contains(known), "the example says nothing of {known}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! From the text of a configuration file to a [`Config`].
+
+use super::base::{self, REGIONS};
+use super::env::web_address;
+use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
+use super::units::{self, DURATION_FORM, SIZE_FORM};
+use super::{Config, ConfigError, Poll, Profile, SecretSource, TapeLimits, Ui, nearest};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use url::Url;
+
+/// Every key that is read, for the test that the example names them all.
+#[cfg(test)]
+pub(super) const KNOWN: [&str; 34] = [
+    "default_profiles",
+    "region",
+    "url",
+    "control_plane",
+    "workspace",
+    "api_key_env",
+    "api_key_file",
+    "api_key_command",
+    "bearer_env",
+    "bearer_file",
+    "bearer_command",
+    "label",
+    "read_only",
+    "deployments",
+    "agent_server",
+    "allow_http",
+    "interval",
+    "timeout",
+    "max_rows",
+    "max_bytes",
+    "max_event",
+    "theme",
+    "mouse",
+    "ascii",
+    "[poll]",
+    "[tape]",
+    "[ui]",
+    "[keys]",
+    "[profiles.",
+    "\"us\"",
+    "\"eu\"",
+    "\"apac\"",
+    "\"aws\"",
+    "/api-host",
+];
+
+pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
+    let source = Source::new(text, path);
+    let document = DeTable::parse(text).map_err(|e| {
+        let message = e.message().lines().collect::<Vec<_>>().join(", ");
+        source.error(e.span().unwrap_or(0..0), format!("this is not TOML: {}", crate::text::clean(&message)))
+    })?;
+    let mut config = read(&source, document.get_ref())?;
+    config.path = path.map(Path::to_path_buf);
+    config.warnings = source.into_warnings();
+    Ok(config)
+}
+
+fn read<'s>(source: &'s Source<'s>, document: &DeTable<'_>) -> Result<Config, ConfigError> {
+    let mut root = Table::new(source, "", document);
+    let mut config = Config::default();
+    let defaults = root.strings("default_profiles")?.unwrap_or_default();
+    if let Some(profiles) = root.table("profiles")? {
+        for (name, value) in profiles.in_order() {
+            config.profiles.push(profile(source, name, value)?);
+        }
+    }
+    for At { value, span } in defaults {
+        if !config.profiles.iter().any(|p| p.name == value) {
+            let known: Vec<&str> = config.profiles.iter().map(|p| p.name.as_str()).collect();
+            let near = nearest(&value, known.iter().copied());
+            let error = source.error(span, format!("there is no profile \"{}\"", crate::text::clean(&value)));
+            return Err(match (near, known.is_empty()) {
+                (Some(near), _) => error.hint(format!("did you mean \"{near}\"?")),
+                (None, true) => error.hint("this file has no [profiles.NAME] table"),
+                (None, false) => error.hint(format!("there are: {}", known.join(", "))),
+            });
+        }
+        config.default_profiles.push(value);
+    }
+    if let Some(table) = root.table("poll")? {
+        config.poll = poll(source, table)?;
+    }
+    if let Some(table) = root.table("tape")? {
+        config.tape = tape(source, table)?;
+    }
+    if let Some(table) = root.table("ui")? {
+        config.ui = ui(source, table)?;
+    }
+    if let Some(table) = root.table("keys")? {
+        keys(source, "", &table, &mut config.keys)?;
+    }
+    root.finish();
+    Ok(config)
+}
+
+fn profile<'s, 'd>(
+    source: &'s Source<'s>,
+    name: At<&str>,
+    value: &'d Spanned<DeValue<'d>>,
+) -> Result<Profile, ConfigError> {
+    if name.value.is_empty() || name.value.chars().any(|c| c == '/' || c.is_whitespace() || c.is_control()) {
+        return Err(source
+            .error(name.span, "a profile's name must not be empty nor hold blanks or slashes")
+            .hint("names are used as PROFILE/NAME on the command line"));
+    }
+    let mut table = table_of(source, format!("profiles.{}", name.value), value)?;
+    let allow_http = table.bool("allow_http")?.unwrap_or(false);
+    let control_plane = control_plane(source, &mut table, allow_http)?;
+    let agent_servers = match table.raw("agent_server") {
+        None => Vec::new(),
+        Some(value) => agent_servers(source, name.value, value, allow_http)?,
+    };
+    if control_plane.is_none() && agent_servers.is_empty() {
+        return Err(source
+            .error(name.span, format!("the profile \"{}\" names no server", name.value))
+            .hint("give it a `region`, a `url` or an `agent_server`"));
+    }
+    let workspace = match table.string("workspace")? {
+        Some(At { value, span }) if !value.bytes().all(|b| b.is_ascii_graphic()) => {
+            return Err(source.error(span, format!("expected a workspace's identifier (a UUID), found {value:?}")));
+        }
+        other => other.map(|at| at.value),
+    };
+    let key = secret(source, &mut table, ["api_key_env", "api_key_file", "api_key_command"])?;
+    let bearer = secret(source, &mut table, ["bearer_env", "bearer_file", "bearer_command"])?;
+    let tag = control_plane.as_ref().or(agent_servers.first().map(|(_, url)| url)).map(base::tag);
+    let profile = Profile {
+        name: name.value.to_string(),
+        region: tag,
+        control_plane,
+        workspace,
+        key,
+        bearer,
+        label: table.string("label")?.map(|at| at.value),
+        read_only: table.bool("read_only")?.unwrap_or(false),
+        deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
+        agent_servers,
+        allow_http,
+    };
+    table.finish();
+    Ok(profile)
+}
+
+/// `region`, `url` or `control_plane`, one of them at most.
+fn control_plane(source: &Source<'_>, table: &mut Table<'_, '_>, allow_http: bool) -> Result<Option<Url>, ConfigError> {
+    let region = table.string("region")?;
+    let url = table.string("url")?;
+    let exact = table.string("control_plane")?;
+    let mut given: Vec<Range<usize>> =
+        [&region, &url, &exact].into_iter().flatten().map(|at| at.span.clone()).collect();
+    given.sort_by_key(|span| span.start);
+    if let Some(second) = given.get(1) {
+        return Err(source
+            .error(second.clone(), "the control plane is named twice")
+            .hint("`region`, `url` and `control_plane` exclude each other: keep one"));
+    }
+    if let Some(At { value, span }) = region {
+        let known = REGIONS.map(|(tag, _)| tag);
+        return base::of_region(&value).map(Some).ok_or_else(|| {
+            let near = nearest(&value, known).map(|n| format!("did you mean \"{n}\"? ")).unwrap_or_default();
+            source
+                .error(span, format!("unknown region \"{}\"", crate::text::clean(&value)))
+                .hint(format!("{near}expected one of {}; for another installation give its `url`", known.join(", ")))
+        });
+    }
+    let derived = url.map(|at| address(source, &at, allow_http).map(|url| base::control_plane(&url)));
+    let exact = exact.map(|at| address(source, &at, allow_http).map(|url| base::as_it_stands(&url)));
+    derived.or(exact).transpose()
+}
+
+/// One address, which takes the profile's name, or a table `{name = address}`.
+fn agent_servers<'s, 'd>(
+    source: &'s Source<'s>,
+    profile: &str,
+    value: &'d Spanned<DeValue<'d>>,
+    allow_http: bool,
+) -> Result<Vec<(String, Url)>, ConfigError> {
+    let read = |value: &Spanned<DeValue<'_>>| -> Result<Url, ConfigError> {
+        Ok(base::as_it_stands(&address(source, &text_of(source, value)?, allow_http)?))
+    };
+    match value.get_ref() {
+        DeValue::String(_) => Ok(vec![(profile.to_string(), read(value)?)]),
+        DeValue::Table(_) => {
+            let table = table_of(source, format!("profiles.{profile}.agent_server"), value)?;
+            table.in_order().into_iter().map(|(name, value)| Ok((name.value.to_string(), read(value)?))).collect()
+        }
+        _ => Err(mismatch(source, value, "an address in quotes, or a table {name = \"address\"}")),
+    }
+}
+
+fn address(source: &Source<'_>, at: &At<String>, allow_http: bool) -> Result<Url, ConfigError> {
+    let url = web_address(&at.value).map_err(|why| {
+        source.error(at.span.clone(), why).hint("an address such as \"https://langsmith.example.com\" was expected")
+    })?;
+    if url.scheme() == "http" && !allow_http && !base::is_loopback(&url) {
+        return Err(source
+            .error(at.span.clone(), "plain http to another machine shows keys and data to everybody on the way")
+            .hint("use https, or say `allow_http = true` in this profile"));
+    }
+    Ok(url)
+}
+
+/// One of the three ways to name a key: `…_env`, `…_file`, `…_command`.
+fn secret(
+    source: &Source<'_>,
+    table: &mut Table<'_, '_>,
+    [env, file, command]: [&'static str; 3],
+) -> Result<Option<SecretSource>, ConfigError> {
+    let variable = table.string(env)?;
+    let path = table.string(file)?;
+    let words = table.raw(command);
+    let mut spans: Vec<Range<usize>> =
+        [variable.as_ref(), path.as_ref()].into_iter().flatten().map(|at| at.span.clone()).collect();
+    spans.extend(words.map(Spanned::span));
+    spans.sort_by_key(|span| span.start);
+    if let Some(second) = spans.get(1) {
+        return Err(source
+            .error(second.clone(), "the key is named twice")
+            .hint(format!("`{env}`, `{file}` and `{command}` exclude each other: keep one")));
+    }
+    if let Some(At { value, span }) = variable {
+        // A key pasted where its variable's name belongs must not be repeated in messages.
+        if value.contains('=') || value.starts_with("lsv2_") || value.contains(char::is_whitespace) {
+            return Err(source
+                .error(span, "this is not the name of an environment variable")
+                .hint(format!("`{env} = \"LANGSMITH_API_KEY\"` names the variable that holds the key")));
+        }
+        return Ok(Some(SecretSource::Env(value)));
+    }
+    if let Some(At { value, .. }) = path {
+        return Ok(Some(SecretSource::File(expand(&value, source.path))));
+    }
+    let Some(value) = words else { return Ok(None) };
+    let words = strings_of(source, value)
+        .map_err(|e| e.hint("a list of the program and its arguments, such as [\"pass\", \"show\", \"langsmith\"]"))?;
+    if words.is_empty() {
+        return Err(source.error(value.span(), "this command has no program"));
+    }
+    Ok(Some(SecretSource::Command(words.into_iter().map(|at| at.value).collect())))
+}
+
+/// `~/` is the home folder; other relative paths start at the configuration's folder.
+fn expand(text: &str, config: Option<&Path>) -> PathBuf {
+    if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), directories::BaseDirs::new()) {
+        return home.home_dir().join(rest);
+    }
+    match config.and_then(Path::parent) {
+        Some(folder) => folder.join(text),
+        None => PathBuf::from(text),
+    }
+}
+
+fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, ConfigError> {
+    let mut poll = Poll::default();
+    if let Some(at) = table.measure("interval", DURATION_FORM, units::duration, |_| None)? {
+        if at.value < Duration::from_secs(1) {
+            return Err(source
+                .error(at.span, "the control plane must not be asked more than once a second")
+                .hint("60s is the service's own advice"));
+        }
+        poll.interval = at.value;
+    }
+    if let Some(at) = table.measure("timeout", DURATION_FORM, units::duration, |_| None)? {
+        poll.timeout = at.value;
+    }
+    table.finish();
+    Ok(poll)
+}
+
+fn tape<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<TapeLimits, ConfigError> {
+    let mut tape = TapeLimits::default();
+    if let Some(rows) = table.count("max_rows")? {
+        tape.max_rows = rows;
+    }
+    for (key, target) in [("max_bytes", &mut tape.max_bytes), ("max_event", &mut tape.max_event)] {
+        if let Some(at) = table.measure(key, SIZE_FORM, units::size, Some)? {
+            if at.value < 1024 {
+                return Err(source.error(at.span, "this is too small to hold an event: 1KiB at least"));
+            }
+            *target = at.value;
+        }
+    }
+    table.finish();
+    Ok(tape)
+}
+
+fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Ui, ConfigError> {
+    let mut ui = Ui::default();
+    if let Some(theme) = table.string("theme")? {
+        ui.theme = theme.value;
+    }
+    if let Some(At { value, span }) = table.string("mouse")? {
+        if !matches!(value.as_str(), "auto" | "on" | "off") {
+            return Err(source.error(span, format!("expected \"auto\", \"on\" or \"off\", found {value:?}")));
+        }
+        ui.mouse = value;
+    }
+    ui.ascii = table.bool("ascii")?.unwrap_or(ui.ascii);
+    table.finish();
+    Ok(ui)
+}
+
+/// Keys by operation: a text or a list. `stream.follow = …` without quotes is a table in TOML, and means the same.
+fn keys<'s>(
+    source: &'s Source<'s>,
+    prefix: &str,
+    table: &Table<'s, '_>,
+    all: &mut BTreeMap<String, Vec<String>>,
+) -> Result<(), ConfigError> {
+    for (key, value) in table.in_order() {
+        let name = format!("{prefix}{}", key.value);
+        let list = match value.get_ref() {
+            DeValue::String(_) => vec![text_of(source, value)?.value],
+            DeValue::Array(_) => strings_of(source, value)?.into_iter().map(|at| at.value).collect(),
+            DeValue::Table(_) => {
+                let inner = table_of(source, format!("keys.{name}"), value)?;
+                keys(source, &format!("{name}."), &inner, all)?;
+                continue;
+            }
+            _ => return Err(mismatch(source, value, "a key such as \"G\", or a list of keys")),
+        };
+        all.insert(name, list);
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Where a key comes from, and fetching it. A key never stands in the configuration itself and never in an argument.
+
+use secrecy::{ExposeSecret, SecretString};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a command may take to print a key: somebody may have to unlock a store first.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
+/// No key is larger than this, in bytes.
+const MAX_SECRET: u64 = 64 * 1024;
+
+/// Where a key comes from.
+#[derive(Clone)]
+pub enum SecretSource {
+    /// An environment variable, by its name.
+    Env(String),
+    /// A file that only its owner can read.
+    File(PathBuf),
+    /// A program and its arguments; the key is what it prints.
+    Command(Vec<String>),
+    /// A key that is already at hand (the demo's).
+    Given(SecretString),
+}
+
+/// Why a key could not be had. Never carries any part of one.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SecretError {
+    /// The environment variable is not set, or empty.
+    #[error("the environment variable {0} is not set")]
+    NotSet(String),
+    /// The file could not be read.
+    #[error("cannot read the key file {}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// Others than the owner could read the file.
+    #[error("the key file {} can be read by others (mode {mode:03o}); run: chmod 600 {}", path.display(), path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The command could not be started, failed, or took too long.
+    #[error("the key command {program:?} {why}")]
+    Command {
+        /// The program, without its arguments.
+        program: String,
+        /// What happened.
+        why: String,
+    },
+    /// There was nothing in it.
+    #[error("{0} is empty")]
+    Empty(String),
+    /// It holds what no header can carry.
+    #[error("{0} holds a line break, a blank or another character that no key has")]
+    Odd(String),
+}
+
+impl SecretSource {
+    /// Fetches the key. May read a file or wait for a command (up to a minute): not for an async task's thread.
+    pub fn resolve(&self) -> Result<SecretString, SecretError> {
+        let text = match self {
+            SecretSource::Env(name) => {
+                std::env::var(name).ok().filter(|v| !v.is_empty()).ok_or_else(|| SecretError::NotSet(name.clone()))?
+            }
+            SecretSource::File(path) => read_file(path)?,
+            SecretSource::Command(words) => run(words)?,
+            SecretSource::Given(secret) => secret.expose_secret().to_string(),
+        };
+        let secret = SecretString::from(text.trim_end_matches(['\r', '\n']).to_string());
+        match secret.expose_secret() {
+            "" => Err(SecretError::Empty(self.to_string())),
+            key if key.bytes().all(|b| b.is_ascii_graphic()) => Ok(secret),
+            _ => Err(SecretError::Odd(self.to_string())),
+        }
+    }
+}
+
+/// Names the source; says nothing of the key, nor of a command's arguments.
+impl fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretSource::Env(name) => write!(f, "the environment variable {name}"),
+            SecretSource::File(path) => write!(f, "the key file {}", path.display()),
+            SecretSource::Command(words) => {
+                write!(f, "the output of the key command {:?}", words.first().map_or("", |w| w))
+            }
+            SecretSource::Given(_) => f.write_str("the given key"),
+        }
+    }
+}
+
+impl fmt::Debug for SecretSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretSource({self})")
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, SecretError> {
+    let failed = |e: std::io::Error| SecretError::File { path: path.to_path_buf(), why: e.to_string() };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    // Asked of the open file, not of the path: nobody can swap it in between.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(SecretError::Exposed { path: path.to_path_buf(), mode });
+        }
+    }
+    let mut text = String::new();
+    file.take(MAX_SECRET).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+fn run(words: &[String]) -> Result<String, SecretError> {
+    let program = words.first().cloned().unwrap_or_default();
+    let failed = |why: String| SecretError::Command { program: program.clone(), why };
+    // No stdin: a command in a pipe must not eat the pipe. What asks for a password opens the terminal itself.
+    let mut child = Command::new(&program)
+        .args(words.get(1..).unwrap_or_default())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| failed(format!("could not be started: {e}")))?;
+    let out = read_aside(child.stdout.take());
+    let err = read_aside(child.stderr.take());
+    let status = wait(&mut child).map_err(|e| failed(format!("could not be waited for: {e}")))?;
+    let Some(status) = status else {
+        return Err(failed(format!("did not end within {} seconds", COMMAND_PATIENCE.as_secs())));
+    };
+    if !status.success() {
+        let said = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
+        let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let code = status.code().map_or_else(|| "was killed".to_string(), |c| format!("failed with exit code {c}"));
+        return Err(failed(match crate::text::clean(said) {
+            said if said.is_empty() => code,
+            said => format!("{code}: {said}"),
+        }));
+    }
+    let bytes = out.join().unwrap_or_default();
+    String::from_utf8(bytes).map_err(|_| failed("printed what is not text".to_string()))
+}
+
+/// Waits for the end, or kills the child when patience is over and gives nothing.
+fn wait(child: &mut Child) -> std::io::Result<Option<std::process::ExitStatus>> {
+    let started = Instant::now();
+    let mut nap = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if started.elapsed() > COMMAND_PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// Reads a pipe on a thread of its own, so that a talkative child never blocks on a full one.
+fn read_aside(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            // A pipe that breaks has simply ended: the exit status says how the command went.
+            let _ = pipe.take(MAX_SECRET).read_to_end(&mut bytes);
+        }
+        bytes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> SecretSource {
+        SecretSource::Command(words.iter().map(|w| w.to_string()).collect())
+    }
+
+    #[test]
+    fn given_and_missing() {
+        let given = SecretSource::Given(SecretString::from("canary\n".to_string()));
+        assert_eq!(given.resolve().unwrap().expose_secret(), "canary");
+        assert!(!format!("{given:?} {given}").contains("canary"));
+        let env = SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into());
+        assert_eq!(env.resolve().unwrap_err(), SecretError::NotSet("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()));
+        for (text, odd) in [("can ary", true), ("can\nary", true), ("cañary", true), ("\n", false)] {
+            let error = SecretSource::Given(SecretString::from(text.to_string())).resolve().unwrap_err();
+            assert_eq!(matches!(error, SecretError::Odd(_)), odd);
+            assert!(!format!("{error} {error:?}").contains("ary"));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_that_others_can_read_are_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        std::fs::write(&path, "canary\r\n").unwrap();
+        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let source = SecretSource::File(path.clone());
+        for mode in [0o644, 0o640, 0o604, 0o620] {
+            set(mode);
+            let error = source.resolve().unwrap_err();
+            assert_eq!(error, SecretError::Exposed { path: path.clone(), mode });
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+            assert!(!error.to_string().contains("canary"));
+        }
+        set(0o600);
+        assert_eq!(source.resolve().unwrap().expose_secret(), "canary");
+        let missing = SecretSource::File(dir.path().join("none")).resolve().unwrap_err();
+        assert!(matches!(missing, SecretError::File { .. }), "{missing}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn commands() {
+        assert_eq!(command(&["echo", "canary"]).resolve().unwrap().expose_secret(), "canary");
+        let error = command(&["sh", "-c", "echo locked >&2; exit 3", "canary"]).resolve().unwrap_err();
+        assert_eq!(error.to_string(), "the key command \"sh\" failed with exit code 3: locked");
+        let error = command(&["runtail-no-such-program"]).resolve().unwrap_err();
+        assert!(error.to_string().contains("could not be started"), "{error}");
+        assert!(matches!(command(&["true"]).resolve().unwrap_err(), SecretError::Empty(_)));
+        assert!(!format!("{:?}", command(&["pass", "canary"])).contains("canary"));
+    }
+}

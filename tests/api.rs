@@ -1,0 +1,314 @@
+//! The requests of both clients, as a server sees them, and what is made of the answers.
+#![cfg(feature = "sim")]
+
+mod common;
+
+use common::{BEARER, CANARY, Server, answer, json, profile};
+use futures::StreamExt;
+use runtail::api::{ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
+use runtail::config::SecretSource;
+use runtail::model::{AuthAuthenticateRequest, RunCreate};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json as value};
+
+fn numbered(from: usize, count: usize) -> Value {
+    value!({"resources": (from..from + count).map(|i| value!({"id": format!("d{i}")})).collect::<Vec<_>>(), "offset": from + count})
+}
+
+fn parameter(query: &str, name: &str) -> usize {
+    url::form_urlencoded::parse(query.as_bytes()).find(|(k, _)| k == name).unwrap().1.parse().unwrap()
+}
+
+#[tokio::test]
+async fn headers_of_both_planes() {
+    let server = Server::start(|_| json(200, r#"{"id":"d","thread_id":"t"}"#)).await;
+    server.control().deployment("d").await.unwrap();
+    server.agent().thread("t").await.unwrap();
+    let mut bearer_only = profile();
+    bearer_only.key = None;
+    bearer_only.bearer = Some(SecretSource::Given(SecretString::from(BEARER.to_string())));
+    ControlPlane::new(Http::new(&bearer_only).unwrap(), server.url.clone()).deployment("d").await.unwrap();
+    let seen = server.seen();
+    assert_eq!(seen[0].path, "/api-host/v2/deployments/d");
+    assert_eq!((seen[0].header("x-api-key"), seen[0].header("x-tenant-id")), (Some(CANARY), Some("w-1")));
+    assert_eq!(seen[0].header("accept"), Some("application/json"));
+    assert!(seen[0].header("user-agent").unwrap().starts_with("runtail/"));
+    assert_eq!((seen[1].header("x-api-key"), seen[1].header("x-tenant-id")), (Some(CANARY), None));
+    assert_eq!(seen[2].header("authorization"), Some(format!("Bearer {BEARER}").as_str()));
+    assert_eq!((seen[2].header("x-api-key"), seen[2].header("x-tenant-id")), (None, Some("w-1")));
+}
+
+#[tokio::test]
+async fn all_pages_of_deployments() {
+    let server = Server::start(|seen| {
+        let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
+        json(200, numbered(offset, limit.min(250usize.saturating_sub(offset))))
+    })
+    .await;
+    let query = DeploymentQuery { name_contains: Some("a&b".into()), ..DeploymentQuery::default() };
+    let all = server.control().deployments(&query).await.unwrap();
+    assert_eq!(all.len(), 250);
+    assert_eq!(all[249].id, "d249");
+    let queries: Vec<String> = server.seen().into_iter().map(|s| s.query).collect();
+    assert_eq!(
+        queries,
+        [0, 100, 200].map(|offset| format!("name_contains=a%26b&limit=100&offset={offset}")),
+        "a short page is the last"
+    );
+    assert_eq!(server.control().deployments_page(&query, 5, 245).await.unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn servers_that_do_not_page() {
+    let server = Server::start(|_| json(200, numbered(0, 100))).await;
+    let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    assert_eq!(rows.items.len(), 100);
+    assert!(rows.incomplete.unwrap().detail.contains("the same page again"));
+    assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
+    // One that sends everything at once, whatever was asked for, and as a plain list.
+    let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
+    assert_eq!(server.control().deployments(&DeploymentQuery::default()).await.unwrap().len(), 130);
+    assert_eq!(server.seen().len(), 1);
+    // A later page that fails leaves what came before it.
+    let server = Server::start(|seen| match parameter(&seen.query, "offset") {
+        0 => json(200, numbered(0, 100)),
+        _ => json(500, "{}"),
+    })
+    .await;
+    let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    assert_eq!((rows.items.len(), rows.incomplete.unwrap().kind), (100, Kind::Server(500)));
+}
+
+#[tokio::test]
+async fn revisions_are_newest_first_or_made_so() {
+    let revision = |id: &str, day: u32| value!({"id": id, "status": "DEPLOYED", "created_at": format!("2026-11-{day:02}T09:00:00Z")});
+    let sorted = value!({"resources": [revision("c", 3), revision("b", 2), revision("a", 1)]});
+    let mixed =
+        value!({"resources": [revision("b", 2), revision("c", 3), {"id": "?", "status": "X"}, revision("a", 1)]});
+    let server =
+        Server::start(move |seen| json(200, if seen.path.contains("sorted") { &sorted } else { &mixed })).await;
+    let ids = |list: &[runtail::model::Revision]| list.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
+    let answer = server.control().revisions("sorted", 10).await.unwrap();
+    assert_eq!((ids(&answer.items), answer.was_sorted), (vec!["c".into(), "b".into(), "a".into()], true));
+    let answer = server.control().revisions("mixed", 10).await.unwrap();
+    assert_eq!((ids(&answer.items).join(""), answer.was_sorted), ("cba?".into(), false));
+    assert_eq!(server.control().revisions("sorted", 2).await.unwrap().items.len(), 2);
+    assert_eq!(server.seen()[0].query, "limit=10");
+}
+
+#[tokio::test]
+async fn what_writes_wants_its_own_status() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.ends_with("/right")) {
+        ("POST", _) if seen.body.contains("right") => {
+            json(201, r#"{"id":"new","latest_revision_id":"r1","secrets":[{"name":"A","value":"canary"}]}"#)
+        }
+        ("PATCH", true) => json(200, r#"{"id":"right"}"#),
+        ("DELETE", true) => answer(204, "text/plain", ""),
+        // Right for other calls, wrong for these.
+        ("POST", _) => json(200, r#"{"id":"new"}"#),
+        ("PATCH", _) => json(202, r#"{"id":"x"}"#),
+        _ => json(200, "{}"),
+    })
+    .await;
+    let control = server.control();
+    let made = control.create_deployment(&value!({"name": "right"})).await.unwrap();
+    assert_eq!((made.id.as_str(), made.latest_revision_id.as_deref()), ("new", Some("r1")));
+    assert!(!format!("{made:?}").contains("canary") && !serde_json::to_string(&made).unwrap().contains("canary"));
+    assert_eq!(control.patch_deployment("right", &value!({})).await.unwrap().id, "right");
+    control.delete_deployment("right").await.unwrap();
+    assert_eq!(control.create_deployment(&value!({})).await.unwrap_err().kind, Kind::Status(200));
+    assert_eq!(control.patch_deployment("x", &value!({})).await.unwrap_err().kind, Kind::Status(202));
+    assert_eq!(control.delete_deployment("x").await.unwrap_err().kind, Kind::Status(200));
+    let seen = server.seen();
+    assert_eq!(seen[0].header("content-type"), Some("application/json"));
+    assert_eq!(seen[0].body, r#"{"name":"right"}"#);
+}
+
+#[tokio::test]
+async fn authentication() {
+    let server = Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
+    let body = AuthAuthenticateRequest { provider: "p".into(), scopes: vec!["s".into()], ..Default::default() };
+    let answer = server.control().authenticate(&body).await.unwrap();
+    assert_eq!(answer.token.as_ref().unwrap().expose_secret(), "canary");
+    assert_eq!(server.seen()[0].path, "/api-host/v2/auth/authenticate");
+    assert!(!format!("{answer:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn servers_tell_what_they_are() {
+    for (body, kind, version) in [
+        (include_str!("fixtures/info-python.json"), ServerKind::Python, "0.16.7"),
+        (
+            r#"{"version":"1.5.1","langgraph_js_version":"1.4.18","context":"js","flags":{}}"#,
+            ServerKind::JavaScript,
+            "1.5.1",
+        ),
+        (r#"{"name":"Aegra","version":"0.1.0"}"#, ServerKind::Aegra, "0.1.0"),
+        (r#"{"flags":{}}"#, ServerKind::Other, ""),
+    ] {
+        let server = Server::start(move |_| json(200, body)).await;
+        let info = server.agent().info().await.unwrap();
+        assert_eq!((info.kind, info.version.as_str()), (kind, version));
+    }
+    let server = Server::start(|_| json(404, "{}")).await;
+    assert_eq!(server.agent().info().await.unwrap().kind, ServerKind::Other);
+    let server = Server::start(|_| json(500, "{}")).await;
+    assert_eq!(server.agent().info().await.unwrap_err().kind, Kind::Server(500));
+}
+
+#[tokio::test]
+async fn real_answers_are_understood() {
+    let server = Server::start(|seen| {
+        json(
+            200,
+            match seen.path.as_str() {
+                "/threads/search" => include_str!("fixtures/thread-search.json"),
+                "/assistants/search" => include_str!("fixtures/assistants-search.json"),
+                "/threads/t/runs" => include_str!("fixtures/runs-list.json"),
+                path if path.ends_with("/state") => include_str!("fixtures/thread-state.json"),
+                path if path.contains("/runs/") => include_str!("fixtures/run-get.json"),
+                _ => include_str!("fixtures/thread-get.json"),
+            },
+        )
+    })
+    .await;
+    let agent = server.agent();
+    let threads = agent.threads(&ThreadQuery::default()).await.unwrap();
+    assert_eq!(threads[0].status, "interrupted");
+    assert_eq!(threads[0].waiting()[0].value["question"], "Approve?");
+    assert!(threads.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
+    assert_eq!(agent.assistants(10, 0).await.unwrap()[0].graph_id, "big");
+    let runs = agent.runs("t", 5).await.unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|r| !r.is_active()));
+    let run = agent.run("t", "r").await.unwrap();
+    assert_eq!(run.status, "success");
+    assert!(run.created_at.is_some() && run.extra.contains_key("kwargs"));
+    assert!(agent.thread_state("t").await.unwrap()["next"].is_array());
+    assert!(agent.thread("t").await.unwrap().updated_at.is_some());
+    let search = server.seen()[0].json();
+    assert_eq!(
+        (search["limit"].as_u64(), &search["sort_by"], &search["sort_order"]),
+        (Some(50), &value!("updated_at"), &value!("desc"))
+    );
+    assert!(!search["select"].as_array().unwrap().contains(&value!("values")));
+}
+
+#[tokio::test]
+async fn servers_that_cannot_sort_or_select_are_asked_plainly() {
+    let server = Server::start(|seen| match seen.body.contains("select") || seen.body.contains("sort_by") {
+        true => json(422, r#"{"detail":"unknown field"}"#),
+        false => json(200, r#"[{"thread_id":"old","updated_at":"2026-01-01T00:00:00Z"},{"thread_id":"new","updated_at":"2026-02-01T00:00:00+00:00"}]"#),
+    })
+    .await;
+    let agent = server.agent();
+    for _ in 0..2 {
+        let threads = agent.threads(&ThreadQuery::default()).await.unwrap();
+        assert_eq!(threads[0].thread_id, "new");
+    }
+    assert_eq!(server.seen().len(), 4, "found out once, and remembered");
+    let server = Server::start(|_| json(422, r#"{"detail":"limit is too large"}"#)).await;
+    let error = server.agent().threads(&ThreadQuery::default()).await.unwrap_err();
+    assert_eq!(error.detail, "limit is too large");
+}
+
+#[tokio::test]
+async fn threads_and_runs_are_made_and_stopped() {
+    let server = Server::start(|seen| match seen.path.as_str() {
+        "/threads" => json(200, r#"{"thread_id":"t-new"}"#),
+        _ => answer(202, "text/plain", ""),
+    })
+    .await;
+    let agent = server.agent();
+    assert_eq!(agent.create_thread(&value!({})).await.unwrap().thread_id, "t-new");
+    agent.cancel("t", "r").await.unwrap();
+    let seen = server.seen();
+    assert_eq!((seen[0].method.as_str(), seen[0].body.as_str()), ("POST", "{}"));
+    assert_eq!(
+        (seen[1].path.as_str(), seen[1].query.as_str()),
+        ("/threads/t/runs/r/cancel", "wait=0&action=interrupt")
+    );
+    assert_eq!(agent.base(), server.url.as_str().trim_end_matches('/'));
+}
+
+#[tokio::test]
+async fn streams() {
+    let server = Server::start(|seen| {
+        let mut answer = answer(200, "text/event-stream; charset=utf-8", "event: a\ndata: 1\n\n");
+        if seen.method == "POST" {
+            answer.headers_mut().insert("content-location", "/threads/t/runs/r-7".parse().unwrap());
+        }
+        answer
+    })
+    .await;
+    let agent = server.agent();
+    let body = RunCreate {
+        assistant_id: "agent".into(),
+        input: Some(Value::Null),
+        stream_mode: vec!["values".into()],
+        stream_resumable: true,
+        ..RunCreate::default()
+    };
+    let stream = agent.start_run(Some("t"), &body).await.unwrap();
+    assert_eq!((stream.status, stream.run_id.as_deref(), stream.thread_id.as_deref()), (200, Some("r-7"), Some("t")));
+    let bytes: Vec<_> = stream.body.map(Result::unwrap).collect().await;
+    assert_eq!(bytes.concat(), b"event: a\ndata: 1\n\n");
+    agent.start_run(None, &body).await.unwrap();
+    let modes = ["values".to_string(), "updates".to_string()];
+    agent.join_run("t", "r", &modes, Some("-1")).await.unwrap();
+    agent.join_run("t", "r", &modes[..1], None).await.unwrap();
+    agent.thread_stream("t", &modes, true, Some("-")).await.unwrap();
+    agent.thread_stream("t", &modes, false, None).await.unwrap();
+    let seen = server.seen();
+    let lines: Vec<String> = seen.iter().map(|s| format!("{} {}?{}", s.method, s.path, s.query)).collect();
+    assert_eq!(
+        lines,
+        [
+            "POST /threads/t/runs/stream?",
+            "POST /runs/stream?",
+            "GET /threads/t/runs/r/stream?stream_mode=%5B%22values%22%2C%22updates%22%5D",
+            "GET /threads/t/runs/r/stream?stream_mode=values",
+            "GET /threads/t/stream?stream_modes=values&stream_modes=updates",
+            "GET /threads/t/stream?stream_modes=values%2Cupdates",
+        ]
+    );
+    assert_eq!(
+        seen[0].json(),
+        value!({"assistant_id": "agent", "input": null, "stream_mode": ["values"], "stream_subgraphs": false, "stream_resumable": true})
+    );
+    assert_eq!(seen[2].header("last-event-id"), Some("-1"));
+    assert_eq!(seen[3].header("last-event-id"), None);
+    assert_eq!(seen[4].header("last-event-id"), Some("-"));
+    for one in &seen {
+        assert_eq!(
+            (one.header("accept"), one.header("accept-encoding")),
+            (Some("text/event-stream"), Some("identity"))
+        );
+        assert_eq!(one.header("x-api-key"), Some(CANARY));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_said() {
+    for (kind, detail) in
+        [("application/json", "application/json instead of a stream of events"), ("text/html", "HTML instead of JSON")]
+    {
+        let server = Server::start(move |_| answer(200, kind, "{}")).await;
+        let error = server.agent().thread_stream("t", &[], true, None).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Protocol);
+        assert!(error.detail.starts_with(detail), "{error}");
+    }
+    let server = Server::start(|_| json(404, r#"{"detail":"Thread or assistant not found."}"#)).await;
+    let error = server.agent().start_run(Some("t"), &RunCreate::default()).await.unwrap_err();
+    assert_eq!((error.kind, error.detail.as_str()), (Kind::NotFound, "Thread or assistant not found."));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_says_so() {
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata:\r\n";
+    let url = common::raw(head).await;
+    let agent = runtail::api::AgentServer::new(Http::new(&profile()).unwrap(), url);
+    let mut stream = agent.thread_stream("t", &[], true, None).await.unwrap();
+    assert_eq!(stream.body.next().await.unwrap().unwrap(), "data:");
+    assert_eq!(stream.body.next().await.unwrap().unwrap_err().kind, Kind::Network);
+}

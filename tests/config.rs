@@ -1,0 +1,183 @@
+//! What the configuration file accepts, and how each mistake in it is shown.
+
+use runtail::config::{Config, SecretSource};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const FULL: &str = r#"
+default_profiles = ["zeta", "local"]
+
+[profiles.zeta]
+url = "https://langsmith.example.com/api/v1/"
+workspace = "00000000-0000-4000-8000-000000000000"
+api_key_file = "zeta.key"
+label = "PROD"
+deployments = ["d-1", "d-2"]
+
+[profiles.alpha]
+region = "eu"
+api_key_command = ["pass", "show", "ls"]
+bearer_env = "TOKEN"
+read_only = true
+
+[profiles.local]
+agent_server = { python = "http://127.0.0.1:2024/", js = "http://localhost:2025" }
+
+[poll]
+interval = "200s"
+timeout = "1h30m"
+
+[tape]
+max_rows = 5_000
+max_bytes = "1GB"
+max_event = 65536
+
+[ui]
+theme = "dusk"
+mouse = "off"
+ascii = true
+
+[keys]
+"stream.follow" = ["G", "End"]
+stream.pause = "space"
+"#;
+
+#[test]
+fn everything_is_read() {
+    let config = Config::parse(FULL, Some(Path::new("/etc/runtail/config.toml"))).unwrap();
+    assert_eq!(config.warnings, Vec::<String>::new());
+    assert_eq!(config.default_profiles, ["zeta", "local"]);
+    let names: Vec<&str> = config.profiles.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["zeta", "alpha", "local"], "the file's order");
+    let zeta = &config.profiles[0];
+    assert_eq!(zeta.control_plane.as_ref().unwrap().as_str(), "https://langsmith.example.com/api-host");
+    assert_eq!(zeta.region.as_deref(), Some("langsmith.example.com"));
+    assert_eq!(zeta.deployments, ["d-1", "d-2"]);
+    let file = PathBuf::from("/etc/runtail/zeta.key");
+    assert!(matches!(&zeta.key, Some(SecretSource::File(path)) if *path == file));
+    assert!(zeta.is_read_only(false) && !zeta.is_read_only(true));
+    let alpha = &config.profiles[1];
+    assert_eq!(alpha.region.as_deref(), Some("eu"));
+    assert!(matches!(&alpha.key, Some(SecretSource::Command(words)) if words.len() == 3));
+    assert!(matches!(&alpha.bearer, Some(SecretSource::Env(name)) if name == "TOKEN"));
+    assert!(alpha.is_read_only(true));
+    let servers = &config.profiles[2].agent_servers;
+    assert_eq!(servers[0].0, "python");
+    assert_eq!(servers[0].1.as_str(), "http://127.0.0.1:2024/");
+    assert_eq!(config.poll.interval, Duration::from_secs(200));
+    assert_eq!(config.poll.timeout, Duration::from_secs(5400));
+    assert_eq!((config.tape.max_rows, config.tape.max_bytes, config.tape.max_event), (5000, 1_000_000_000, 65536));
+    assert_eq!((config.ui.theme.as_str(), config.ui.mouse.as_str(), config.ui.ascii), ("dusk", "off", true));
+    assert_eq!(config.keys["stream.follow"], ["G", "End"]);
+    assert_eq!(config.keys["stream.pause"], ["space"]);
+}
+
+#[test]
+fn an_empty_file_is_all_defaults() {
+    let config = Config::parse("", None).unwrap();
+    assert!(config.profiles.is_empty() && config.warnings.is_empty());
+    assert_eq!(config.poll.interval, Duration::from_secs(60));
+}
+
+#[test]
+fn unknown_keys_are_warned_about_and_change_nothing() {
+    let text = "colour = 1\n[profiles.a]\nregion = \"us\"\nlable = \"PROD\"\napi_key = \"canary\"\n\n[pol]\n[tape]\nmax_row = 5\n[ui]\n\"\\u001b[31m\" = 1\n";
+    let config = Config::parse(text, Some(Path::new("c.toml"))).unwrap();
+    assert_eq!(
+        config.warnings,
+        [
+            "c.toml:1:1: unknown key `colour`, ignored",
+            "c.toml:4:1: unknown key `lable` in [profiles.a], ignored; did you mean `label`?",
+            "c.toml:5:1: unknown key `api_key` in [profiles.a], ignored; a key does not belong in this file: name where \
+             it is with api_key_env, api_key_file or api_key_command",
+            "c.toml:7:2: unknown key `pol`, ignored; did you mean `poll`?",
+            "c.toml:9:1: unknown key `max_row` in [tape], ignored; did you mean `max_rows`?",
+            "c.toml:11:1: unknown key `` in [ui], ignored",
+        ]
+    );
+    assert_eq!(config.profiles[0].label, None);
+    assert!(!config.profiles[0].is_read_only(false));
+    assert!(!format!("{config:?}").contains("canary"));
+}
+
+/// Each mistake with its place (line and column), a part of its message, and the last line shown.
+#[test]
+fn every_mistake_is_shown_where_it_is() {
+    let profile = |line: &str| format!("[profiles.a]\nagent_server = \"http://localhost:1\"\n{line}\n");
+    let cases: Vec<(String, (usize, usize), &str)> = vec![
+        ("a = \n".into(), (1, 5), "this is not TOML"),
+        ("x = 1\n[ui\n".into(), (2, 4), "this is not TOML"),
+        ("x = \"open\n".into(), (1, 10), "this is not TOML"),
+        ("[ui]\nascii = true\nascii = false\n".into(), (3, 1), "this is not TOML: duplicate key"),
+        ("default_profiles = \"a\"\n".into(), (1, 20), "expected a list of texts such as [\"a\", \"b\"], found \"a\""),
+        ("default_profiles = [1]\n".into(), (1, 21), "expected a text in quotes, found 1"),
+        ("default_profiles = [\"b\"]\n[profiles.a]\nregion = \"us\"".into(), (1, 21), "there is no profile \"b\""),
+        ("profiles = 3\n".into(), (1, 12), "expected a table, found 3"),
+        ("[profiles]\na = \"x\"\n".into(), (2, 5), "expected a table, found \"x\""),
+        ("[profiles.\"a/b\"]\nregion = \"us\"\n".into(), (1, 11), "must not be empty nor hold blanks or slashes"),
+        ("[profiles.a]\nlabel = \"x\"\n".into(), (1, 11), "the profile \"a\" names no server"),
+        ("[profiles.a]\nregion = \"su\"\n".into(), (2, 10), "unknown region \"su\""),
+        ("[profiles.a]\nregion = \"\"\n".into(), (2, 10), "this text is empty"),
+        ("[profiles.a]\nregion = \"us\"\nurl = \"https://x\"\n".into(), (3, 7), "the control plane is named twice"),
+        ("[profiles.a]\nurl = \"langsmith\"\n".into(), (2, 7), "this is no address"),
+        ("[profiles.a]\nurl = \"ftp://x\"\n".into(), (2, 7), "the scheme \"ftp\" is not http or https"),
+        ("[profiles.a]\nurl = \"https://u:canary@x\"\n".into(), (2, 7), "must not carry a user or a password"),
+        ("[profiles.a]\nurl = \"http://ls.example.com\"\n".into(), (2, 7), "plain http to another machine"),
+        ("[profiles.a]\nagent_server = [\"x\"]\n".into(), (2, 16), "expected an address in quotes, or a table"),
+        ("[profiles.a.agent_server]\nx = \"http://10.1.1.1\"\n".into(), (2, 5), "plain http to another machine"),
+        (profile("workspace = \"a b\""), (3, 13), "expected a workspace's identifier"),
+        (profile("read_only = \"yes\""), (3, 13), "expected true or false, found \"yes\""),
+        (profile("label = 2"), (3, 9), "expected a text in quotes, found 2"),
+        (profile("deployments = [\"\"]"), (3, 16), "this text is empty"),
+        (profile("api_key_env = \"A\"\napi_key_file = \"b\""), (4, 16), "the key is named twice"),
+        (profile("api_key_env = \"lsv2_pt_canary\""), (3, 15), "not the name of an environment variable"),
+        (profile("api_key_command = \"pass\""), (3, 19), "expected a list of texts"),
+        (profile("bearer_command = []"), (3, 18), "this command has no program"),
+        ("[poll]\ninterval = 60\n".into(), (2, 12), "expected a duration such as"),
+        ("[poll]\ninterval = \"1ms\"\n".into(), (2, 12), "more than once a second"),
+        ("[poll]\ntimeout = \"soon\"\n".into(), (2, 11), "expected a duration such as"),
+        ("[tape]\nmax_rows = 0\n".into(), (2, 12), "expected a whole number above zero, found 0"),
+        ("[tape]\nmax_rows = -3\n".into(), (2, 12), "expected a whole number above zero, found -3"),
+        ("[tape]\nmax_bytes = \"a lot\"\n".into(), (2, 13), "expected a size such as"),
+        ("[tape]\nmax_event = 5\n".into(), (2, 13), "too small to hold an event"),
+        ("[ui]\nmouse = \"left\"\n".into(), (2, 9), "expected \"auto\", \"on\" or \"off\""),
+        ("[ui]\nascii = 1\n".into(), (2, 9), "expected true or false, found 1"),
+        ("[keys]\n\"a.b\" = 3\n".into(), (2, 9), "expected a key such as \"G\""),
+        ("[keys]\n\"ä\" = [1]\n".into(), (2, 8), "expected a text in quotes, found 1"),
+    ];
+    for (text, (line, column), part) in cases {
+        let error = Config::parse(&text, Some(Path::new("c.toml"))).expect_err(&text);
+        let shown = error.to_string();
+        let place = error.place.as_ref().unwrap_or_else(|| panic!("{text}: no place"));
+        assert_eq!((place.line, place.column), (line, column), "{text}\n{shown}");
+        assert!(shown.starts_with(&format!("c.toml:{line}:{column}: ")), "{shown}");
+        assert!(error.message.contains(part), "{shown}");
+        let caret = shown
+            .lines()
+            .find(|l| l.trim_start().starts_with("| ^"))
+            .or_else(|| shown.lines().find(|l| l.trim_start().starts_with('|') && l.trim_end().ends_with('^')));
+        assert!(caret.is_some(), "no caret: {shown}");
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}
+
+#[test]
+fn a_whole_message() {
+    let text = "[profiles.prod]\nregion = \"eu-west\"\n";
+    let error = Config::parse(text, Some(Path::new("config.toml"))).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "config.toml:2:10: unknown region \"eu-west\"\n  2 | region = \"eu-west\"\n    |          ^^^^^^^^^\n  \
+         expected one of us, eu, apac, aws; for another installation give its `url`"
+    );
+}
+
+#[test]
+fn plain_http_where_the_profile_says_so() {
+    let text = "[profiles.a]\nurl = \"http://ls.internal\"\nallow_http = true\n";
+    let config = Config::parse(text, None).unwrap();
+    assert_eq!(config.profiles[0].control_plane.as_ref().unwrap().as_str(), "http://ls.internal/api-host");
+    let text = "[profiles.a]\ncontrol_plane = \"https://cp.internal/\"\n";
+    let config = Config::parse(text, None).unwrap();
+    assert_eq!(config.profiles[0].control_plane.as_ref().unwrap().as_str(), "https://cp.internal/");
+}
