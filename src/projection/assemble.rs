@@ -97,7 +97,14 @@ impl CallIn<'_> {
     /// The arguments: a text as it is, anything else as JSON.
     fn args(&self) -> String {
         let Some(raw) = self.args.or(self.input) else { return String::new() };
-        text(raw).map_or_else(|| raw.get().to_string(), |t| t.into_owned())
+        match text(raw) {
+            Some(text) => text.into_owned(),
+            // Aegra escapes what is not ASCII; people should not have to read that.
+            None if raw.get().contains("\\u") => {
+                serde_json::from_str::<Value>(raw.get()).map_or_else(|_| raw.get().into(), |v| v.to_string())
+            }
+            None => raw.get().into(),
+        }
     }
 }
 

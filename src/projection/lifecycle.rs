@@ -132,7 +132,9 @@ impl Lifecycle {
         }
         match payload.name {
             "metadata" => self.metadata(payload, at),
-            "error" => self.row(at, LifecycleKind::Error, error_text(&payload.event.data)),
+            "error" => {
+                self.row(at, LifecycleKind::Error, error_text(payload.json.unwrap_or(payload.event.data.text())))
+            }
             "updates" | "values" => {
                 // The state of a subgraph repeats what the root says.
                 let mentioned = |json: &&str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
@@ -251,7 +253,7 @@ impl Lifecycle {
             self.interrupts(interrupts, at);
         }
         match task.error.filter(|e| e.get() != "null") {
-            Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", summary(error.get(), SUMMARY))),
+            Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", error_text(error.get()))),
             None if task.triggers.is_some() && task.result.is_none() => self.row(at, LifecycleKind::TaskStart, name),
             None => self.row(at, LifecycleKind::TaskDone, name),
         }
@@ -269,7 +271,7 @@ impl Lifecycle {
             (_, false) => LifecycleKind::TaskDone,
         };
         let what = phase.event.as_str();
-        let error = phase.error.map(|e| format!(": {}", summary(e.get(), SUMMARY))).unwrap_or_default();
+        let error = phase.error.map(|e| format!(": {}", error_text(e.get()))).unwrap_or_default();
         let of = if name.is_empty() { String::new() } else { format!("{name} ") };
         self.row(at, kind, format!("{of}{what}{error}"));
     }

@@ -3,6 +3,7 @@
 mod decode;
 mod event;
 mod framer;
+mod link;
 mod names;
 mod record;
 mod recording;
@@ -14,6 +15,7 @@ mod watchdog;
 pub use decode::{Decoded, Decoder, is_json};
 pub use event::{Data, Event};
 pub use framer::{Block, Frame, Framer};
+pub use link::{JoinLink, RunLink, Target, ThreadLink};
 pub use names::{EventNames, Names, Namespace};
 pub use record::{End, Head, Item, Outcome, Record};
 pub use recording::{LineParser, ReadError, Reader, write_record};

@@ -397,7 +397,7 @@ impl<L: Link> Source<L> {
                         self.started(run_id);
                     }
                 }
-                "error" => self.live_error = Some(error_text(&event.data)),
+                "error" => self.live_error = Some(error_text(event.data.text())),
                 "updates" | "values" => self.last_state = Some(event.data.clone()),
                 _ => {}
             }
@@ -518,7 +518,7 @@ fn run_id_of(data: &Data) -> Option<String> {
 }
 
 /// What an `error` event says, in one line: `{error, message}`, or a bare string.
-pub(crate) fn error_text(data: &Data) -> String {
+pub(crate) fn error_text(text: &str) -> String {
     #[derive(Deserialize)]
     struct Failure<'a> {
         #[serde(default, borrow)]
@@ -526,17 +526,14 @@ pub(crate) fn error_text(data: &Data) -> String {
         #[serde(default, borrow)]
         message: Option<Cow<'a, str>>,
     }
-    let text = data.text();
-    if let Ok(text) = serde_json::from_str::<String>(text) {
-        return text;
-    }
-    match serde_json::from_str::<Failure<'_>>(text) {
+    let said = match serde_json::from_str::<Failure<'_>>(text) {
         Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
         Ok(Failure { error: Some(one), message: None } | Failure { error: None, message: Some(one) }) => {
             one.into_owned()
         }
-        _ => text.to_string(),
-    }
+        _ => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
+    };
+    said.lines().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a state or an update tells of an interrupt.

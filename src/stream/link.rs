@@ -1,0 +1,394 @@
+//! The links to a real agent server: a run that we start, a run that we join, the stream of a whole thread.
+
+use super::source::{Link, Opened, Verdict};
+use super::{Outcome, error_text};
+use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
+use crate::model::{Run, RunCreate, Thread};
+use serde_json::{Value, json};
+
+/// The id that asks a run's stream for everything.
+const FROM_THE_START: &str = "-1";
+/// The note on a run by which it is found again.
+const MARK: &str = "runtail";
+/// Runs that are looked through for our mark: it is the newest, but for what others started meanwhile.
+const RUNS_LOOKED_AT: usize = 20;
+/// How often a run whose start was not answered is looked for.
+const LOOKS: u32 = 4;
+/// Characters of an interrupt's question that are told with the outcome.
+const QUESTION: usize = 160;
+
+impl From<EventStream> for Opened {
+    fn from(stream: EventStream) -> Opened {
+        let EventStream { status, run_id, thread_id, body } = stream;
+        Opened { status, thread_id, run_id, body }
+    }
+}
+
+/// On which thread a run is started.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// On this one.
+    Thread(String),
+    /// On a new one, which is created first.
+    NewThread,
+    /// On none: such a run cannot be found or joined again.
+    Stateless,
+}
+
+/// A run that we start. The request that starts it is sent once: where its answer is lost, the run is looked for by a
+/// mark in its metadata.
+#[derive(Debug)]
+pub struct RunLink {
+    server: AgentServer,
+    thread: Option<String>,
+    /// The new thread is not there yet.
+    to_create: bool,
+    body: RunCreate,
+    mark: String,
+    start: Start,
+    kind: Option<ServerKind>,
+}
+
+#[derive(Debug)]
+enum Start {
+    /// Not sent, or refused by an answer that leaves no doubt.
+    Unsent,
+    /// Sent, and no answer came: the run may exist.
+    InDoubt { looks: u32 },
+    /// Answered, but without the run's id.
+    Unnamed,
+    /// The run exists.
+    Run(String),
+}
+
+impl RunLink {
+    /// A link that starts this run. It is made resumable and never cancelled by our leaving.
+    pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunLink {
+        let mark = uuid::Uuid::new_v4().to_string();
+        body.stream_resumable = true;
+        body.on_disconnect = Some("continue".into());
+        match &mut body.metadata {
+            Some(Value::Object(notes)) => {
+                notes.insert(MARK.into(), json!(mark));
+            }
+            other => *other = Some(json!({ MARK: mark })),
+        }
+        let to_create = target == Target::NewThread;
+        let thread = match target {
+            Target::Thread(id) => Some(id),
+            // An id of our own makes creating it something that may be asked for twice.
+            Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
+            Target::Stateless => None,
+        };
+        RunLink { server, thread, to_create, body, mark, start: Start::Unsent, kind: None }
+    }
+
+    /// The thread that the run is started on; none for a stateless run.
+    pub fn thread_id(&self) -> Option<&str> {
+        self.thread.as_deref()
+    }
+
+    async fn send(&mut self) -> Result<Opened, ApiError> {
+        self.start = Start::InDoubt { looks: 0 };
+        match self.server.start_run(self.thread.as_deref(), &self.body).await {
+            Ok(stream) => {
+                self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
+                Ok(Opened { thread_id: stream.thread_id.clone().or(self.thread.clone()), ..stream.into() })
+            }
+            Err(error) if is_refusal(&error) => {
+                self.start = Start::Unsent;
+                Err(error)
+            }
+            Err(error) => self.look(error).await,
+        }
+    }
+
+    /// Looks for the run whose start was not answered, and joins it. `lost` is what happened to the answer.
+    async fn look(&mut self, lost: ApiError) -> Result<Opened, ApiError> {
+        let Some(thread) = self.thread.clone() else {
+            return Err(ApiError {
+                kind: Kind::Refused,
+                detail: format!("{}; a stateless run cannot be looked for, it may be running", lost.detail),
+                ..lost
+            });
+        };
+        if let Some(run) = self.find(&thread).await? {
+            self.start = Start::Run(run.clone());
+            return self.join(&thread, &run, Some(FROM_THE_START)).await;
+        }
+        let looks = if let Start::InDoubt { looks } = &mut self.start {
+            *looks += 1;
+            *looks
+        } else {
+            LOOKS
+        };
+        if looks < LOOKS {
+            // It may only not be listed yet.
+            return Err(ApiError { kind: Kind::Network, ..lost });
+        }
+        Err(ApiError {
+            kind: Kind::Refused,
+            detail: format!("{}; the thread has no run with our mark, so it seems that it never began", lost.detail),
+            hint: Some("nothing was sent twice: start it again if it is still wanted".into()),
+            ..lost
+        })
+    }
+
+    async fn find(&self, thread: &str) -> Result<Option<String>, ApiError> {
+        let runs = self.server.runs(thread, RUNS_LOOKED_AT).await?;
+        let is_ours = |run: &&Run| run.metadata.as_ref().is_some_and(|m| m[MARK] == self.mark.as_str());
+        Ok(runs.iter().find(is_ours).map(|run| run.run_id.clone()))
+    }
+
+    async fn join(&self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
+        // Without a filter: the run has the modes that it was started with, and a filter would drop its metadata.
+        let stream = self.server.join_run(thread, run, &[], after).await?;
+        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..stream.into() })
+    }
+}
+
+impl Link for RunLink {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        if self.to_create {
+            let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
+            let thread = self.server.create_thread(&body).await?;
+            self.thread = Some(thread.thread_id);
+            self.to_create = false;
+        }
+        match (&self.start, self.thread.clone()) {
+            (Start::Unsent, _) => self.send().await,
+            (Start::Run(run), Some(thread)) => self.join(&thread, run, after).await,
+            (Start::Unnamed, Some(thread)) => match self.find(&thread).await? {
+                Some(run) => {
+                    let opened = self.join(&thread, &run, after).await;
+                    self.start = Start::Run(run);
+                    opened
+                }
+                None => Err(refused("the server never told the run's id, and it is not in the thread's list")),
+            },
+            (Start::InDoubt { .. }, _) => self.look(refused("the request that starts the run was not answered")).await,
+            (Start::Run(_) | Start::Unnamed, None) => Err(refused("a stateless run cannot be joined again")),
+        }
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        let Some(thread) = self.thread.clone() else { return Ok(Verdict::Untold) };
+        if matches!(self.start, Start::Unnamed) {
+            match self.find(&thread).await? {
+                Some(run) => self.start = Start::Run(run),
+                None => return Ok(Verdict::Untold),
+            }
+        }
+        match &self.start {
+            Start::Run(run) => verdict(&self.server, &thread, run, &mut self.kind).await,
+            _ => Ok(Verdict::Untold),
+        }
+    }
+
+    fn everything(&self) -> Option<&'static str> {
+        self.thread.as_ref().map(|_| FROM_THE_START)
+    }
+}
+
+/// A run that somebody started, joined. To have what it said so far, ask for what comes after `-1`.
+#[derive(Debug)]
+pub struct JoinLink {
+    server: AgentServer,
+    thread: String,
+    run: String,
+    modes: Vec<String>,
+    checked: bool,
+    kind: Option<ServerKind>,
+}
+
+impl JoinLink {
+    /// A link to this run; no modes means all that it was started with.
+    pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinLink {
+        JoinLink { server, thread, run, modes, checked: false, kind: None }
+    }
+}
+
+impl Link for JoinLink {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        if !self.checked {
+            // An unknown run is answered with 200 and an error inside the stream.
+            self.server.run(&self.thread, &self.run).await?;
+            self.checked = true;
+        }
+        let stream = self.server.join_run(&self.thread, &self.run, &self.modes, after).await?;
+        Ok(Opened { thread_id: Some(self.thread.clone()), run_id: Some(self.run.clone()), ..stream.into() })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        verdict(&self.server, &self.thread, &self.run, &mut self.kind).await
+    }
+}
+
+/// All that happens on a thread, from now on or from an id (`-`: from the start).
+#[derive(Debug)]
+pub struct ThreadLink {
+    server: AgentServer,
+    thread: String,
+    modes: Vec<String>,
+    kind: Option<ServerKind>,
+}
+
+impl ThreadLink {
+    /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
+    pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
+        ThreadLink { server, thread, modes, kind: None }
+    }
+}
+
+impl Link for ThreadLink {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
+        self.server.thread(&self.thread).await?;
+        let repeat = kind(&self.server, &mut self.kind).await? != ServerKind::Python;
+        let stream = self.server.thread_stream(&self.thread, &self.modes, repeat, after).await;
+        let stream = stream.map_err(|mut error| {
+            if matches!(error.kind, Kind::NotFound | Kind::Status(405)) {
+                error.hint = Some("this server has no stream of whole threads: join a run instead".into());
+            }
+            error
+        })?;
+        Ok(Opened { thread_id: Some(self.thread.clone()), run_id: None, ..stream.into() })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(Verdict::Endless)
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+}
+
+/// Whether an answer leaves no doubt that nothing was started. A 5xx does not: it may come from something in between.
+fn is_refusal(error: &ApiError) -> bool {
+    match error.kind {
+        Kind::Unauthorized
+        | Kind::Forbidden
+        | Kind::NotFound
+        | Kind::Conflict
+        | Kind::Invalid(_)
+        | Kind::RateLimited(_)
+        | Kind::Refused => true,
+        Kind::Status(code) => (400..500).contains(&code) && code != 408,
+        Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol => false,
+    }
+}
+
+fn refused(detail: &str) -> ApiError {
+    ApiError { kind: Kind::Refused, at: Place::default(), detail: detail.into(), hint: None }
+}
+
+/// Which software answers; asked once.
+async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -> Result<ServerKind, ApiError> {
+    match known {
+        Some(kind) => Ok(*kind),
+        None => Ok(*known.insert(server.info().await?.kind)),
+    }
+}
+
+/// What became of a run.
+async fn verdict(
+    server: &AgentServer,
+    thread: &str,
+    run: &str,
+    known: &mut Option<ServerKind>,
+) -> Result<Verdict, ApiError> {
+    let run = match server.run(thread, run).await {
+        Ok(run) => run,
+        // Cancelled with a rollback, which deletes it.
+        Err(error) if error.kind == Kind::NotFound => {
+            return Ok(Verdict::Over(Outcome::Cancelled, Some("the run is gone: rolled back or deleted".into())));
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match &*run.status {
+        "pending" | "running" | "queued" | "streaming" => Verdict::Active,
+        "success" | "completed" => match interrupt(&thread_of(server, thread).await?) {
+            Some(question) => Verdict::Over(Outcome::Interrupted, question),
+            None => Verdict::Over(Outcome::Success, None),
+        },
+        "error" | "failed" => {
+            let told = thread_of(server, thread).await?.failure();
+            // Aegra writes it on the run.
+            let noted = run.extra.get("error_message").and_then(Value::as_str).map(String::from);
+            Verdict::Over(Outcome::Error, told.or(noted))
+        }
+        "timeout" => Verdict::Over(Outcome::Timeout, None),
+        "cancelled" | "canceled" => Verdict::Over(Outcome::Cancelled, None),
+        // Cancelled, says this on Python and JavaScript; Aegra says the same of a run that stopped to ask.
+        "interrupted" => match kind(server, known).await? {
+            ServerKind::Python | ServerKind::JavaScript => Verdict::Over(Outcome::Cancelled, None),
+            ServerKind::Aegra | ServerKind::Other => match asked(&server.thread_state(thread).await?) {
+                Some(question) => Verdict::Over(Outcome::Interrupted, Some(question)),
+                None => Verdict::Over(Outcome::Cancelled, None),
+            },
+        },
+        other => Verdict::Over(Outcome::Unknown, Some(format!("the run's status is {}", crate::text::clean(other)))),
+    })
+}
+
+/// The thread; a temporary one may be gone already.
+async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
+    match server.thread(id).await {
+        Err(error) if error.kind == Kind::NotFound => Ok(Thread::default()),
+        other => other,
+    }
+}
+
+/// Whether the thread waits, and for what.
+fn interrupt(thread: &Thread) -> Option<Option<String>> {
+    let first = thread.waiting().into_iter().next();
+    (first.is_some() || thread.status == "interrupted").then(|| first.map(|i| question(&i.value)))
+}
+
+/// What a state asks for.
+fn asked(state: &Value) -> Option<String> {
+    let tasks = state["tasks"].as_array().into_iter().flatten().map(|task| &task["interrupts"]);
+    let lists = std::iter::once(&state["interrupts"]).chain(tasks);
+    lists.filter_map(Value::as_array).flatten().next().map(|i| question(&i["value"]))
+}
+
+fn question(value: &Value) -> String {
+    let text = error_text(&value.to_string());
+    let mut short: String = text.chars().take(QUESTION).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_thread_waits_for() {
+        let thread = |text| serde_json::from_str::<Thread>(text).unwrap();
+        assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"idle"}"#)), None);
+        assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"interrupted"}"#)), Some(None));
+        let waiting =
+            thread(r#"{"thread_id":"t","status":"interrupted","interrupts":{"x":[{"id":"1","value":"Go?"}]}}"#);
+        assert_eq!(interrupt(&waiting), Some(Some("Go?".into())));
+        assert_eq!(
+            asked(&json!({"tasks":[{"interrupts":[]},{"interrupts":[{"value":{"q":1}}]}]})).as_deref(),
+            Some("{\"q\":1}")
+        );
+        assert_eq!(asked(&json!({"tasks":[],"interrupts":[]})), None);
+    }
+
+    #[test]
+    fn only_a_clear_answer_is_a_refusal() {
+        let error = |kind| ApiError { kind, ..refused("x") };
+        for kind in [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400)] {
+            assert!(is_refusal(&error(kind)));
+        }
+        for kind in [Kind::Server(502), Kind::Network, Kind::Timeout, Kind::Protocol, Kind::Status(408)] {
+            assert!(!is_refusal(&error(kind)));
+        }
+    }
+}

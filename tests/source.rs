@@ -1,0 +1,558 @@
+//! Sources against scripted servers: whatever is cut, wherever, each event comes once and in order; and what cannot be
+//! known is said.
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use proptest::prelude::*;
+use runtail::api::{ApiError, Kind, Place};
+use runtail::stream::{End, Event, Item, Link, Opened, Outcome, Record, SourceOptions, Verdict, follow};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+type Body = BoxStream<'static, Result<Bytes, ApiError>>;
+
+fn failure(kind: Kind) -> ApiError {
+    ApiError { kind, at: Place::default(), detail: "scripted".into(), hint: None }
+}
+
+/// Runs a future with a clock that jumps over waits.
+fn run<F: Future>(future: F) -> F::Output {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().unwrap().block_on(future)
+}
+
+/// Follows a link to the end and collects everything.
+fn collect(link: impl Link + 'static, options: SourceOptions) -> Vec<Item> {
+    run(async {
+        let (sender, mut receiver) = mpsc::channel(2);
+        let task = tokio::spawn(follow(link, options, sender));
+        let mut items = Vec::new();
+        while let Some(batch) = receiver.recv().await {
+            assert!(!batch.is_empty());
+            items.extend(batch);
+        }
+        task.await.unwrap();
+        items
+    })
+}
+
+fn events(items: &[Item]) -> Vec<&Event> {
+    let event = |item| match item {
+        &Item::Record(Record::Event(ref event)) => Some(event),
+        _ => None,
+    };
+    items.iter().filter_map(event).collect()
+}
+
+fn end(items: &[Item]) -> &End {
+    match items.last() {
+        Some(Item::Record(Record::End(end))) => end,
+        other => panic!("no end record: {other:?}"),
+    }
+}
+
+fn gaps(items: &[Item]) -> usize {
+    items.iter().filter(|i| matches!(i, Item::Record(Record::Gap { .. }))).count()
+}
+
+fn reasons(items: &[Item]) -> Vec<&str> {
+    let reason = |item| match item {
+        &Item::Record(Record::Close { ref reason, .. }) => Some(reason.as_str()),
+        _ => None,
+    };
+    items.iter().filter_map(reason).collect()
+}
+
+fn resumed(items: &[Item]) -> Vec<Option<&str>> {
+    let after = |item| match item {
+        &Item::Record(Record::Open { ref resumed_after, .. }) => Some(resumed_after.as_deref()),
+        _ => None,
+    };
+    items.iter().filter_map(after).collect()
+}
+
+/// An event that the server has to send.
+#[derive(Debug, Clone, PartialEq)]
+struct Sent {
+    name: &'static str,
+    id: Option<String>,
+    data: String,
+}
+
+impl Sent {
+    fn new(name: &'static str, id: Option<&str>, data: &str) -> Sent {
+        Sent { name, id: id.map(String::from), data: data.into() }
+    }
+
+    fn bytes(&self) -> String {
+        let id = self.id.as_ref().map(|id| format!("id: {id}\r\n")).unwrap_or_default();
+        format!("event: {}\r\ndata: {}\r\n{id}\r\n", self.name, self.data)
+    }
+}
+
+/// A server that stores what has an id, replays what is strictly greater, and cuts connections where it is told to.
+#[derive(Default)]
+struct Server {
+    events: Vec<Sent>,
+    /// For each connection: after how many bytes it is cut, and whether that looks like an end in order.
+    cuts: VecDeque<(usize, bool)>,
+    chunk: usize,
+    /// Ids are compared as the JavaScript server does, by number.
+    everything: Option<&'static str>,
+    /// How many events were ever written to a connection: what has no id is never written again.
+    written: usize,
+    finished: bool,
+    outcome: Option<Verdict>,
+    asked: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+impl Server {
+    fn new(events: Vec<Sent>, cuts: impl IntoIterator<Item = (usize, bool)>) -> Server {
+        Server { events, cuts: cuts.into_iter().collect(), chunk: 7, everything: Some("-1"), ..Server::default() }
+    }
+}
+
+fn order(id: &str) -> (u64, u64) {
+    let (ms, n) = id.split_once('-').unwrap_or((id, "0"));
+    (ms.parse().unwrap(), n.parse().unwrap())
+}
+
+impl Link for Server {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        self.asked.lock().unwrap().push(after.map(String::from));
+        let (written, first) = (self.written, self.written == 0);
+        let due = |(i, event): (usize, &Sent)| match (&event.id, after) {
+            _ if first && after.is_none() => true,
+            (Some(id), Some("-1" | "-")) => !id.is_empty() && (event.name != "error" || i >= written),
+            (Some(id), Some(after)) => order(id) > order(after) && (event.name != "error" || i >= written),
+            _ => i >= written,
+        };
+        let mut body = String::new();
+        let cut = self.cuts.pop_front();
+        for (i, event) in self.events.iter().enumerate().filter(|&(i, e)| due((i, e))) {
+            if cut.is_none_or(|(at, _)| body.len() < at) {
+                self.written = self.written.max(i + 1);
+            }
+            body.push_str(&event.bytes());
+        }
+        let mut bytes = body.into_bytes();
+        let mut broken = false;
+        match cut {
+            Some((at, clean)) if at < bytes.len() => {
+                bytes.truncate(at);
+                broken = !clean;
+            }
+            _ => self.finished = true,
+        }
+        let chunks: Vec<_> = bytes.chunks(self.chunk.max(1)).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
+        let tail = broken.then(|| Err(failure(Kind::Network)));
+        Ok(Opened {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            body: stream::iter(chunks.into_iter().chain(tail)).boxed(),
+        })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        if !self.finished {
+            return Ok(Verdict::Active);
+        }
+        Ok(self.outcome.clone().unwrap_or(Verdict::Over(Outcome::Success, None)))
+    }
+
+    fn everything(&self) -> Option<&'static str> {
+        self.everything
+    }
+}
+
+/// Groups of equal ids with data that repeats, as the Python server makes them.
+fn repeating(groups: &[u8]) -> Vec<Sent> {
+    let mut events = Vec::new();
+    for (ms, size) in groups.iter().enumerate() {
+        for n in 0..*size {
+            // Every second event of a group equals the one before it in everything.
+            events.push(Sent::new("custom", Some(&format!("{}-0", 1000 + ms)), &format!("{{\"i\":{}}}", n / 2)));
+        }
+    }
+    events
+}
+
+fn assert_exact(items: &[Item], sent: &[Sent]) {
+    let got: Vec<_> = events(items).iter().map(|e| (e.seq, e.id.as_deref(), e.data.text().to_string())).collect();
+    let want: Vec<_> = sent.iter().zip(1..).map(|(s, seq)| (seq, s.id.as_deref(), s.data.clone())).collect();
+    assert_eq!(got, want);
+    assert_eq!((end(items).events, end(items).gaps, gaps(items)), (sent.len() as u64, 0, 0));
+    assert_eq!(end(items).outcome, Outcome::Success);
+    let repeated = |item: &Item| if let Item::Repeated { events, .. } = item { *events } else { 0 };
+    assert_eq!(end(items).duplicates, items.iter().map(repeated).sum::<u64>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn repeating_ids_cut_anywhere(
+        groups in proptest::collection::vec(1u8..8, 1..12),
+        cuts in proptest::collection::vec((0usize..600, any::<bool>()), 0..8),
+        chunk in 1usize..200,
+        everything in any::<bool>(),
+    ) {
+        let sent = repeating(&groups);
+        let mut server = Server::new(sent.clone(), cuts);
+        server.chunk = chunk;
+        let options = SourceOptions { first_after: everything.then(|| "-1".into()), ..SourceOptions::default() };
+        assert_exact(&collect(server, options), &sent);
+    }
+
+    #[test]
+    fn unique_and_counting_ids_cut_anywhere(
+        n in 1usize..40,
+        cuts in proptest::collection::vec((0usize..400, any::<bool>()), 0..8),
+        chunk in 1usize..200,
+        counting in any::<bool>(),
+    ) {
+        let id = |i: usize| if counting { i.to_string() } else { format!("{}-{}", 5000 + i / 3, i % 3) };
+        let sent: Vec<_> = (0..n).map(|i| Sent::new("custom", Some(&id(i)), "{\"i\":0}")).collect();
+        let mut server = Server::new(sent.clone(), cuts);
+        server.chunk = chunk;
+        let items = collect(server, SourceOptions::default());
+        assert_exact(&items, &sent);
+        // One repetition for each connection but the first, at most.
+        prop_assert!(end(&items).duplicates < u64::from(end(&items).connections));
+    }
+
+    /// An error at the end is never replayed: it comes live at most once, and the outcome tells of it in any case.
+    #[test]
+    fn errors_are_never_lost(groups in proptest::collection::vec(1u8..5, 1..5), cuts in proptest::collection::vec((0usize..400, any::<bool>()), 0..5)) {
+        let mut sent = repeating(&groups);
+        let plain = sent.len();
+        sent.push(Sent::new("error", Some("9000-0"), "{\"error\":\"ValueError\",\"message\":\"boom\"}"));
+        let mut server = Server::new(sent.clone(), cuts);
+        server.outcome = Some(Verdict::Over(Outcome::Error, None));
+        let items = collect(server, SourceOptions::default());
+        let got = events(&items);
+        prop_assert!(got.iter().take(plain).map(|e| e.data.text().to_string()).eq(sent[..plain].iter().map(|s| s.data.clone())));
+        prop_assert!(got.len() == plain || got.len() == plain + 1);
+        prop_assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Error, 0));
+        if got.len() > plain {
+            prop_assert_eq!(end(&items).detail.as_deref(), Some("ValueError: boom"));
+        }
+    }
+}
+
+#[test]
+fn without_ids_a_cut_is_a_gap() {
+    let sent: Vec<_> = (0..10).map(|i| Sent::new("custom", None, &i.to_string())).collect();
+    let items = collect(Server::new(sent, [(150, false)]), SourceOptions::default());
+    assert_eq!(gaps(&items), 1);
+    let data: Vec<i32> = events(&items).iter().map(|e| e.data.text().parse().unwrap()).collect();
+    assert!(data.is_sorted() && data.len() < 10 && *data.last().unwrap() == 9, "{data:?}");
+    assert_eq!(resumed(&items), [None, None]);
+    assert_eq!((end(&items).outcome, end(&items).gaps, end(&items).connections), (Outcome::Success, 1, 2));
+}
+
+#[test]
+fn a_live_join_resumes_from_the_number_before_its_only_id() {
+    let sent = repeating(&[5]);
+    let mut server = Server::new(sent.clone(), [(100, false)]);
+    server.everything = None;
+    let asked = server.asked.clone();
+    assert_exact(&collect(server, SourceOptions::default()), &sent);
+    assert_eq!(*asked.lock().unwrap(), [None, Some("999-0".into())]);
+}
+
+#[test]
+fn a_server_that_does_not_replay_leaves_a_gap() {
+    // JavaScript: a run that is not resumable sends ids all the same, and goes on with whatever comes next.
+    struct Forgetful(u64);
+    impl Link for Forgetful {
+        async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+            self.0 += 1;
+            let text: String =
+                (self.0 * 10..self.0 * 10 + 3).map(|i| format!("event: custom\ndata: 1\nid: {i}\n\n")).collect();
+            Ok(opened(vec![Ok(text.into())], Tail::End))
+        }
+        async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+            Ok(if self.0 < 2 { Verdict::Active } else { Verdict::Over(Outcome::Success, None) })
+        }
+    }
+    let items = collect(Forgetful(0), SourceOptions::default());
+    assert_eq!((events(&items).len(), gaps(&items)), (6, 1));
+}
+
+enum Tail {
+    End,
+    Silence,
+}
+
+fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Opened {
+    let chunks = stream::iter(chunks);
+    let body: Body = match tail {
+        Tail::End => chunks.boxed(),
+        Tail::Silence => chunks.chain(stream::pending()).boxed(),
+    };
+    Opened { status: 200, thread_id: Some("t".into()), run_id: None, body }
+}
+
+type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
+
+/// A script: what each connection says (after how many seconds each), and what each question is answered.
+#[derive(Default)]
+struct Script {
+    connections: VecDeque<Connect>,
+    verdicts: VecDeque<Result<Verdict, ApiError>>,
+    endless: bool,
+}
+
+fn script(connections: Vec<Connect>, verdicts: Vec<Verdict>) -> Script {
+    Script { connections: connections.into(), verdicts: verdicts.into_iter().map(Ok).collect(), endless: false }
+}
+
+impl Link for Script {
+    async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+        let (chunks, tail) = self.connections.pop_front().unwrap_or(Err(failure(Kind::Network)))?;
+        let body = stream::iter(chunks).then(|(seconds, text)| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            match text {
+                "RESET" => Err(failure(Kind::Network)),
+                text => Ok(Bytes::from_static(text.as_bytes())),
+            }
+        });
+        let body: Body = match tail {
+            Tail::End => body.boxed(),
+            Tail::Silence => body.chain(stream::pending()).boxed(),
+        };
+        Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, body })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        self.verdicts.pop_front().unwrap_or(Ok(Verdict::Active))
+    }
+
+    fn is_endless(&self) -> bool {
+        self.endless
+    }
+}
+
+const BEAT: &str = ": heartbeat\r\n\r\n";
+const ONE: &str = "event: values\r\ndata: {}\r\nid: 1-0\r\n\r\n";
+const TWO: &str = "event: values\r\ndata: {}\r\nid: 2-0\r\n\r\n";
+
+fn done() -> Verdict {
+    Verdict::Over(Outcome::Success, None)
+}
+
+#[test]
+fn a_clean_end_while_the_run_goes_on_is_no_end() {
+    let link = script(
+        vec![Ok((vec![(0, ONE)], Tail::End)), Ok((vec![(0, ONE), (0, TWO)], Tail::End))],
+        vec![Verdict::Active, done()],
+    );
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((events(&items).len(), end(&items).duplicates, end(&items).connections, gaps(&items)), (2, 1, 2, 0));
+}
+
+#[test]
+fn a_cancelled_run_ends_in_silence() {
+    let cancelled = Verdict::Over(Outcome::Cancelled, None);
+    let items = collect(script(vec![Ok((vec![(0, ONE)], Tail::End))], vec![cancelled]), SourceOptions::default());
+    assert_eq!((end(&items).outcome, end(&items).connections, gaps(&items)), (Outcome::Cancelled, 1, 0));
+}
+
+#[test]
+fn heartbeats_that_stop_mean_a_dead_link() {
+    let dead = vec![(0, ONE), (5, BEAT), (5, BEAT), (5, BEAT)];
+    let link = script(
+        vec![Ok((dead, Tail::Silence)), Ok((vec![(0, ONE), (0, TWO)], Tail::End))],
+        vec![Verdict::Active, done()],
+    );
+    let items = collect(link, SourceOptions::default());
+    assert_eq!(reasons(&items), ["idle", "eof"]);
+    assert_eq!(items.iter().filter(|i| matches!(i, Item::Heartbeat { .. })).count(), 3);
+    assert_eq!((events(&items).len(), end(&items).duplicates), (2, 1));
+}
+
+#[test]
+fn silence_without_heartbeats_is_patience() {
+    let slow = vec![(0, ONE), (7200, BEAT), (3600, TWO)];
+    let items = collect(script(vec![Ok((slow, Tail::End))], vec![done()]), SourceOptions::default());
+    assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
+}
+
+#[test]
+fn what_was_missed_while_the_run_ended_is_fetched() {
+    let broken = vec![(0, ONE), (0, "RESET")];
+    let link = script(vec![Ok((broken, Tail::End)), Ok((vec![(0, ONE), (0, TWO)], Tail::End))], vec![done(), done()]);
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["reset", "eof"], 2, 0));
+    // A server that has forgotten it all: said, not hidden.
+    let broken = vec![(0, ONE), (0, "RESET")];
+    let link = script(vec![Ok((broken, Tail::End)), Ok((vec![], Tail::End))], vec![done(), done()]);
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((events(&items).len(), gaps(&items), end(&items).outcome), (1, 1, Outcome::Success));
+}
+
+#[test]
+fn an_end_inside_an_event_is_a_cut() {
+    let link = script(
+        vec![Ok((vec![(0, ONE), (0, "event: values\r\nda")], Tail::End)), Ok((vec![(0, ONE), (0, TWO)], Tail::End))],
+        vec![done(), done()],
+    );
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((reasons(&items), events(&items).len()), (vec!["cut", "eof"], 2));
+}
+
+#[test]
+fn a_live_error_is_the_outcome() {
+    let error = "event: error\ndata: {\"error\":\"ValueError\",\"message\":\"boom\"}\n\n";
+    // The run's status may lag behind the event.
+    let over = Verdict::Over(Outcome::Error, None);
+    let link = script(vec![Ok((vec![(0, error)], Tail::End))], vec![Verdict::Active, Verdict::Active, over]);
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((end(&items).outcome, end(&items).detail.as_deref()), (Outcome::Error, Some("ValueError: boom")));
+    assert_eq!(end(&items).connections, 1);
+    // The thread's own words count for more.
+    let over = Verdict::Over(Outcome::Error, Some("from the thread".into()));
+    let items = collect(script(vec![Ok((vec![(0, error)], Tail::End))], vec![over]), SourceOptions::default());
+    assert_eq!(end(&items).detail.as_deref(), Some("from the thread"));
+    let bare = "event: error\ndata: \"Run not found\"\n\n";
+    let link = script(vec![Ok((vec![(0, bare)], Tail::End))], vec![Verdict::Untold]);
+    assert_eq!(end(&collect(link, SourceOptions::default())).detail.as_deref(), Some("Run not found"));
+}
+
+#[test]
+fn a_stateless_run_ends_with_its_body() {
+    let stop = "event: values\ndata: {\"__interrupt__\":[]}\n\n";
+    for (chunks, outcome, gap) in [
+        (vec![(0, ONE)], Outcome::Success, 0),
+        (vec![(0, ONE), (0, stop)], Outcome::Interrupted, 0),
+        (vec![(0, ONE), (0, "RESET")], Outcome::Unknown, 1),
+    ] {
+        let items = collect(script(vec![Ok((chunks, Tail::End))], vec![Verdict::Untold]), SourceOptions::default());
+        assert_eq!((end(&items).outcome, gaps(&items)), (outcome, gap));
+    }
+}
+
+#[test]
+fn a_run_is_given_up_in_the_end_and_a_thread_never() {
+    let first = || vec![Ok((vec![(0, ONE), (0, "RESET")], Tail::End))];
+    let items = collect(script(first(), vec![Verdict::Active]), SourceOptions::default());
+    let retries = items.iter().filter(|i| matches!(i, Item::Retrying { .. })).count();
+    assert_eq!((end(&items).outcome, retries, gaps(&items)), (Outcome::Unknown, 12, 1));
+    assert!(end(&items).detail.is_some());
+
+    let mut connections = first();
+    connections.extend((0..60).map(|_| Err(failure(Kind::Server(502)))));
+    connections.push(Ok((vec![(0, ONE), (0, TWO)], Tail::End)));
+    connections.push(Err(failure(Kind::Forbidden)));
+    let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
+    link.endless = true;
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((events(&items).len(), end(&items).outcome), (2, Outcome::Unknown));
+    assert!(items.iter().any(|i| matches!(i, Item::Failed(error) if error.kind == Kind::Forbidden)));
+}
+
+#[test]
+fn waits_that_the_server_asks_for_are_kept() {
+    let busy = Err(failure(Kind::RateLimited(Some(Duration::from_secs(77)))));
+    let items = collect(script(vec![busy, Ok((vec![(0, ONE)], Tail::End))], vec![done()]), SourceOptions::default());
+    assert!(items.iter().any(|i| matches!(i, Item::Retrying { wait, .. } if *wait == Duration::from_secs(77))));
+    assert_eq!(end(&items).events, 1);
+}
+
+#[test]
+fn what_cannot_begin_says_so_at_once() {
+    let items = collect(script(vec![Err(failure(Kind::NotFound))], vec![]), SourceOptions::default());
+    assert!(
+        matches!(
+            &items[..],
+            [Item::Connecting { .. }, Item::Record(Record::Tape(_)), Item::Failed(_), Item::Record(Record::End(_))]
+        ),
+        "{items:?}"
+    );
+}
+
+#[test]
+fn the_order_of_things() {
+    let text = "event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":1}\n\n";
+    let items = collect(script(vec![Ok((vec![(0, text)], Tail::End))], vec![done()]), SourceOptions::default());
+    let [
+        Item::Connecting { conn: 1, .. },
+        Item::Record(Record::Tape(_)),
+        Item::Record(Record::Open { .. }),
+        Item::Started { run_id, thread_id },
+        Item::Record(Record::Event(_)),
+        Item::Record(Record::Close { .. }),
+        Item::Record(Record::End(_)),
+    ] = &items[..]
+    else {
+        panic!("{items:?}");
+    };
+    assert_eq!((run_id.as_str(), thread_id.as_deref()), ("r", Some("t")));
+}
+
+#[test]
+fn an_event_that_is_too_large_is_counted_and_passed() {
+    let body: &'static str = format!("event: values\ndata: \"{}\"\nid: 1-0\n\n{TWO}", "x".repeat(20_000)).leak();
+    let options = SourceOptions { max_event: 10_000, ..SourceOptions::default() };
+    let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), options);
+    let events = events(&items);
+    assert!(matches!(events[0].data, runtail::stream::Data::TooLarge { size: 20_002, .. }), "{:?}", events[0].data);
+    assert_eq!(
+        (events[0].id.as_deref(), events[1].id.as_deref(), end(&items).malformed),
+        (Some("1-0"), Some("2-0"), 1)
+    );
+}
+
+#[test]
+fn nothing_is_held_back_and_leaving_is_possible() {
+    run(async {
+        let (sender, mut receiver) = mpsc::channel(8);
+        let options = SourceOptions::default();
+        let stop = options.stop.clone();
+        let task = tokio::spawn(follow(script(vec![Ok((vec![(0, ONE)], Tail::Silence))], vec![]), options, sender));
+        let mut items = Vec::new();
+        while events(&items).is_empty() {
+            items.extend(receiver.recv().await.unwrap());
+        }
+        stop.cancel();
+        while let Some(batch) = receiver.recv().await {
+            items.extend(batch);
+        }
+        assert_eq!((end(&items).outcome, end(&items).events), (Outcome::Detached, 1));
+        task.await.unwrap();
+
+        let (sender, receiver) = mpsc::channel(8);
+        let link = script(vec![Ok((vec![(0, ONE)], Tail::Silence))], vec![]);
+        let task = tokio::spawn(follow(link, SourceOptions::default(), sender));
+        drop(receiver);
+        task.await.unwrap();
+    });
+}
+
+#[test]
+fn a_slow_reader_is_no_silent_server() {
+    // The channel is full for a minute while heartbeats are learned: the reader's slowness must not look like a dead link.
+    let mut chunks = vec![(0, ONE), (5, BEAT), (5, BEAT)];
+    chunks.extend((0..20).map(|_| (1, BEAT)));
+    chunks.push((1, TWO));
+    let link = script(vec![Ok((chunks, Tail::End))], vec![done()]);
+    let items = run(async {
+        let (sender, mut receiver) = mpsc::channel(1);
+        tokio::spawn(follow(link, SourceOptions::default(), sender));
+        let mut items = Vec::new();
+        loop {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            match receiver.recv().await {
+                Some(batch) => items.extend(batch),
+                None => return items,
+            }
+        }
+    });
+    assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
+}
