@@ -1,0 +1,129 @@
+//! The dashboard in a real terminal: what it shows first, and that every way out leaves the terminal as it was.
+#![cfg(feature = "tui")]
+
+mod support;
+
+use std::time::Duration;
+use support::process;
+use support::term::Term;
+
+/// The dashboard of the simulator, once it is there.
+#[track_caller]
+fn demo(cols: u16, rows: u16) -> Term {
+    let term = Term::spawn(&["--demo"], cols, rows);
+    term.wait_for("DEMO");
+    term
+}
+
+#[track_caller]
+fn assert_restored(term: &Term) {
+    let left = term.left_behind();
+    let raw = term.raw_output();
+    let end = String::from_utf8_lossy(&raw[raw.len().saturating_sub(200)..]).into_owned();
+    assert!(left.is_empty(), "left behind: {left:?}; the last that was written: {end:?}");
+}
+
+#[test]
+fn the_demo_shows_deployments() {
+    let term = demo(140, 40);
+    term.wait_for("DEPLOYMENTS");
+    term.wait_for("support-bot");
+    assert!(term.screen().contains("DEMO"), "always said: {}", term.screen());
+    assert!(term.left_behind().contains(&"the alternate screen"), "the harness sees what is set");
+    assert!(term.left_behind().contains(&"raw mode"), "the harness sees what is set");
+}
+
+#[test]
+fn q_quits_and_leaves_a_normal_terminal() {
+    for (cols, rows) in [(140, 40), (80, 24)] {
+        let mut term = demo(cols, rows);
+        term.keys("q");
+        let status = term.exit_status();
+        assert_eq!(status.exit_code(), 0, "{status:?}: {}", term.screen());
+        assert_restored(&term);
+    }
+}
+
+#[test]
+fn signals_leave_a_normal_terminal() {
+    for (name, signal, code) in [("INT", libc::SIGINT, 130), ("TERM", libc::SIGTERM, 143), ("HUP", libc::SIGHUP, 129)] {
+        let mut term = demo(100, 30);
+        term.signal(signal);
+        let status = term.exit_status();
+        // Ended by the signal itself (after cleaning up) or with the shell's code for it: both say the same.
+        let by_signal = status.signal().is_some();
+        assert!(by_signal || status.exit_code() == code, "SIG{name}: {status:?}");
+        assert_restored(&term);
+    }
+}
+
+#[test]
+fn a_closed_terminal_ends_it() {
+    let mut term = demo(100, 30);
+    term.hang_up();
+    let _ = term.exit_status(); // it ends: that is all
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_brings_it_again() {
+    let term = Term::spawn_as_job(&["--demo"], 100, 30);
+    term.wait_for("DEMO");
+    term.keys("\x1a");
+    term.wait_for("job stopped");
+    assert_restored(&term);
+    term.keys("\r");
+    term.wait_for("DEMO");
+    assert!(term.left_behind().contains(&"the alternate screen"), "it is back");
+    assert!(!term.screen().contains("job stopped"), "the whole screen is drawn again:\n{}", term.screen());
+    term.keys("q");
+    term.wait_for("job ended 0");
+    assert_restored(&term);
+}
+
+#[test]
+fn a_small_terminal_is_told_so() {
+    let mut term = Term::spawn(&["--demo"], 50, 10);
+    term.wait_for("too small");
+    term.resize(120, 36);
+    term.wait_for("DEPLOYMENTS");
+    assert!(!term.screen().contains("too small"), "{}", term.screen());
+    term.resize(50, 10);
+    term.wait_for("too small");
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn every_size_is_survived() {
+    let mut term = demo(120, 36);
+    for (cols, rows) in [(1, 1), (300, 5), (2, 80), (80, 24), (79, 23), (1000, 200), (60, 15), (140, 40)] {
+        term.resize(cols, rows);
+        std::thread::sleep(Duration::from_millis(60));
+    }
+    term.wait_for("DEPLOYMENTS");
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn pasted_text_is_no_command() {
+    let mut term = demo(120, 36);
+    term.keys("\x1b[200~q\x03q\x1b[201~");
+    term.wait_for_rest(Duration::from_millis(300));
+    term.keys("?"); // it lives, and answers
+    term.wait_until("an answer to ?", |term| term.screen().to_lowercase().contains("quit"));
+    term.keys("\x1b");
+    term.wait_for_rest(Duration::from_millis(300)); // Esc closes the help; with more keys behind it, it would be another key
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let done = process::run(["--demo"]).expect(2);
+    assert!(done.stderr.contains("terminal"), "{done:?}");
+    assert!(done.stdout.is_empty(), "no escape sequences into a pipe: {done:?}");
+}
