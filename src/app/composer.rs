@@ -4,6 +4,7 @@ use super::key::{Code, Key};
 use super::msg::{ServerRef, StreamTarget};
 use super::textarea::TextArea;
 use crate::model::{Assistant, RunCreate};
+use crate::stream::Target;
 use serde_json::{Value, json};
 
 /// The fields, in the order of Tab.
@@ -236,7 +237,6 @@ impl Composer {
             return Err("Choose at least one stream mode.".into());
         }
         let (input, command) = if self.resume { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
-        let stateless = self.place == Where::Stateless;
         let body = RunCreate {
             assistant_id: assistant_id.clone(),
             input,
@@ -247,8 +247,12 @@ impl Composer {
             on_disconnect: Some("continue".into()),
             ..RunCreate::default()
         };
-        let thread = self.thread.clone().filter(|_| self.place == Where::ThisThread);
-        Ok(StreamTarget::Start { thread, stateless, body })
+        let on = match (self.place, &self.thread) {
+            (Where::ThisThread, Some(thread)) => Target::Thread(thread.clone()),
+            (Where::ThisThread | Where::NewThread, _) => Target::NewThread,
+            (Where::Stateless, _) => Target::Stateless,
+        };
+        Ok(StreamTarget::Start { on, body })
     }
 }
 
@@ -272,7 +276,7 @@ mod tests {
     fn one_types_the_question_and_starts() {
         let mut composer = composer();
         type_text(&mut composer, "hello");
-        let Ok(StreamTarget::Start { body, stateless: false, thread: None }) = composer.target() else { panic!() };
+        let Ok(StreamTarget::Start { body, on: Target::NewThread }) = composer.target() else { panic!() };
         assert_eq!(body.input, Some(json!({"messages": [{"role": "user", "content": "hello"}]})));
         assert!(body.stream_resumable && body.stream_subgraphs);
     }

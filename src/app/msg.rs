@@ -3,7 +3,7 @@
 use super::key::Key;
 use crate::api::{ApiError, ServerInfo};
 use crate::model::{Assistant, Deployment, Revision, Run, RunCreate, Thread};
-use crate::stream::Item;
+use crate::stream::{Item, Target};
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -134,10 +134,8 @@ pub struct Subscription {
 pub enum StreamTarget {
     /// A run that we start.
     Start {
-        /// On this thread; on a new one where there is none.
-        thread: Option<String>,
-        /// Without any thread: nothing is kept.
-        stateless: bool,
+        /// On which thread.
+        on: Target,
         /// The request.
         body: RunCreate,
     },

@@ -8,7 +8,7 @@ use super::view_lines;
 use crate::api::ApiError;
 use crate::config::TapeLimits;
 use crate::projection::{LifecycleKind, Message, Projections, Rows as Kept, Snapshot};
-use crate::stream::{End, Event, Item, Limits, Outcome, Record, Tape};
+use crate::stream::{End, Event, Item, Limits, Outcome, Record, Tape, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
@@ -120,7 +120,8 @@ impl Viewer {
     /// A viewer that waits for its first connection.
     pub fn new(id: u64, server: ServerRef, target: StreamTarget, limits: &TapeLimits, now: Timestamp, tz: TimeZone) -> Self {
         let (thread_id, run_id) = match &target {
-            StreamTarget::Start { thread, .. } => (thread.clone(), None),
+            StreamTarget::Start { on: Target::Thread(thread), .. } => (Some(thread.clone()), None),
+            StreamTarget::Start { .. } => (None, None),
             StreamTarget::Join { thread, run } => (Some(thread.clone()), Some(run.clone())),
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
         };

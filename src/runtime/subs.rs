@@ -279,9 +279,7 @@ async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, m
     let source = async move {
         let options = SourceOptions { max_event: usize::try_from(max_event).unwrap_or(usize::MAX), ..SourceOptions::default() };
         match target {
-            StreamTarget::Start { thread, stateless, body } => {
-                follow(RunLink::new(client, thread, stateless, body), options, sender).await;
-            }
+            StreamTarget::Start { on, body } => follow(RunLink::new(client, on, body), options, sender).await,
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
                 follow(JoinLink::new(client, thread, run, Vec::new()), options, sender).await;

@@ -5,7 +5,7 @@ use crate::app::line::{Line, Tone};
 use crate::app::msg::{ServerRef, StreamTarget};
 use crate::app::viewer::{LinkState, VIEWS, View, Viewer};
 use crate::app::{App, Pane};
-use crate::stream::Outcome;
+use crate::stream::{Outcome, Target};
 use crate::text;
 use crate::ui::Canvas;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
             crumbs.push(Tone::Dim, " › ");
             crumbs.push(Tone::Plain, &format!("run {}", text::short_id(run)));
         }
-        (StreamTarget::Start { stateless: true, .. }, None) => crumbs.push(Tone::Dim, " › stateless run"),
+        (StreamTarget::Start { on: Target::Stateless, .. }, None) => crumbs.push(Tone::Dim, " › stateless run"),
         (_, None) => crumbs.push(Tone::Dim, " › new run"),
     }
     for piece in link_line(app, viewer).left {
