@@ -111,10 +111,8 @@ proptest! {
             4 => Just(b'\n'), 2 => Just(b'\r'), 2 => Just(b':'), 1 => Just(b' '), 1 => Just(0xef), 1 => Just(0xbb), 1 => Just(0xbf),
             1 => Just(b'd'), 1 => Just(b'a'), 1 => Just(b't'), 3 => any::<u8>(),
         ], 0..400),
-        cap in 0usize..100,
         size in 1usize..50,
     ) {
-        let _ = cap;
         let whole = decode([&bytes[..]]);
         prop_assert_eq!(decode(bytes.chunks(size)), whole);
     }
@@ -163,18 +161,284 @@ fn shown(messages: &[Message]) -> Vec<String> {
     messages.iter().map(show).collect()
 }
 
+const LET: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
+const TOOL: &str = "Tool tools@: 21C sunny in Kraków ←call_1";
+const IT: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め. 11+7=18";
+
+fn lines(name: &str) -> Vec<String> {
+    let projections = project(events(name));
+    for message in projections.messages.items() {
+        assert_eq!(message.text_at(u64::MAX), message.text, "{name}");
+        assert!(message.spans.is_sorted(), "{name}: {:?}", message.spans);
+    }
+    shown(projections.messages.items())
+}
+
 #[test]
-#[ignore = "prints all messages of all captures"]
-fn look() {
-    for name in CAPTURES.keys() {
-        let projections = project(events(name));
-        if !projections.messages.items().is_empty() {
-            println!("== {name}");
-            shown(projections.messages.items()).iter().for_each(|line| println!("  {line}"));
+fn tokens_become_messages() {
+    for name in ["agent-messages-tuple", "aegra-agent-messages-tuple"] {
+        assert_eq!(lines(name), [LET, TOOL, IT], "{name}");
+    }
+    let js: Vec<_> =
+        [LET, TOOL, IT].map(|l| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11")).into();
+    assert_eq!(lines("js-agent-messages-tuple"), js);
+}
+
+#[test]
+fn every_other_mode_gives_the_same_messages() {
+    let compact = LET.replace(": \"Kr", ":\"Kr");
+    let human = "Human -@: weather in Kraków?";
+    for server in ["", "aegra-"] {
+        assert_eq!(lines(&format!("{server}agent-messages")), [&compact, TOOL, IT]);
+        assert_eq!(lines(&format!("{server}agent-updates")), [&compact, TOOL, IT]);
+        let anonymous =
+            [human.into(), compact.replace("chat@", "-@"), TOOL.replace("tools@", "-@"), IT.replace("chat@", "-@")];
+        assert_eq!(lines(&format!("{server}agent-values")), anonymous);
+    }
+    // JavaScript announces no node for a tool's message, and tells of the input.
+    let js = |l: &str| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11");
+    assert_eq!(lines("js-agent-messages"), [human.into(), compact.clone(), js(TOOL).replace("tools@", "-@"), js(IT)]);
+    assert_eq!(lines("js-agent-updates"), [compact, js(TOOL), js(IT)]);
+}
+
+#[test]
+fn several_modes_and_subgraphs_do_not_double() {
+    for name in ["fanout-many-subgraphs", "fanout-both-messages", "aegra-fanout-many"] {
+        assert_eq!(lines(name), [IT.replace("chat@", "sub_b@sub")], "{name}");
+    }
+    assert_eq!(lines("fanout-many-nosub"), [IT.replace("chat@", "sub@")]);
+    assert_eq!(lines("js-fanout-many"), [IT.replace("chat@", "sub_b@sub/sub_b").replace("止め. 11", "止め.  11")]);
+    assert_eq!(lines("legacy-run-for-v2"), ["Human -@: hi", LET, TOOL, IT]);
+}
+
+#[test]
+fn the_second_dialect_gives_the_same_messages() {
+    let bare: Vec<_> = ["Human -@: hi", LET, TOOL, IT].map(|l| l.replace("chat@", "-@").replace("tools@", "-@")).into();
+    assert_eq!(lines("legacy-stream-of-v2-run"), bare);
+    assert_eq!(lines("v2-events-agent")[1..], bare[1..]);
+}
+
+/// The ids of one capture, given to another: the same run as if several modes had been asked for at once.
+fn renamed(name: &str, ids: &[(String, String)]) -> Vec<Event> {
+    let mut events = events(name);
+    for event in &mut events {
+        let mut text = event.data.text().to_string();
+        for (from, to) in ids {
+            text = text.replace(from.as_str(), to);
         }
-        for row in projections.lifecycle.rows().iter().filter(|r| r.kind != LifecycleKind::TaskDone) {
-            println!("     {} {:?} {}", row.seq, row.kind, row.text);
+        event.data = runtail::stream::Data::Json(text.into());
+    }
+    events
+}
+
+#[test]
+fn whatever_combination_tells_of_a_message_it_is_one() {
+    let names = ["agent-messages-tuple", "agent-messages", "agent-updates", "agent-values"];
+    let ids = |name: &str| -> Vec<String> {
+        let projections = project(events(name));
+        let said = projections.messages.items().iter().filter(|m| m.role != Role::Human);
+        said.map(|m| m.id.as_deref().unwrap().to_string()).collect()
+    };
+    let target = ids(names[0]);
+    for mask in 1..16u32 {
+        for suffix in ["", "-0"] {
+            let chosen: Vec<_> =
+                names.iter().enumerate().filter(|(i, _)| mask & (1 << i) != 0).map(|(_, n)| *n).collect();
+            let mut all = Vec::new();
+            for name in &chosen {
+                let to = |id: &String| {
+                    if name.contains("messages") || !id.starts_with("lc_run") {
+                        id.clone()
+                    } else {
+                        format!("{id}{suffix}")
+                    }
+                };
+                let pairs: Vec<_> = ids(name).into_iter().zip(target.iter().map(to)).collect();
+                all.extend(renamed(name, &pairs));
+            }
+            for (event, seq) in all.iter_mut().zip(1..) {
+                event.seq = seq;
+            }
+            let projections = project(all);
+            let said: Vec<_> = projections.messages.items().iter().filter(|m| m.role != Role::Human).collect();
+            let texts: Vec<_> = said.iter().map(|m| m.text.as_str()).collect();
+            assert_eq!(
+                texts,
+                ["Let me check.", "21C sunny in Kraków", "It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め."],
+                "{chosen:?}"
+            );
+            assert_eq!(said[0].tool_calls.len(), 1);
+            assert!(said.iter().all(|m| m.complete), "{chosen:?}");
         }
     }
-    let _ = Role::Ai;
+}
+
+#[test]
+fn the_past_of_a_message_is_a_look_up() {
+    let projections = project(events("agent-messages-tuple"));
+    let message = &projections.messages.items()[0];
+    assert_eq!(
+        (message.first_seq, message.text_at(1), message.text_at(2), message.text_at(3)),
+        (2, "", "Let me ", "Let me check.")
+    );
+    assert_eq!(message.text_at(20), "Let me check.");
+    assert_eq!((projections.ledger.tokens, projections.ledger.received), (18, 24));
+}
+
+#[test]
+fn interrupts_are_told_once() {
+    for (name, count) in [
+        ("approval-interrupt", 1),
+        ("approval-interrupt-values-only", 1),
+        ("aegra-approval", 1),
+        ("js-approval", 1),
+        ("agent-interrupt-before", 1),
+        ("thread-all-modes", 1),
+    ] {
+        let projections = project(events(name));
+        let rows = projections.lifecycle.rows().iter().filter(|r| r.kind == LifecycleKind::Interrupt);
+        assert_eq!(rows.count(), count, "{name}");
+    }
+}
+
+#[test]
+fn runs_of_a_thread_and_its_states() {
+    let projections = project(events("thread-all-modes"));
+    let kinds: Vec<_> = projections.lifecycle.rows().iter().map(|r| (r.seq, r.kind)).collect();
+    use LifecycleKind::{Error, Interrupt, RunDone, RunStart};
+    assert_eq!(
+        kinds,
+        [
+            (1, RunStart),
+            (10, RunDone),
+            (12, RunStart),
+            (14, Interrupt),
+            (15, RunDone),
+            (16, RunStart),
+            (19, Error),
+            (20, RunDone)
+        ]
+    );
+    assert_eq!(projections.lifecycle.rows()[6].text, "ValueError: boom: the node failed — détails");
+
+    let values = projections.values.rows();
+    let changed = |i: usize| values[i].keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect::<Vec<_>>();
+    assert_eq!(values.iter().map(|v| v.seq).collect::<Vec<_>>(), [2, 7, 9, 11, 13, 14, 17, 18]);
+    assert_eq!(
+        (changed(0), changed(1), changed(2), changed(3)),
+        (vec!["topic", "notes", "messages"], vec!["notes", "messages"], vec!["notes"], vec!["notes"])
+    );
+    assert_eq!((values[4].interrupts, values[5].interrupts, changed(5)), (0, 1, vec![]));
+    assert_eq!(projections.values.as_of(8).unwrap().seq, 7);
+
+    let updates: Vec<_> = projections.updates.rows().iter().map(|u| (u.seq, &*u.node)).collect();
+    assert_eq!(updates, [(3, "sub"), (4, "left"), (5, "middle"), (6, "right"), (8, "join")]);
+    assert_eq!(projections.updates.rows()[1].keys, [("notes".into(), "[\"left\"]".into())]);
+}
+
+#[test]
+fn projections_survive_anything() {
+    for name in [
+        "messages",
+        "messages/partial",
+        "messages/metadata",
+        "values",
+        "updates",
+        "tasks",
+        "metadata",
+        "error",
+        "lifecycle",
+        "state_update",
+        "input.requested",
+    ] {
+        for data in [
+            "null",
+            "7",
+            "[]",
+            "{}",
+            "[{}]",
+            "[[],{}]",
+            "{\"messages\":7}",
+            "{\"messages\":[7,null,{\"content\":{}}]}",
+            "{\"a\":{\"messages\":[{\"type\":9,\"content\":[[]]}]}}",
+            "[{\"type\":\"AIMessageChunk\",\"content\":\"a\\ud83d\"},{}]",
+            "{\"type\":\"event\",\"method\":\"messages\",\"params\":{\"data\":7}}",
+            "{\"type\":\"event\",\"method\":9}",
+        ] {
+            let data = runtail::stream::Data::Json(data.into());
+            let event = Event {
+                seq: 1,
+                at: jiff::Timestamp::UNIX_EPOCH,
+                conn: 1,
+                name: name.into(),
+                ns: [].into(),
+                id: None,
+                data,
+            };
+            project([event.clone(), event]);
+        }
+    }
+}
+
+fn one(seq: u64, name: &str, data: &str) -> Event {
+    let data = runtail::stream::Data::Json(data.into());
+    Event { seq, at: jiff::Timestamp::UNIX_EPOCH, conn: 1, name: name.into(), ns: [].into(), id: None, data }
+}
+
+#[test]
+fn messages_without_ids_and_removed_ones() {
+    let state = r#"{"messages":[{"role":"user","content":"ok"},{"role":"assistant","content":"ok"},{"role":"user","content":"ok"}]}"#;
+    let projections = project([
+        one(1, "values", r#"{"messages":[{"role":"user","content":"ok"}]}"#),
+        one(2, "updates", r#"{"chat":{"messages":{"role":"assistant","content":"ok"}}}"#),
+        one(3, "values", state),
+        one(4, "values", state),
+    ]);
+    assert_eq!(shown(projections.messages.items()), ["Human -@: ok", "Ai chat@: ok", "Human -@: ok"]);
+
+    let projections = project([
+        one(
+            1,
+            "values",
+            r#"{"messages":[{"type":"human","content":"a","id":"1"},{"type":"ai","content":"b","id":"2"}]}"#,
+        ),
+        one(2, "updates", r#"{"sum":{"messages":[{"type":"remove","content":"","id":"1"}]}}"#),
+        one(3, "values", r#"{"messages":[{"type":"ai","content":"b","id":"2"}]}"#),
+        one(4, "values", r#"{"messages":[{"type":"ai","content":"c","id":"3"}]}"#),
+    ]);
+    let removed: Vec<_> = projections.messages.items().iter().map(|m| m.removed_at).collect();
+    assert_eq!(removed, [Some(2), Some(4), None]);
+}
+
+#[test]
+fn blocks_reasoning_and_pictures() {
+    let projections = project([
+        one(
+            1,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"}]},{"langgraph_node":"n"}]"#,
+        ),
+        one(
+            2,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"text","text":"b","index":1}],"usage_metadata":{"input_tokens":3,"output_tokens":0,"total_tokens":3}},{}]"#,
+        ),
+        one(
+            3,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":"","usage_metadata":{"input_tokens":0,"output_tokens":2,"total_tokens":2}},{}]"#,
+        ),
+        one(
+            4,
+            "messages",
+            r#"[{"type":"human","id":"2","content":["see",{"type":"image_url","image_url":"x"},"this"]},{}]"#,
+        ),
+        one(5, "messages", r#"[{"type":"tool","id":"3","content":"no","status":"error","tool_call_id":"c"},{}]"#),
+    ]);
+    assert_eq!(
+        shown(projections.messages.items()),
+        ["Ai n@: ab 3+2=5", "Human -@: see\n[image]\nthis", "Tool -@: no ←c"]
+    );
+    assert_eq!(projections.messages.items()[0].reasoning, "hm");
+    assert!(projections.messages.items()[2].is_error);
 }

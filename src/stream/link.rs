@@ -112,7 +112,11 @@ impl RunLink {
                 ..lost
             });
         };
-        if let Some(run) = self.find(&thread).await? {
+        let found = self.find(&thread).await.map_err(|error| ApiError {
+            detail: format!("{}; whether the run began is not known", error.detail),
+            ..error
+        })?;
+        if let Some(run) = found {
             self.start = Start::Run(run.clone());
             return self.join(&thread, &run, Some(FROM_THE_START)).await;
         }

@@ -1,0 +1,233 @@
+//! Links against small servers: what is sent, in which order, and how often.
+#![cfg(feature = "sim")]
+
+mod common;
+
+use axum::response::Response;
+use common::{Seen, Server, answer, json};
+use runtail::api::Kind;
+use runtail::model::RunCreate;
+use runtail::stream::{
+    End, Item, JoinLink, Link, Outcome, Record, Retries, RunLink, SourceOptions, Target, ThreadLink, Verdict, follow,
+};
+use serde_json::{Value, json as value};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const ONE: &str = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n";
+
+/// Follows to the end; waits are cut short.
+async fn collect(link: impl Link + 'static, first_after: Option<&str>) -> Vec<Item> {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
+    let short = Duration::from_millis(2);
+    let retries = Retries { base: short, cap: short, ..Retries::default() };
+    let options = SourceOptions { retries, first_after: first_after.map(String::from), ..SourceOptions::default() };
+    tokio::spawn(follow(link, options, sender));
+    let mut items = Vec::new();
+    while let Some(batch) = receiver.recv().await {
+        items.extend(batch);
+    }
+    items
+}
+
+fn end(items: &[Item]) -> &End {
+    match items.last() {
+        Some(Item::Record(Record::End(end))) => end,
+        other => panic!("no end: {other:?}"),
+    }
+}
+
+fn failed(items: &[Item]) -> Option<&runtail::api::ApiError> {
+    items.iter().find_map(|i| if let Item::Failed(error) = i { Some(error) } else { None })
+}
+
+fn stream(body: &'static str) -> Response {
+    let mut answer = answer(200, "text/event-stream", body);
+    answer.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
+    answer
+}
+
+fn run(status: &str) -> Response {
+    json(200, value!({"run_id": "r1", "thread_id": "t1", "status": status}))
+}
+
+fn told(seen: &[Seen]) -> Vec<String> {
+    seen.iter().map(|s| format!("{} {}", s.method, s.path)).collect()
+}
+
+fn agent() -> RunCreate {
+    RunCreate { assistant_id: "agent".into(), metadata: Some(value!({"mine": 1})), ..RunCreate::default() }
+}
+
+#[tokio::test]
+async fn a_run_on_a_new_thread() {
+    let server = Server::start(|seen| match (&*seen.method, &*seen.path) {
+        ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"], "status": "idle"})),
+        ("POST", _) => stream(ONE),
+        ("GET", path) if path.ends_with("/runs/r1") => run("success"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    let link = RunLink::new(server.agent(), Target::NewThread, agent());
+    let thread = link.thread_id().unwrap().to_string();
+    let items = collect(link, None).await;
+    assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (Outcome::Success, 1, 0));
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    let seen = server.seen();
+    assert_eq!(
+        told(&seen),
+        [
+            "POST /threads".into(),
+            format!("POST /threads/{thread}/runs/stream"),
+            format!("GET /threads/{thread}/runs/r1"),
+            format!("GET /threads/{thread}"),
+        ]
+    );
+    let body = seen[1].json();
+    assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
+    assert!(body["metadata"]["runtail"].is_string() && body["metadata"]["mine"] == 1);
+}
+
+/// A server that loses the answer to a start, and knows (or not) the run.
+async fn losing(is_known: bool, status: u16) -> (Server, Arc<Mutex<Value>>) {
+    let notes: Arc<Mutex<Value>> = Arc::default();
+    let kept = notes.clone();
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => {
+            *kept.lock().unwrap() = seen.json()["metadata"].clone();
+            json(status, value!({"detail": "lost"}))
+        }
+        ("GET", "/threads/t1/runs") if is_known => {
+            let other = value!({"run_id": "r0", "metadata": {"runtail": "another"}});
+            json(200, value!([other, {"run_id": "r1", "metadata": *kept.lock().unwrap()}]))
+        }
+        ("GET", "/threads/t1/runs") => json(200, value!([])),
+        ("GET", "/threads/t1/runs/r1/stream") => answer(200, "text/event-stream", ONE),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    (server, notes)
+}
+
+fn starts(server: &Server) -> usize {
+    server.seen().iter().filter(|s| s.method == "POST").count()
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_looked_for_and_never_asked_for_again() {
+    let (server, _) = losing(true, 502).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!((end(&items).outcome, end(&items).events), (Outcome::Success, 1));
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    assert_eq!(starts(&server), 1);
+    let seen = server.seen();
+    let join = seen.iter().find(|s| s.path.ends_with("/r1/stream")).unwrap();
+    assert_eq!((join.header("last-event-id"), &*join.query), (Some("-1"), ""));
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_found_is_not_started_again() {
+    let (server, _) = losing(false, 502).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!(starts(&server), 1);
+    assert_eq!(failed(&items).unwrap().kind, Kind::Refused);
+    assert_eq!(end(&items).outcome, Outcome::Unknown);
+    let (server, _) = losing(false, 502).await;
+    let items = collect(RunLink::new(server.agent(), Target::Stateless, agent()), None).await;
+    assert_eq!(starts(&server), 1);
+    assert!(failed(&items).unwrap().detail.contains("may be running"));
+}
+
+#[tokio::test]
+async fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
+    let (server, _) = losing(true, 422).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!((starts(&server), server.seen().len()), (1, 1));
+    assert!(matches!(failed(&items).unwrap().kind, Kind::Invalid(_)));
+    // 429 says without a doubt that nothing was started.
+    let (server, _) = losing(true, 429).await;
+    collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!(starts(&server), 5);
+}
+
+async fn outcome(info: Value, status: &'static str, thread: Value, state: Value) -> (Outcome, Option<String>) {
+    let server = Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, &info),
+        "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", ONE),
+        "/threads/t1/runs/r1" if status == "gone" => json(404, "{}"),
+        "/threads/t1/runs/r1" => run(status),
+        "/threads/t1/state" => json(200, &state),
+        _ => json(200, &thread),
+    })
+    .await;
+    let mut link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
+    if status == "gone" {
+        // It was there when it was joined.
+        return match link.verdict().await.unwrap() {
+            Verdict::Over(outcome, detail) => (outcome, detail),
+            other => panic!("{other:?}"),
+        };
+    }
+    let items = collect(link, Some("-1")).await;
+    (end(&items).outcome, end(&items).detail.clone())
+}
+
+#[tokio::test]
+async fn what_became_of_a_run() {
+    let python = || value!({"langgraph_py_version": "1"});
+    let idle = || value!({"thread_id": "t1", "status": "idle"});
+    let waiting =
+        value!({"thread_id": "t1", "status": "interrupted", "interrupts": {"x": [{"id": "1", "value": "Go?"}]}});
+    let broken = value!({"thread_id": "t1", "status": "error", "error": {"error": "ValueError", "message": "boom"}});
+    let none = || value!({});
+    assert_eq!(outcome(python(), "success", idle(), none()).await, (Outcome::Success, None));
+    assert_eq!(outcome(python(), "success", waiting.clone(), none()).await, (Outcome::Interrupted, Some("Go?".into())));
+    assert_eq!(outcome(python(), "interrupted", waiting, none()).await, (Outcome::Cancelled, None));
+    assert_eq!(outcome(python(), "error", broken, none()).await, (Outcome::Error, Some("ValueError: boom".into())));
+    assert_eq!(outcome(python(), "timeout", idle(), none()).await.0, Outcome::Timeout);
+    assert_eq!(outcome(python(), "gone", idle(), none()).await.0, Outcome::Cancelled);
+    let aegra = || value!({"name": "Aegra"});
+    let asks = value!({"tasks": [{"interrupts": [{"value": "Go?"}]}]});
+    assert_eq!(outcome(aegra(), "interrupted", idle(), asks).await, (Outcome::Interrupted, Some("Go?".into())));
+    assert_eq!(outcome(aegra(), "interrupted", idle(), none()).await.0, Outcome::Cancelled);
+    assert_eq!(outcome(aegra(), "odd", idle(), none()).await.0, Outcome::Unknown);
+}
+
+#[tokio::test]
+async fn an_unknown_run_or_thread_is_found_out_first() {
+    let server = Server::start(|_| json(404, r#"{"detail":"Not Found"}"#)).await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r9".into(), vec![]), Some("-1")).await;
+    assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+    assert_eq!(told(&server.seen()), ["GET /threads/t1/runs/r9"]);
+    let server = Server::start(|_| json(404, r#"{"detail":"Not Found"}"#)).await;
+    let items = collect(ThreadLink::new(server.agent(), "t9".into(), vec![]), None).await;
+    assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+    assert_eq!(told(&server.seen()), ["GET /threads/t9"]);
+}
+
+#[tokio::test]
+async fn a_thread_is_tailed_until_it_is_gone() {
+    for (info, query) in [
+        (value!({"langgraph_py_version": "1"}), "stream_modes=run_modes%2Clifecycle"),
+        (value!({"context": "js"}), "stream_modes=run_modes&stream_modes=lifecycle"),
+    ] {
+        let asked = Arc::new(AtomicU32::new(0));
+        let server = Server::start(move |seen| match &*seen.path {
+            "/info" => json(200, &info),
+            "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 3 => json(404, "{}"),
+            "/threads/t1" => json(200, value!({"thread_id": "t1"})),
+            _ => answer(200, "text/event-stream", ONE),
+        })
+        .await;
+        let modes = vec!["run_modes".into(), "lifecycle".into()];
+        let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), Some("-")).await;
+        let seen = server.seen();
+        let streams: Vec<_> = seen.iter().filter(|s| s.path.ends_with("/stream")).collect();
+        assert!(streams.iter().all(|s| s.query == query && s.header("last-event-id") == Some("-")));
+        assert_eq!((streams.len(), end(&items).events, end(&items).duplicates), (3, 1, 2));
+        assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+        assert!(!items.iter().any(|i| matches!(i, Item::Started { .. })));
+    }
+}
