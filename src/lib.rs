@@ -7,6 +7,8 @@
 
 pub mod api;
 pub mod app;
+#[cfg(feature = "tui")]
+pub mod cli;
 pub mod config;
 pub mod model;
 pub mod projection;

@@ -144,3 +144,39 @@ impl<'de> Deserialize<'de> for Secret {
         Ok(Secret { name: wire.name, value: SecretString::from(wire.value) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_another_type_does_not_lose_the_row() {
+        let text = r#"{"id":"d1","name":7,"status":{"word":"READY"},"source_config":"none","source_revision_config":[],
+            "secrets":{"A":"canary"},"latest_revision_id":null,"url":"","updated_at":1763632801000,"novel":[1]}"#;
+        let deployment: Deployment = serde_json::from_str(text).unwrap();
+        assert_eq!((deployment.id.as_str(), deployment.name.as_str()), ("d1", ""));
+        assert_eq!(deployment.agent_url(), None);
+        assert_eq!(deployment.extra["novel"][0], 1);
+        assert!(!format!("{deployment:?}").contains("canary"));
+        assert!(serde_json::from_str::<Deployment>(r#"{"name":"without an id"}"#).is_err());
+    }
+
+    #[test]
+    fn the_documents_example() {
+        // control-plane reference §12, shortened.
+        let text = r#"{"id":"1","tenant_id":"2","name":"support-bot","source":"github","status":"READY",
+            "source_config":{"deployment_type":"prod","build_on_push":true,"custom_url":"https://b.us.langgraph.app","resource_spec":null},
+            "source_revision_config":{"repo_ref":"main","langgraph_config_path":"langgraph.json","image_uri":null},
+            "secrets":[{"name":"OPENAI_API_KEY","value":"canary"}],"created_at":"2026-10-01T09:00:00.000000Z"}"#;
+        let deployment: Deployment = serde_json::from_str(text).unwrap();
+        assert_eq!(deployment.agent_url(), Some("https://b.us.langgraph.app"));
+        assert_eq!(deployment.source_revision_config.graph_config_path.as_deref(), Some("langgraph.json"));
+        assert_eq!(deployment.secrets[0].name, "OPENAI_API_KEY");
+        assert!(deployment.created_at.is_some() && deployment.extra.contains_key("tenant_id"));
+        let written = serde_json::to_string(&deployment).unwrap();
+        assert!(!format!("{written}{deployment:?}").contains("canary"));
+        // The contract's neutral name is read as well.
+        let neutral: SourceRevisionConfig = serde_json::from_str(r#"{"graph_config_path":"g.json"}"#).unwrap();
+        assert_eq!(neutral.graph_config_path.as_deref(), Some("g.json"));
+    }
+}

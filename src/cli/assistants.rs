@@ -1,0 +1,41 @@
+//! `assistants list`.
+
+use super::output::{cell, column, time};
+use super::{Context, Exit, Failure, Globals, Output, resolve};
+use clap::{Args, Subcommand};
+
+/// What can be done with assistants.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the assistants of an agent server
+    List(List),
+}
+
+/// Options of `assistants list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// At most so many
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+    /// Leave out so many
+    #[arg(long, default_value_t = 0)]
+    offset: usize,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    let Command::List(options) = command;
+    let context = Context::load(globals)?;
+    let (_, server) = resolve::agent_server(&context).await?;
+    let rows = server.assistant_rows(options.limit, options.offset).await?;
+    let columns = [
+        column("GRAPH", |row| cell(&row["graph_id"])),
+        column("NAME", |row| cell(&row["name"])),
+        column("VERSION", |row| cell(&row["version"])),
+        column("UPDATED", |row| time(&row["updated_at"])),
+        column("ASSISTANT", |row| cell(&row["assistant_id"])),
+    ];
+    options.output.rows(&rows, &columns)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,99 @@
+//! What a command works with: the configuration, the chosen profiles, and their clients.
+
+use super::{Failure, Globals, output};
+use crate::api::{ApiError, ControlPlane, Http, Retry};
+use crate::config::{Config, Profile};
+use futures::future::join_all;
+
+/// The configuration as the arguments chose from it.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// All of it.
+    pub config: Config,
+    /// The profiles that were chosen; at least one.
+    pub profiles: Vec<Profile>,
+    /// The arguments.
+    pub globals: Globals,
+}
+
+/// A profile with its clients.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The profile.
+    pub profile: Profile,
+    /// Its HTTP client.
+    pub http: Http,
+    /// Its control plane, where it has one.
+    pub control: Option<ControlPlane>,
+}
+
+impl Context {
+    /// Loads the configuration that the arguments name and chooses from it. Warnings go to stderr.
+    pub fn load(globals: &Globals) -> Result<Context, Failure> {
+        let config = load_config(globals)?;
+        let profiles = config.choose(&globals.profiles)?;
+        if profiles.is_empty() {
+            let path = Config::default_path().map(|p| format!(" ({})", p.display())).unwrap_or_default();
+            return Err(Failure::usage(format!(
+                "there is no profile to work with: no configuration file{path}, and LANGSMITH_API_KEY is not set\n  \
+                 `runtail config init` writes a commented example; --url takes one agent server; --demo needs nothing"
+            )));
+        }
+        Ok(Context { config, profiles, globals: globals.clone() })
+    }
+
+    /// Opens all chosen profiles at once. Each that fails gives its error.
+    pub async fn sites(&self) -> Vec<Result<Site, ApiError>> {
+        join_all(self.profiles.iter().cloned().map(Site::open)).await
+    }
+
+    /// Whether writing to a profile is ruled out.
+    pub fn is_read_only(&self, profile: &Profile) -> bool {
+        self.globals.read_only || profile.is_read_only(self.globals.write)
+    }
+
+    /// Refuses to write where that is ruled out.
+    pub fn check_write(&self, profile: &Profile) -> Result<(), Failure> {
+        if !self.is_read_only(profile) {
+            return Ok(());
+        }
+        let why = if self.globals.read_only {
+            "--read-only was given".to_string()
+        } else if profile.read_only {
+            format!("the profile \"{}\" is read-only", profile.name)
+        } else {
+            format!("the profile \"{}\" is production, and --write was not given", profile.name)
+        };
+        Err(Failure::new(super::Exit::Forbidden, format!("nothing was changed: {why}")))
+    }
+}
+
+impl Site {
+    /// Opens a profile. Its keys may come from a command that takes its time, so that happens on a thread of its own.
+    pub async fn open(profile: Profile) -> Result<Site, ApiError> {
+        let owned = profile.clone();
+        let http = match tokio::task::spawn_blocking(move || Http::new(&owned)).await {
+            Ok(made) => made?,
+            // The task neither panics nor is cancelled; if it did, trying here is as good.
+            Err(_) => Http::new(&profile)?,
+        };
+        let control = profile.control_plane.clone();
+        let control = control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));
+        Ok(Site { profile, http, control })
+    }
+}
+
+/// The configuration that the arguments name: `--url`, `--config`, or what is found.
+pub(super) fn load_config(globals: &Globals) -> Result<Config, Failure> {
+    if globals.demo {
+        return Err(Failure::usage("the simulator is not built into this binary"));
+    }
+    if let Some(url) = &globals.url {
+        return Ok(Config::for_url(url)?);
+    }
+    let config = Config::load(globals.config.as_deref())?;
+    for warning in &config.warnings {
+        output::complain(&format!("warning: {warning}"));
+    }
+    Ok(config)
+}

@@ -1,0 +1,136 @@
+//! `deployments list` and `deployments get`.
+
+use super::output::{Column, cell, column, placed, time};
+use super::{Context, Exit, Failure, Globals, Output, Site, resolve};
+use crate::api::{ApiError, DeploymentQuery, Kind, Listing};
+use clap::{Args, Subcommand};
+use futures::future::join_all;
+use serde_json::Value;
+
+/// What can be done with deployments.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the deployments of all chosen profiles
+    List(List),
+    /// Show one deployment
+    Get(Get),
+}
+
+/// Options of `deployments list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those with this in their name
+    #[arg(long, value_name = "TEXT")]
+    name_contains: Option<String>,
+    /// Only those with this status (READY, AWAITING_DATABASE, …)
+    #[arg(long)]
+    status: Option<String>,
+    /// Only those of this type (dev, prod, …)
+    #[arg(long = "type", value_name = "TYPE")]
+    deployment_type: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `deployments get`.
+#[derive(Debug, Args)]
+pub struct Get {
+    /// An id, a name, or PROFILE/NAME
+    #[arg(value_name = "D")]
+    deployment: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    let context = Context::load(globals)?;
+    match command {
+        Command::List(options) => list(&context, options).await,
+        Command::Get(options) => {
+            let found = resolve::deployment(&context, &options.deployment).await?;
+            options.output.one(&placed(&found.site.profile, found.row))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Asks all profiles at once. The rows of those that answer are printed whatever happens to the others; each failure is
+/// a message on stderr, and the first one's code is the command's.
+async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
+    let query = DeploymentQuery {
+        name_contains: options.name_contains,
+        status: options.status,
+        deployment_type: options.deployment_type,
+        ..DeploymentQuery::default()
+    };
+    let profiles: Vec<_> = context.profiles.iter().filter(|p| p.control_plane.is_some()).cloned().collect();
+    if profiles.is_empty() {
+        return Err(Failure::usage("none of the chosen profiles has a control plane"));
+    }
+    let answers = join_all(profiles.into_iter().map(|profile| async {
+        let site = Site::open(profile).await?;
+        let listing = rows(&site, &query).await?;
+        Ok::<_, ApiError>((site.profile, listing))
+    }))
+    .await;
+    let mut all = Vec::new();
+    let mut failures: Vec<ApiError> = Vec::new();
+    for answer in answers {
+        match answer {
+            Ok((profile, listing)) => {
+                all.extend(listing.items.into_iter().map(|row| placed(&profile, row)));
+                failures.extend(listing.incomplete);
+            }
+            Err(error) => failures.push(error),
+        }
+    }
+    // Nothing to show is no reason for an empty table above the errors.
+    if !all.is_empty() || failures.is_empty() {
+        options.output.rows(&all, &columns())?;
+    }
+    for error in &failures {
+        Failure::from(error.clone()).report();
+    }
+    Ok(failures.first().map_or(Exit::Done, Exit::of))
+}
+
+/// The rows of one profile. Where the server cannot list, the pinned deployments are fetched one by one; one of them that
+/// is gone is a failure like any other.
+async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
+    let Some(control) = &site.control else { return Ok(Listing { items: Vec::new(), incomplete: None }) };
+    let pinned = &site.profile.deployments;
+    match control.deployment_rows(query).await {
+        Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {}
+        other => return other,
+    }
+    let mut listing = Listing { items: Vec::new(), incomplete: None };
+    for answer in join_all(pinned.iter().map(|id| control.deployment_row(id))).await {
+        match answer {
+            Ok(row) if suits(&row, query) => listing.items.push(row),
+            Ok(_) => {}
+            Err(error) => listing.incomplete = listing.incomplete.or(Some(error)),
+        }
+    }
+    Ok(listing)
+}
+
+/// The server's filters, for rows that were fetched one by one.
+fn suits(row: &Value, query: &DeploymentQuery) -> bool {
+    let name = row["name"].as_str().unwrap_or_default();
+    let same = |wanted: &Option<String>, field: &Value| wanted.as_deref().is_none_or(|w| field.as_str() == Some(w));
+    query.name_contains.as_deref().is_none_or(|part| name.contains(part))
+        && same(&query.status, &row["status"])
+        && same(&query.deployment_type, &row["source_config"]["deployment_type"])
+}
+
+fn columns() -> [Column; 7] {
+    [
+        column("PROFILE", |row| cell(&row["profile"])),
+        column("REGION", |row| cell(&row["region"])),
+        column("NAME", |row| cell(&row["name"])),
+        column("STATUS", |row| cell(&row["status"])),
+        column("SOURCE", |row| cell(&row["source"])),
+        column("UPDATED", |row| time(&row["updated_at"])),
+        column("ID", |row| cell(&row["id"])),
+    ]
+}

@@ -1,0 +1,101 @@
+//! How a command ends: exit codes (CLI.md) and failures.
+
+use crate::api::{ApiError, Kind};
+use crate::config::ConfigError;
+use std::process::ExitCode;
+
+/// Exit codes that other programs may rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: done.
+    Done,
+    /// 1: it failed, or was not found.
+    Failed,
+    /// 2: usage or configuration.
+    Usage,
+    /// 3: not allowed.
+    Forbidden,
+    /// 4: the deadline was reached.
+    Deadline,
+    /// 5: the network gave up.
+    Network,
+    /// 130: interrupted by the person.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Forbidden => 3,
+            Exit::Deadline => 4,
+            Exit::Network => 5,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    /// The code of a failed request. A server that is busy or broken for now counts as the network.
+    pub fn of(error: &ApiError) -> Exit {
+        match error.kind {
+            Kind::Unauthorized | Kind::Forbidden => Exit::Forbidden,
+            Kind::Refused => Exit::Usage,
+            _ if error.is_transient() => Exit::Network,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What the person reads on stderr.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with its code.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure { exit, message: message.into() }
+    }
+
+    /// A mistake in the arguments or the configuration.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Usage, message)
+    }
+
+    /// Something that is not there.
+    pub fn not_found(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Failed, message)
+    }
+
+    /// Writes the message to stderr, if there is one: a closed pipe has none.
+    pub fn report(&self) {
+        if self.message.is_empty() {
+            return;
+        }
+        super::output::complain(&format!("runtail: {}", self.message));
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Failure {
+        Failure::new(Exit::of(&error), error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}

@@ -1,0 +1,159 @@
+//! The command line: its grammar, and the way from arguments to an exit code. One file a command.
+
+mod assistants;
+mod completions;
+mod config;
+mod context;
+mod deployments;
+mod exit;
+mod output;
+mod resolve;
+mod revisions;
+mod threads;
+
+pub use context::{Context, Site};
+pub use exit::{Exit, Failure};
+pub use output::{Format, Output};
+pub use resolve::{Found, agent_server, deployment};
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
+#[derive(Debug, Parser)]
+#[command(name = "runtail", version, about, max_term_width = 100)]
+pub struct Args {
+    /// Options valid everywhere.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// What to do; nothing opens the dashboard.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Options valid everywhere.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Use this profile (repeatable; default: `default_profiles` of the configuration, else all)
+    #[arg(short, long = "profile", value_name = "NAME", global = true)]
+    pub profiles: Vec<String>,
+    /// Use this configuration file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// Use one agent server, without a control plane and without a key
+    #[arg(long, value_name = "URL", global = true, conflicts_with_all = ["profiles", "deployment", "demo"])]
+    pub url: Option<String>,
+    /// Use the agent server of a deployment
+    #[arg(short, long, value_name = "NAME|ID", global = true)]
+    pub deployment: Option<String>,
+    /// Use the embedded simulator: no account, no network
+    #[arg(long, global = true)]
+    pub demo: bool,
+    /// Rule out everything that writes
+    #[arg(long, global = true, conflicts_with = "write")]
+    pub read_only: bool,
+    /// Allow writing to profiles labelled as production
+    #[arg(long, global = true)]
+    pub write: bool,
+    /// Draw with ASCII only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// When to use colours (NO_COLOR is honoured)
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    pub color: Color,
+    /// Write diagnostics to this file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Deployments of the control plane
+    #[command(subcommand)]
+    Deployments(deployments::Command),
+    /// Revisions of a deployment
+    #[command(subcommand)]
+    Revisions(revisions::Command),
+    /// Threads of an agent server
+    #[command(subcommand)]
+    Threads(threads::Command),
+    /// Assistants of an agent server
+    #[command(subcommand)]
+    Assistants(assistants::Command),
+    /// The configuration file
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Completions for a shell, to stdout
+    Completions(completions::Options),
+}
+
+/// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
+pub async fn run(args: Args) -> ExitCode {
+    let ended = tokio::select! {
+        ended = dispatch(args) => ended,
+        // Nothing that a command holds needs more than being dropped: a run on a server goes on.
+        _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.report();
+            failure.exit.into()
+        }
+    }
+}
+
+async fn dispatch(args: Args) -> Result<Exit, Failure> {
+    let Args { globals, command } = args;
+    match command {
+        None => dashboard(&globals).await,
+        Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
+        Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
+        Some(Command::Threads(command)) => threads::run(&globals, command).await,
+        Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
+        Some(Command::Config(command)) => config::run(&globals, command),
+        Some(Command::Completions(options)) => completions::run(&options),
+    }
+}
+
+/// Opens the dashboard.
+async fn dashboard(_globals: &Globals) -> Result<Exit, Failure> {
+    Err(Failure::usage("the dashboard is not built into this binary; see `runtail --help` for the commands"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn options_are_valid_everywhere() {
+        let args =
+            Args::try_parse_from(["runtail", "--read-only", "deployments", "list", "-p", "a", "-p", "b"]).unwrap();
+        assert_eq!(args.globals.profiles, ["a", "b"]);
+        assert!(args.globals.read_only);
+        assert!(Args::try_parse_from(["runtail"]).unwrap().command.is_none());
+        assert!(Args::try_parse_from(["runtail", "--url", "x", "-p", "a"]).is_err());
+        assert!(Args::try_parse_from(["runtail", "--read-only", "--write"]).is_err());
+    }
+}

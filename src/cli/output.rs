@@ -1,0 +1,207 @@
+//! What commands print: rows as a table, as one JSON document or as JSON lines; complaints to stderr.
+
+use super::{Exit, Failure};
+use crate::config::Profile;
+use crate::text;
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value};
+use std::io::{self, IsTerminal, Write};
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people; the default on a terminal.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One JSON object a line; the default elsewhere.
+    Jsonl,
+}
+
+/// The option that every listing has.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Output {
+    /// How to print (default: table on a terminal, else jsonl)
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+}
+
+/// A column of a table.
+pub struct Column {
+    title: &'static str,
+    cell: fn(&Value) -> String,
+}
+
+/// A column by its title and what stands in it. Cells are cleaned here and nowhere else.
+pub fn column(title: &'static str, cell: fn(&Value) -> String) -> Column {
+    Column { title, cell }
+}
+
+impl Output {
+    /// The format that was asked for, or the one that suits stdout.
+    pub fn format(&self) -> Format {
+        let suits = || if io::stdout().is_terminal() { Format::Table } else { Format::Jsonl };
+        self.format.unwrap_or_else(suits)
+    }
+
+    /// Prints rows.
+    pub fn rows(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
+        let printed = match self.format() {
+            Format::Table => table(rows, columns),
+            Format::Json => {
+                let all = Value::Array(rows.to_vec());
+                format!("{all:#}\n")
+            }
+            Format::Jsonl => rows.iter().map(|row| format!("{row}\n")).collect(),
+        };
+        print(&printed, self.format() != Format::Table)
+    }
+
+    /// Prints one object: as a table its fields below each other, nested ones as JSON.
+    pub fn one(&self, row: &Value) -> Result<(), Failure> {
+        let printed = match self.format() {
+            Format::Table => fields(row),
+            Format::Json => format!("{row:#}\n"),
+            Format::Jsonl => format!("{row}\n"),
+        };
+        print(&printed, self.format() != Format::Table)
+    }
+}
+
+/// A row of a control plane with the profile and the region beside the server's own fields, secrets masked.
+pub fn placed(profile: &Profile, mut row: Value) -> Value {
+    crate::model::mask_secrets(&mut row);
+    let mut fields = Map::new();
+    fields.insert("profile".into(), profile.name.clone().into());
+    fields.insert("region".into(), profile.region.clone().into());
+    match row {
+        Value::Object(own) => {
+            for (name, value) in own {
+                fields.entry(name).or_insert(value);
+            }
+        }
+        other => {
+            fields.insert("value".into(), other);
+        }
+    }
+    Value::Object(fields)
+}
+
+/// A field as a cell: texts bare, nothing for null, the rest as JSON.
+pub fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A time as a cell, in UTC to the minute: what a person compares, in little room.
+pub fn time(value: &Value) -> String {
+    match value.as_str().and_then(crate::model::parse_time) {
+        Some(at) => at.strftime("%Y-%m-%d %H:%MZ").to_string(),
+        None => cell(value),
+    }
+}
+
+/// Writes a line to stderr. Where even that is closed there is nobody to tell.
+pub fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", text::clean_lines(line));
+}
+
+/// Writes data to stdout. A closed pipe is a reader who has seen enough: the command ends quietly.
+pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let safe = if is_json && out.is_terminal() { escape(data) } else { data.to_string() };
+    match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
+        Err(e) => Err(Failure::new(Exit::Failed, format!("cannot write to stdout: {e}"))),
+    }
+}
+
+/// JSON for a terminal: what could change it or hide is written as `\uXXXX`, which says the same in JSON.
+fn escape(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        let mut buffer = [0; 4];
+        let one: &str = c.encode_utf8(&mut buffer);
+        if c == '\n' || c.is_ascii_graphic() || c == ' ' || text::clean(one) == one {
+            out.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out
+}
+
+fn table(rows: &[Value], columns: &[Column]) -> String {
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| columns.iter().map(|column| text::clean(&(column.cell)(row)).into_owned()).collect())
+        .collect();
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|i| cells.iter().map(|row| text::width(&row[i])).chain([columns[i].title.len()]).max().unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    let titles = columns.iter().map(|column| column.title.to_string()).collect();
+    for row in std::iter::once(&titles).chain(&cells) {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', width.saturating_sub(text::width(cell)) + 2));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+fn fields(row: &Value) -> String {
+    let Value::Object(fields) = row else { return format!("{}\n", text::clean(&cell(row))) };
+    let width = fields.keys().map(|name| text::width(&text::clean(name))).max().unwrap_or(0);
+    let mut out = String::new();
+    for (name, value) in fields {
+        let name = text::clean(name);
+        let pad = " ".repeat(width.saturating_sub(text::width(&name)) + 2);
+        let line = format!("{name}{pad}{}", text::clean(&cell(value)));
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tables_are_aligned_and_clean() {
+        let rows = [json!({"name": "日本", "n": 1}), json!({"name": "a\u{1b}[31m\nb", "n": null})];
+        let columns = [column("NAME", |row| cell(&row["name"])), column("N", |row| cell(&row["n"]))];
+        assert_eq!(table(&rows, &columns), "NAME  N\n日本  1\na⏎b\n");
+        assert_eq!(fields(&json!({"id": "x", "longer": {"a": [1]}})), "id      x\nlonger  {\"a\":[1]}\n");
+    }
+
+    #[test]
+    fn rows_say_where_they_are_from() {
+        let profile = Profile { name: "p".into(), region: Some("us".into()), ..Profile::default() };
+        let row = placed(&profile, json!({"id": "1", "odd": null, "secrets": [{"name": "A", "value": "canary"}]}));
+        assert_eq!(
+            row.to_string(),
+            r#"{"profile":"p","region":"us","id":"1","odd":null,"secrets":[{"name":"A","value":"***"}]}"#
+        );
+    }
+
+    #[test]
+    fn json_on_a_terminal_is_harmless_and_the_same() {
+        let value = json!({"a": "x\u{202e}y\u{9b}z ☀ é"});
+        let escaped = escape(&value.to_string());
+        assert_eq!(escaped, "{\"a\":\"x\\u202ey\\u009bz ☀ é\"}");
+        assert_eq!(serde_json::from_str::<Value>(&escaped).unwrap(), value);
+    }
+}

@@ -1,0 +1,190 @@
+//! What D and `-d` mean: one deployment, or one agent server, out of all that the chosen profiles have.
+
+use super::{Context, Failure, Site, output};
+use crate::api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
+use crate::text;
+use futures::future::join_all;
+use serde_json::Value;
+use url::Url;
+
+/// A deployment that was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Whose it is.
+    pub site: Site,
+    /// Its identifier.
+    pub id: String,
+    /// What the server says of it, secrets included.
+    pub row: Value,
+}
+
+impl Found {
+    /// PROFILE/NAME.
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.site.profile.name, text::clean(self.row["name"].as_str().unwrap_or(&self.id)))
+    }
+}
+
+/// Finds the one deployment that is called so: by id, name, or PROFILE/NAME.
+///
+/// # Errors
+/// None or several; several are listed. Where a profile could not be asked and no other has it, that profile's error.
+pub async fn deployment(context: &Context, wanted: &str) -> Result<Found, Failure> {
+    let (profiles, name) = narrowed(context, wanted);
+    let sites = join_all(profiles.into_iter().filter(|p| p.control_plane.is_some()).map(Site::open)).await;
+    if sites.is_empty() {
+        return Err(Failure::usage("none of the chosen profiles has a control plane"));
+    }
+    let asked = join_all(sites.into_iter().map(|site| async {
+        let site = site?;
+        candidates(&site, name).await
+    }))
+    .await;
+    let mut found = Vec::new();
+    let mut failed: Vec<ApiError> = Vec::new();
+    for answer in asked {
+        match answer {
+            Ok(mut some) => found.append(&mut some),
+            Err(error) => failed.push(error),
+        }
+    }
+    // An identifier is exact, whatever else bears it as a name.
+    if found.iter().any(|f| f.id == name) {
+        found.retain(|f| f.id == name);
+    }
+    match found.len() {
+        1 => {
+            for error in failed {
+                output::complain(&format!("warning: {error}"));
+            }
+            Ok(found.remove(0))
+        }
+        0 => Err(match failed.into_iter().next() {
+            Some(error) => error.into(),
+            None => Failure::not_found(format!("there is no deployment \"{}\"", text::clean(wanted))),
+        }),
+        n => {
+            let list: Vec<String> =
+                found.iter().map(|f| format!("\n  {}  {}", f.title(), text::clean(&f.id))).collect();
+            let shown = text::clean(wanted);
+            Err(Failure::usage(format!("\"{shown}\" is ambiguous, {n} deployments are called so:{}", list.concat())))
+        }
+    }
+}
+
+/// The agent server that the arguments name: `--url`, `-d`, or the only one there is.
+pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Failure> {
+    if let Some(wanted) = &context.globals.deployment {
+        let (profiles, name) = narrowed(context, wanted);
+        let mut named: Vec<_> = profiles
+            .into_iter()
+            .flat_map(|p| p.agent_servers.clone().into_iter().map(move |(server, url)| (p.clone(), server, url)))
+            .filter(|(_, server, _)| server == name)
+            .collect();
+        if named.len() == 1 {
+            let (profile, _, url) = named.remove(0);
+            let site = Site::open(profile).await?;
+            let server = server(&site, url);
+            return Ok((site, server));
+        }
+        let has_control = context.profiles.iter().any(|p| p.control_plane.is_some());
+        if named.is_empty() && !has_control {
+            let shown = text::clean(wanted);
+            return Err(Failure::not_found(format!("there is no agent server \"{shown}\"{}", known_servers(context))));
+        }
+        if named.len() > 1 {
+            let shown = text::clean(wanted);
+            return Err(Failure::usage(format!("\"{shown}\" is ambiguous{}", known_servers(context))));
+        }
+        let found = deployment(context, wanted).await?;
+        let record = serde_json::from_value::<crate::model::Deployment>(found.row.clone()).unwrap_or_default();
+        let Some(url) = record.agent_url() else {
+            return Err(Failure::not_found(format!(
+                "{} has no agent server yet: its record names no URL",
+                found.title()
+            )));
+        };
+        let url = Url::parse(url).map_err(|e| {
+            Failure::not_found(format!("{}: the record names {:?} as its URL ({e})", found.title(), text::clean(url)))
+        })?;
+        let server = server(&found.site, url);
+        return Ok((found.site, server));
+    }
+    let mut all: Vec<_> = context
+        .profiles
+        .iter()
+        .flat_map(|p| p.agent_servers.iter().map(move |(_, url)| (p.clone(), url.clone())))
+        .collect();
+    match all.len() {
+        1 => {
+            let (profile, url) = all.remove(0);
+            let site = Site::open(profile).await?;
+            let server = server(&site, url);
+            Ok((site, server))
+        }
+        0 => Err(Failure::usage("which agent server? Give -d DEPLOYMENT or --url URL")),
+        _ => Err(Failure::usage(format!("which agent server? Give -d NAME or --url URL{}", known_servers(context)))),
+    }
+}
+
+fn server(site: &Site, url: Url) -> AgentServer {
+    AgentServer::new(site.http.clone(), url).retrying(Retry::PATIENT)
+}
+
+fn known_servers(context: &Context) -> String {
+    let names: Vec<String> = context
+        .profiles
+        .iter()
+        .flat_map(|p| p.agent_servers.iter().map(|(name, url)| format!("\n  {}/{}  {url}", p.name, text::clean(name))))
+        .collect();
+    if names.is_empty() { String::new() } else { format!("; there are:{}", names.concat()) }
+}
+
+/// PROFILE/NAME narrows to that profile, chosen or not; names themselves never hold a slash.
+fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<crate::config::Profile>, &'w str) {
+    if let Some((profile, name)) = wanted.split_once('/')
+        && let Some(profile) = context.config.profiles.iter().find(|p| p.name == profile)
+    {
+        return (vec![profile.clone()], name);
+    }
+    (context.profiles.clone(), wanted)
+}
+
+/// Everything on one control plane that is called so.
+async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
+    let Some(control) = &site.control else { return Ok(Vec::new()) };
+    let found = |row: Value| {
+        let id = row["id"].as_str().unwrap_or_default().to_string();
+        Found { site: site.clone(), id, row }
+    };
+    let by_id = |id: String| async move {
+        match control.deployment_row(&id).await {
+            Ok(row) => Ok(Some(row)),
+            // 422 is how the server says that a name is no UUID; a name that cannot be a path part is refused here.
+            Err(e) if matches!(e.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Refused) => Ok(None),
+            Err(e) => Err(e),
+        }
+    };
+    if uuid::Uuid::parse_str(name).is_ok() {
+        return Ok(by_id(name.to_string()).await?.map(found).into_iter().collect());
+    }
+    let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
+    let rows = match control.deployment_rows(&query).await {
+        Ok(listing) => match listing.incomplete {
+            Some(error) => return Err(error),
+            None => listing.items,
+        },
+        Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !site.profile.deployments.is_empty() => {
+            let pinned = join_all(site.profile.deployments.iter().cloned().map(by_id)).await;
+            pinned.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+        }
+        Err(e) => return Err(e),
+    };
+    let mut matching: Vec<Found> =
+        rows.into_iter().map(found).filter(|f| f.id == name || f.row["name"] == name).collect();
+    if matching.is_empty() {
+        // Installations with identifiers of another form.
+        matching.extend(by_id(name.to_string()).await?.map(found));
+    }
+    Ok(matching)
+}
