@@ -33,11 +33,7 @@ impl Context {
         let config = load_config(globals)?;
         let profiles = config.choose(&globals.profiles)?;
         if profiles.is_empty() {
-            let path = Config::default_path().map(|p| format!(" ({})", p.display())).unwrap_or_default();
-            return Err(Failure::usage(format!(
-                "there is no profile to work with: no configuration file{path}, and LANGSMITH_API_KEY is not set\n  \
-                 `runtail config init` writes a commented example; --url takes one agent server; --demo needs nothing"
-            )));
+            return Err(no_profile());
         }
         Ok(Context { config, profiles, globals: globals.clone() })
     }
@@ -81,6 +77,15 @@ impl Site {
         let control = control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));
         Ok(Site { profile, http, control })
     }
+}
+
+/// Nothing is configured: what exactly can be done.
+pub(super) fn no_profile() -> Failure {
+    let path = Config::default_path().map(|p| format!(" ({})", p.display())).unwrap_or_default();
+    Failure::usage(format!(
+        "there is no profile to work with: no configuration file{path}, and LANGSMITH_API_KEY is not set\n  \
+         `runtail config init` writes a commented example; --url takes one agent server; --demo needs nothing"
+    ))
 }
 
 /// The configuration that the arguments name: `--url`, `--config`, or what is found.

@@ -21,6 +21,8 @@ pub enum Exit {
     Network,
     /// 130: interrupted by the person.
     Interrupted,
+    /// 128 and the number of the signal that ended it.
+    Signal(u8),
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Exit::Deadline => 4,
             Exit::Network => 5,
             Exit::Interrupted => 130,
+            Exit::Signal(number) => 128 + number,
         }
     }
 

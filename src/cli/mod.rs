@@ -4,6 +4,7 @@ mod assistants;
 mod completions;
 mod config;
 mod context;
+mod dashboard;
 mod deployments;
 mod exit;
 mod output;
@@ -104,10 +105,12 @@ pub enum Command {
 
 /// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
 pub async fn run(args: Args) -> ExitCode {
+    // The dashboard has its own way with signals: the terminal comes first.
+    let dashboard = args.command.is_none();
     let ended = tokio::select! {
         ended = dispatch(args) => ended,
         // Nothing that a command holds needs more than being dropped: a run on a server goes on.
-        _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
+        _ = tokio::signal::ctrl_c(), if !dashboard => Ok(Exit::Interrupted),
     };
     match ended {
         Ok(exit) => exit.into(),
@@ -121,7 +124,7 @@ pub async fn run(args: Args) -> ExitCode {
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
     let Args { globals, command } = args;
     match command {
-        None => dashboard(&globals).await,
+        None => dashboard::run(&globals).await,
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
@@ -129,11 +132,6 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),
     }
-}
-
-/// Opens the dashboard.
-async fn dashboard(_globals: &Globals) -> Result<Exit, Failure> {
-    Err(Failure::usage("the dashboard is not built into this binary; see `runtail --help` for the commands"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! The dashboard: from arguments and configuration to the loop.
+
+use super::context::load_config;
+use super::{Color, Exit, Failure, Globals, resolve};
+use crate::config::Config;
+use crate::runtime::{self, Ended, Options};
+use std::io::IsTerminal;
+
+/// Opens the dashboard and says how it ended.
+pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "the dashboard needs a terminal on stdin and stdout, and one of them is none\n  \
+             in a pipe or in CI use a command such as `runtail deployments list` or `runtail tail`: see `runtail --help`",
+        ));
+    }
+    if std::env::var("TERM").is_ok_and(|t| t == "dumb") {
+        return Err(Failure::usage("TERM is \"dumb\": this terminal cannot show a dashboard; `runtail --help` lists commands"));
+    }
+    let config = load_config(globals)?;
+    let config = match &globals.deployment {
+        Some(_) => only_server(globals, config).await?,
+        None => config,
+    };
+    let profiles = config.choose(&globals.profiles)?;
+    if profiles.is_empty() {
+        return Err(super::context::no_profile());
+    }
+    let tz = jiff::tz::TimeZone::system();
+    let mut options = Options::new(&config, profiles, tz);
+    options.settings.demo = globals.demo;
+    options.settings.read_only = globals.read_only;
+    options.settings.write = globals.write;
+    options.settings.ascii |= globals.ascii;
+    options.color = match globals.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    };
+    match runtime::run(options).await {
+        Ok(Ended::Quit) => Ok(Exit::Done),
+        Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),
+        Ok(Ended::TerminalGone) => Ok(Exit::Failed),
+        Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
+    }
+}
+
+/// With `-d` the dashboard is that of one agent server.
+async fn only_server(globals: &Globals, config: Config) -> Result<Config, Failure> {
+    let context = super::Context::load(globals)?;
+    let (site, server) = resolve::agent_server(&context).await?;
+    let mut profile = site.profile;
+    let name = globals.deployment.clone().unwrap_or_default();
+    let url = server.base().parse().map_err(|e| Failure::usage(format!("{}: {e}", server.base())))?;
+    profile.control_plane = None;
+    profile.agent_servers = vec![(name, url)];
+    Ok(Config { profiles: vec![profile], default_profiles: Vec::new(), ..config })
+}
