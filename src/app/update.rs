@@ -271,7 +271,11 @@ fn back(app: &mut App, quit: bool) {
     }
     match app.focus {
         Pane::Stream => {
-            if app.viewer.take().is_some() {
+            if let Some(viewer) = app.viewer.take() {
+                // Back to the list, on the thread that one comes from.
+                if let (Some(server), Some(thread)) = (&mut app.server, viewer.thread_id) {
+                    server.thread_picker.selected = Some(thread);
+                }
                 return;
             }
             if let Some(server) = &mut app.server {

@@ -162,8 +162,10 @@ impl Canvas<'_> {
     /// A few lines of words where there are no rows: what is it, why, what can I press.
     fn words(&mut self, area: Area, tone: Tone, text: &str) {
         let width = area.w.saturating_sub(4).min(88) as usize;
-        for (i, line) in crate::app::line::wrap(text, width).iter().enumerate().take(area.h.saturating_sub(1) as usize) {
-            let style = self.theme.style(if i == 0 { tone } else { Tone::Dim });
+        let lines = crate::app::line::wrap(text, width);
+        let first_paragraph = lines.iter().position(String::is_empty).unwrap_or(lines.len());
+        for (i, line) in lines.iter().enumerate().take(area.h.saturating_sub(1) as usize) {
+            let style = self.theme.style(if i < first_paragraph { tone } else { Tone::Dim });
             self.text(area.x + 2, area.y + 1 + i as u16, width as u16, line, style);
         }
     }

@@ -37,7 +37,7 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         let stale = app.profiles.get(row.profile).is_some_and(|p| p.error.is_some());
         let name_tone = if stale { Tone::Dim } else { Tone::Plain };
         canvas.foreign(x + columns.name.0, y, columns.name.1, &row.name, name_tone);
-        let region = app.profiles.get(row.profile).map(|p| p.region.as_deref().unwrap_or(&p.name)).unwrap_or("");
+        let region = super::region(app, row);
         canvas.foreign(x + columns.region.0, y, columns.region.1, region, Tone::Dim);
         match &row.deployment {
             Some(deployment) => {

@@ -20,9 +20,13 @@ pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         canvas.title(area, "REVISIONS", focused);
         return canvas.words(rows, Tone::Dim, "Choose a deployment to see its revisions.");
     };
-    let region = app.profiles.get(row.profile).map(|p| p.region.as_deref().unwrap_or(&p.name)).unwrap_or("");
     let used = canvas.title(area, "REVISIONS", focused);
-    let mut head = Line::of(Tone::Dim, "of ").with(Tone::Dim, region).with(Tone::Dim, " › ").with(Tone::Plain, &row.name);
+    let region = super::region(app, row);
+    let mut head = Line::of(Tone::Dim, "of ");
+    if !region.is_empty() {
+        head.push(Tone::Dim, &format!("{region} › "));
+    }
+    head.push(Tone::Plain, &row.name);
     let Some(deployment) = &row.deployment else {
         canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
         return agent_server(app, canvas, rows);

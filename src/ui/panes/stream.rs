@@ -104,13 +104,19 @@ fn link_line(app: &App, viewer: &Viewer) -> Line {
 }
 
 fn tabs(viewer: &Viewer, width: u16) -> Line {
+    let full = tab_line(viewer, true);
+    // What follows at the right must have its room too.
+    if full.width() + 20 <= width as usize { full } else { tab_line(viewer, false) }
+}
+
+fn tab_line(viewer: &Viewer, counts: bool) -> Line {
     let mut line = Line::new();
     for (i, view) in VIEWS.iter().enumerate() {
         let chosen = *view == viewer.view;
         line.push(Tone::Accent, &format!("{} ", i + 1));
         line.push(if chosen { Tone::Strong } else { Tone::Dim }, view.title());
         let count = viewer.count(*view);
-        if count > 0 && width >= 90 {
+        if count > 0 && counts {
             line.push(Tone::Dim, &format!(" {}", text::count(count)));
         }
         line.push(Tone::Plain, "  ");
