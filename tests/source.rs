@@ -351,10 +351,29 @@ fn done() -> Verdict {
 fn a_clean_end_while_the_run_goes_on_is_no_end() {
     let link = script(
         vec![Ok((vec![(0, ONE)], Tail::End)), Ok((vec![(0, ONE), (0, TWO)], Tail::End))],
-        vec![Verdict::Active, done()],
+        vec![Verdict::Active, Verdict::Active, done()],
     );
     let items = collect(link, SourceOptions::default());
     assert_eq!((events(&items).len(), end(&items).duplicates, end(&items).connections, gaps(&items)), (2, 1, 2, 0));
+}
+
+#[test]
+fn a_status_that_lags_is_waited_for() {
+    // Without ids a needless new connection would be a gap that is none.
+    let bare = "event: values\r\ndata: {}\r\n\r\n";
+    let items = collect(
+        script(vec![Ok((vec![(0, bare)], Tail::End))], vec![Verdict::Active, done()]),
+        SourceOptions::default(),
+    );
+    assert_eq!((end(&items).connections, gaps(&items)), (1, 0));
+    // The thread may not say yet that it waits; the stream said it.
+    let asks = "event: updates\ndata: {\"__interrupt__\":[{\"value\":1}]}\n\n";
+    let items =
+        collect(script(vec![Ok((vec![(0, bare), (0, asks)], Tail::End))], vec![done()]), SourceOptions::default());
+    assert_eq!(end(&items).outcome, Outcome::Interrupted);
+    let items =
+        collect(script(vec![Ok((vec![(0, asks), (0, bare)], Tail::End))], vec![done()]), SourceOptions::default());
+    assert_eq!(end(&items).outcome, Outcome::Success);
 }
 
 #[test]

@@ -193,3 +193,55 @@ impl Ledger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(second: i64, id: &str) -> Item {
+        Item::Record(Record::Event(Event {
+            seq: 1,
+            at: Timestamp::from_second(second).unwrap(),
+            conn: 1,
+            name: "custom".into(),
+            ns: [].into(),
+            id: Some(id.into()),
+            data: Data::Json("1".into()),
+        }))
+    }
+
+    #[test]
+    fn rates_and_late_ones() {
+        let mut ledger = Ledger::default();
+        let now = |s| Timestamp::from_second(s).unwrap();
+        assert_eq!(ledger.rate(now(100)), 0.0);
+        for second in 100..110 {
+            for n in 0..10 {
+                ledger.apply(&event(second, &format!("{second}-{n}")));
+            }
+        }
+        assert_eq!((ledger.rate(now(110)), ledger.rate(now(112)), ledger.rate(now(200))), (10.0, 6.0, 0.0));
+        ledger.apply(&event(110, "105-0"));
+        ledger.apply(&event(110, "opaque"));
+        assert_eq!((ledger.received, ledger.late, ledger.bytes), (102, 1, 102));
+        assert_eq!(ledger.last_event_at, Some(now(110)));
+    }
+
+    #[test]
+    fn two_clocks_and_the_connections() {
+        let mut ledger = Ledger::default();
+        let now = |s| Timestamp::from_second(s).unwrap();
+        ledger.apply(&Item::Record(Record::Open { at: now(1), conn: 1, status: 200, resumed_after: None }));
+        ledger.apply(&event(2, "1-0"));
+        ledger.apply(&Item::Heartbeat { at: now(7) });
+        ledger.apply(&Item::Repeated { at: now(8), events: 3 });
+        ledger.apply(&Item::Record(Record::Close { at: now(9), conn: 1, reason: "idle".into() }));
+        assert_eq!((ledger.last_event_at, ledger.last_alive_at), (Some(now(2)), Some(now(8))));
+        assert_eq!((ledger.heartbeats, ledger.duplicates), (1, 3));
+        let connection = &ledger.connections()[0];
+        assert_eq!(
+            (connection.events, connection.closed, connection.reason.as_deref()),
+            (1, Some(now(9)), Some("idle"))
+        );
+    }
+}

@@ -153,3 +153,45 @@ impl Last {
         Some((key.1, key.2))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::{Data, Event};
+
+    fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
+        let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+        let (at, name) = (Timestamp::UNIX_EPOCH, "values".into());
+        let event = Event { seq, at, conn: 1, name, ns, id: None, data: Data::Json(data.into()) };
+        values.apply(&Payload::of(&event));
+    }
+
+    #[test]
+    fn states_are_compared_within_their_namespace() {
+        let mut values = Values::default();
+        apply(&mut values, 1, "", r#"{"a":1,"b":[1, 2]}"#);
+        apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
+        apply(&mut values, 3, "", r#"{"b":[1, 2],"c":{"x":1}}"#);
+        apply(&mut values, 4, "", r#"{"__interrupt__":[{"id":"1"},{"id":"2"}]}"#);
+        apply(&mut values, 5, "", r#"{"b":[1, 2],"c":{"x":2}}"#);
+        let changed = |i: usize| -> Vec<String> {
+            let keys = values.rows()[i].keys.iter().filter(|k| k.changed);
+            keys.map(|k| format!("{}:{}", k.name, k.size)).collect()
+        };
+        assert_eq!(changed(0), ["a:1", "b:6"]);
+        assert_eq!(changed(1), ["a:1"]);
+        assert_eq!((changed(2), &*values.rows()[2].removed), (vec!["c:7".to_string()], &["a".into()][..]));
+        assert_eq!((values.rows()[3].interrupts, values.rows()[3].keys.len()), (2, 0));
+        assert_eq!(changed(4), ["c:7"]);
+        assert_eq!(values.as_of(2).unwrap().seq, 1);
+    }
+
+    #[test]
+    fn namespaces_are_bounded() {
+        let mut values = Values::default();
+        for i in 0..1000 {
+            apply(&mut values, i, &format!("sub:{i}"), "{}");
+        }
+        assert_eq!(values.last.len(), MAX_NAMESPACES);
+    }
+}

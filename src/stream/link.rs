@@ -5,6 +5,7 @@ use super::{Outcome, error_text};
 use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 use crate::model::{Run, RunCreate, Thread};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The id that asks a run's stream for everything.
 const FROM_THE_START: &str = "-1";
@@ -14,6 +15,9 @@ const MARK: &str = "runtail";
 const RUNS_LOOKED_AT: usize = 20;
 /// How often a run whose start was not answered is looked for.
 const LOOKS: u32 = 4;
+/// How often, and how far apart, a thread that is still busy is looked at again.
+const SETTLING: u32 = 3;
+const SETTLING_WAIT: Duration = Duration::from_millis(150);
 /// Characters of an interrupt's question that are told with the outcome.
 const QUESTION: usize = 160;
 
@@ -312,7 +316,7 @@ async fn verdict(
     };
     Ok(match &*run.status {
         "pending" | "running" | "queued" | "streaming" => Verdict::Active,
-        "success" | "completed" => match interrupt(&thread_of(server, thread).await?) {
+        "success" | "completed" => match interrupt(&settled(server, thread).await?) {
             Some(question) => Verdict::Over(Outcome::Interrupted, question),
             None => Verdict::Over(Outcome::Success, None),
         },
@@ -342,6 +346,18 @@ async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
         Err(error) if error.kind == Kind::NotFound => Ok(Thread::default()),
         other => other,
     }
+}
+
+/// The thread, once its status has followed that of its run; another run may keep it busy.
+async fn settled(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
+    for _ in 0..SETTLING {
+        let thread = thread_of(server, id).await?;
+        if thread.status != "busy" || !thread.waiting().is_empty() {
+            return Ok(thread);
+        }
+        tokio::time::sleep(SETTLING_WAIT).await;
+    }
+    thread_of(server, id).await
 }
 
 /// Whether the thread waits, and for what.

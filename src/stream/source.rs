@@ -25,7 +25,9 @@ const BATCH_ITEMS: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
 /// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
 const LIVED: Duration = Duration::from_secs(10);
-/// How often a run that reported its error live is asked whether it is over, before it is joined again.
+/// How often the server is asked about a stream that it closed in order while the run seems to go on: its status may
+/// lag behind. And how often when the run reported its error already.
+const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
 
 /// How a source reaches its server.
@@ -242,13 +244,13 @@ impl<L: Link> Source<L> {
                 self.failures = 0;
             }
             outage = Some(Instant::now());
-            let (verdict, asked) = match self.verdict(closed).await {
+            let (verdict, at_once) = match self.verdict(closed).await {
                 Ok(verdict) => verdict,
                 Err(detail) => return over.unwrap_or((Outcome::Unknown, Some(detail))),
             };
             match verdict {
                 Verdict::Over(outcome, detail) => {
-                    let trusted = self.live_error.is_some() || (closed == Closed::Eof && asked == 1);
+                    let trusted = self.live_error.is_some() || (closed == Closed::Eof && at_once);
                     if trusted || over.is_some() && closed == Closed::Eof || !self.tail.has_ids() {
                         if self.tail.is_unanswered() {
                             self.gap("what the server still had was not repeated: events may be missing".into());
@@ -406,22 +408,25 @@ impl<L: Link> Source<L> {
         self.note(Item::Record(Record::Event(event)));
     }
 
-    /// Asks what the close means, until there is an answer. Tells how often it had to ask; the error says why it gave up.
-    async fn verdict(&mut self, closed: Closed) -> Result<(Verdict, u32), String> {
+    /// Asks what the close means, until there is an answer. Tells also whether it came at once: who had to wait for
+    /// a server to come back cannot take the close of the stream for the end of the run. The error says why it gave up.
+    async fn verdict(&mut self, closed: Closed) -> Result<(Verdict, bool), String> {
         self.flush().await;
-        let mut asked = 0;
+        let asks = if self.live_error.is_some() { ERROR_ASKS } else { ASKS };
+        let (mut asked, mut at_once) = (0, true);
         loop {
             asked += 1;
             match self.link.verdict().await {
-                // The error is published before the run's status changes.
-                Ok(Verdict::Active) if self.live_error.is_some() && closed == Closed::Eof && asked < ERROR_ASKS => {
-                    tokio::time::sleep(self.options.retries.base).await;
+                // The error is published before the run's status changes, and so may be the end.
+                Ok(Verdict::Active) if closed == Closed::Eof && asked < asks => {
+                    tokio::time::sleep(self.options.retries.base / 2).await;
                 }
-                Ok(verdict) => return Ok((verdict, asked)),
+                Ok(verdict) => return Ok((verdict, at_once)),
                 Err(error) => {
+                    at_once = false;
                     if !self.wait_after(&error).await {
                         if self.live_error.is_some() {
-                            return Ok((Verdict::Over(Outcome::Error, None), asked));
+                            return Ok((Verdict::Over(Outcome::Error, None), at_once));
                         }
                         let detail = error.to_string();
                         self.gap(format!("what became of the run could not be asked: {detail}"));
@@ -438,6 +443,8 @@ impl<L: Link> Source<L> {
         match outcome {
             Outcome::Error => (outcome, detail.or_else(|| self.live_error.take())),
             Outcome::Unknown if self.live_error.is_some() => (Outcome::Error, self.live_error.take()),
+            // A run that stops to ask is a success to the server, and its thread may not say yet that it waits.
+            Outcome::Success if self.stopped_to_ask() => (Outcome::Interrupted, detail),
             _ => (outcome, detail),
         }
     }
@@ -452,8 +459,12 @@ impl<L: Link> Source<L> {
             self.gap(why.into());
             return (Outcome::Unknown, Some(why.into()));
         }
-        let interrupted = self.last_state.as_ref().and_then(Data::json).is_some_and(|text| has_interrupt(text));
-        (if interrupted { Outcome::Interrupted } else { Outcome::Success }, None)
+        (if self.stopped_to_ask() { Outcome::Interrupted } else { Outcome::Success }, None)
+    }
+
+    /// Whether the last state or update at the root tells of an interrupt.
+    fn stopped_to_ask(&self) -> bool {
+        self.last_state.as_ref().and_then(Data::json).is_some_and(|text| has_interrupt(text))
     }
 
     /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
