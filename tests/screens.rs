@@ -94,7 +94,7 @@ fn what_the_connection_does_is_always_said() {
     assert!(screen.contains("reconnecting (3) in 4s") && screen.contains("connection reset by peer"), "{screen}");
     dash.end(runtail::stream::Outcome::Interrupted);
     let screen = dash.screen();
-    assert!(screen.contains("◌ ended: interrupted") && screen.contains("n composes it"), "{screen}");
+    assert!(screen.contains("◌ ended: interrupted") && screen.contains("n answers"), "{screen}");
 }
 
 #[test]

@@ -59,6 +59,17 @@ pub struct JsonError {
     pub message: String,
 }
 
+/// Where a composer is opened from.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The thread, if it is opened on one.
+    pub thread: Option<String>,
+    /// The assistant to begin with: its id, or its graph.
+    pub assistant: Option<String>,
+    /// What the thread waits for.
+    pub question: Option<String>,
+}
+
 /// A run being composed.
 #[derive(Debug, Clone)]
 pub struct Composer {
@@ -78,8 +89,8 @@ pub struct Composer {
     pub modes: Vec<(&'static str, bool)>,
     /// The mode under the cursor.
     pub mode_at: usize,
-    /// Whether the thread waits at an interrupt, which the input answers.
-    pub resume: bool,
+    /// What the thread waits for, where it stands at an interrupt: the input answers it.
+    pub question: Option<String>,
     /// The JSON text.
     pub input: TextArea,
     /// What is wrong with it; known while one types, so that nothing wrong is ever sent.
@@ -88,7 +99,8 @@ pub struct Composer {
 
 impl Composer {
     /// A composer with an input to begin from.
-    pub fn new(server: ServerRef, assistants: &[Assistant], wanted: Option<&str>, thread: Option<String>, resume: bool) -> Self {
+    pub fn new(server: ServerRef, assistants: &[Assistant], from: Origin) -> Self {
+        let Origin { thread, assistant: wanted, question } = from;
         let mut choices: Vec<(String, String)> = assistants
             .iter()
             .map(|a| {
@@ -98,7 +110,13 @@ impl Composer {
             })
             .collect();
         choices.sort_by(|a, b| a.1.cmp(&b.1));
-        let assistant = wanted.and_then(|w| choices.iter().position(|(id, _)| id == w)).unwrap_or(0);
+        // A thread's notes name the assistant; some servers note the graph alone.
+        let named = |w: &str| {
+            let by_graph = || assistants.iter().find(|a| a.graph_id == w).map(|a| a.assistant_id.as_str());
+            let id = if choices.iter().any(|(id, _)| id == w) { Some(w) } else { by_graph() };
+            id.and_then(|id| choices.iter().position(|(i, _)| i == id))
+        };
+        let assistant = wanted.as_deref().and_then(named).unwrap_or(0);
         let place = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
         let mut modes = MODES.to_vec();
         modes.push(("subgraphs", true));
@@ -111,10 +129,11 @@ impl Composer {
             place,
             modes,
             mode_at: 0,
-            resume,
+            question,
             input: TextArea::default(),
             problem: None,
         };
+        let resume = composer.question.is_some();
         composer.set_input(if resume { "true" } else { "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}" });
         if !resume {
             let (row, col) = composer.input.cursor();
@@ -168,7 +187,6 @@ impl Composer {
                 let places = self.places();
                 let at = places.iter().position(|p| *p == self.place).unwrap_or(0);
                 self.place = places[(at + if back { places.len() - 1 } else { 1 }) % places.len()];
-                self.resume = self.resume && self.place == Where::ThisThread;
             }
             Field::Modes => match key.code {
                 Code::Left | Code::Up => self.mode_at = (self.mode_at + self.modes.len() - 1) % self.modes.len(),
@@ -218,6 +236,11 @@ impl Composer {
         }
     }
 
+    /// Whether the input answers an interrupt.
+    pub fn resumes(&self) -> bool {
+        self.question.is_some() && self.place == Where::ThisThread
+    }
+
     /// The modes that are chosen, without `subgraphs`.
     pub fn chosen_modes(&self) -> Vec<String> {
         self.modes.iter().filter(|(name, on)| *on && *name != "subgraphs").map(|(name, _)| name.to_string()).collect()
@@ -236,7 +259,7 @@ impl Composer {
         if modes.is_empty() {
             return Err("Choose at least one stream mode.".into());
         }
-        let (input, command) = if self.resume { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
+        let (input, command) = if self.resumes() { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
         let body = RunCreate {
             assistant_id: assistant_id.clone(),
             input,
@@ -263,7 +286,7 @@ mod tests {
     fn composer() -> Composer {
         let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://x".into() };
         let agent = Assistant { assistant_id: "a-1".into(), graph_id: "agent".into(), ..Assistant::default() };
-        Composer::new(server, &[agent], None, None, false)
+        Composer::new(server, &[agent], Origin::default())
     }
 
     fn type_text(composer: &mut Composer, text: &str) {

@@ -1,7 +1,7 @@
 //! Opening things: an agent server, a stream, a document, the composer; and bringing every place in line with the
 //! screen after each message.
 
-use super::composer::Composer;
+use super::composer::{Composer, Origin};
 use super::fleet::RowId;
 use super::json::Tree;
 use super::layout::{Area, Regions, below, layout};
@@ -10,7 +10,6 @@ use super::scroll::{Flat, Place};
 use super::server::{PAGE, Server, Tab};
 use super::viewer::Viewer;
 use super::{App, Overlay, Pane};
-use crate::model::Thread;
 use std::sync::Arc;
 
 /// Lines above the rows of each pane: title and column heads.
@@ -64,25 +63,24 @@ impl App {
         }
     }
 
-    /// Opens the composer on the server that is open: on a thread, for an assistant.
-    pub fn compose(&mut self, thread: Option<&Thread>, thread_id: Option<String>, assistant: Option<String>) -> Vec<Effect> {
+    /// Opens the composer on the server that is open.
+    pub fn compose(&mut self, from: Origin) -> Vec<Effect> {
         let Some(server) = &self.server else { return Vec::new() };
         if self.is_read_only(&server.server.profile) {
             let text = read_only_text(&server.server.profile);
             self.notify(true, text);
             return Vec::new();
         }
-        let thread_id = thread_id.or_else(|| thread.map(|t| t.thread_id.clone()));
-        let resume = thread.is_some_and(|t| t.status == "interrupted");
         let known: &[_] = server.assistants.value.as_deref().unwrap_or(&[]);
-        let mut composer = Composer::new(server.server.clone(), known, assistant.as_deref(), thread_id, resume);
+        let chosen = from.assistant.is_some();
+        let mut composer = Composer::new(server.server.clone(), known, from);
         if let Some(draft) = self.draft.take()
             && draft.server == composer.server
-            && draft.resume == composer.resume
+            && draft.question == composer.question
         {
             composer.set_input(&draft.input.text());
             composer.modes = draft.modes;
-            if assistant.is_none() && draft.assistants.len() == composer.assistants.len() {
+            if !chosen && draft.assistants.len() == composer.assistants.len() {
                 composer.assistant = draft.assistant;
             }
         }

@@ -147,6 +147,14 @@ impl Server {
         self.threads.value.iter().flatten().find(|t| &t.thread_id == id)
     }
 
+    /// The assistant that ran on a thread, by id or by graph, from what is listed.
+    pub fn assistant_of(&self, thread: &str) -> Option<String> {
+        let thread = self.threads.value.iter().flatten().find(|t| t.thread_id == thread)?;
+        let notes = thread.metadata.as_ref()?;
+        let note = |key: &str| notes.get(key).and_then(|v| v.as_str()).map(str::to_string);
+        note("assistant_id").or_else(|| note("graph_id"))
+    }
+
     /// The selected assistant.
     pub fn assistant(&self) -> Option<&Assistant> {
         let id = self.assistant_picker.selected.as_ref()?;

@@ -1,6 +1,6 @@
 //! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
 
-use super::composer::Composer;
+use super::composer::{Composer, Origin};
 use super::key::{Code, Key};
 use super::keys::{Action, Context};
 use super::msg::{Answer, Done, Effect, Msg, NextPoll, StreamTarget, SubKey};
@@ -123,7 +123,7 @@ fn take_done(app: &mut App, done: Done) {
                 && composer.server == from
                 && composer.assistants.is_empty()
             {
-                composer.assistants = Composer::new(from, &known, None, None, false).assistants;
+                composer.assistants = Composer::new(from, &known, Origin::default()).assistants;
             }
         }
         Done::Thread(_, result) => match result {
@@ -410,7 +410,7 @@ fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
             };
             let mut effects = app.open_server(server);
             if action == Action::NewRun {
-                effects.extend(app.compose(None, None, None));
+                effects.extend(app.compose(Origin::default()));
             }
             return effects;
         }
@@ -461,16 +461,22 @@ fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
         }
         (Action::Open | Action::Right | Action::NewRun, Tab::Assistants) => {
             let assistant = server.assistant_picker.selected.clone();
-            return app.compose(None, None, assistant);
+            return app.compose(Origin { assistant, ..Origin::default() });
         }
         (Action::NewRun, Tab::Threads) => {
             // On a thread that waits one answers; otherwise a new run begins a new thread.
-            let thread = server.thread().filter(|t| t.status == "interrupted").cloned();
-            return app.compose(thread.as_ref(), None, None);
+            let waiting = server.thread().filter(|t| t.status == "interrupted");
+            let from = waiting.map(|t| Origin {
+                thread: Some(t.thread_id.clone()),
+                assistant: server.assistant_of(&t.thread_id),
+                question: Some(t.waiting().first().map(|i| i.value.to_string()).unwrap_or_default()),
+            });
+            return app.compose(from.unwrap_or_default());
         }
         (Action::NewRun, Tab::Runs) => {
             let thread = server.runs_of.clone();
-            return app.compose(None, thread, None);
+            let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
+            return app.compose(Origin { thread, assistant, question: None });
         }
         (Action::Left, Tab::Runs | Tab::Assistants) => server.tab = Tab::Threads,
         (Action::Describe, Tab::Threads) => {
@@ -540,14 +546,15 @@ fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             app.open_stream(target);
         }
         Action::NewRun => {
-            let thread_id = viewer.thread_id.clone();
-            let waits = viewer.waits();
-            let mut thread = crate::model::Thread { thread_id: thread_id.clone().unwrap_or_default(), ..Default::default() };
-            if waits {
-                thread.status = "interrupted".into();
-            }
-            let of_thread = Some(&thread).filter(|_| thread_id.is_some());
-            return app.compose(of_thread, thread_id.clone(), None);
+            let thread = viewer.thread_id.clone();
+            let started = match &viewer.target {
+                StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+                _ => None,
+            };
+            let listed = || app.server.as_ref().and_then(|s| s.assistant_of(thread.as_deref()?));
+            let assistant = started.or_else(listed);
+            let question = viewer.question().filter(|_| thread.is_some());
+            return app.compose(Origin { thread, assistant, question });
         }
         _ => {}
     }

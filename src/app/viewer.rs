@@ -403,14 +403,17 @@ impl Viewer {
         self.projections.messages.items().get(usize::try_from(at).ok()?)
     }
 
-    /// Whether the thread waits for an answer, as far as this stream tells.
-    pub fn waits(&self) -> bool {
-        matches!(&self.link, LinkState::Ended(end) if end.outcome == Outcome::Interrupted)
-            || self.projections.lifecycle.rows().iter().rev().find_map(|r| match r.kind {
-                LifecycleKind::Interrupt => Some(true),
-                LifecycleKind::RunStart => Some(false),
-                _ => None,
-            }) == Some(true)
+    /// What the thread waits for, as far as this stream tells.
+    pub fn question(&self) -> Option<String> {
+        if let LinkState::Ended(End { outcome: Outcome::Interrupted, detail, .. }) = &self.link {
+            return Some(detail.clone().unwrap_or_default());
+        }
+        let told = self.projections.lifecycle.rows().iter().rev().find_map(|r| match r.kind {
+            LifecycleKind::Interrupt => Some(Some(r.text.clone())),
+            LifecycleKind::RunStart => Some(None),
+            _ => None,
+        });
+        told.flatten()
     }
 
     /// The event under the cursor (the first one of what is there).

@@ -52,7 +52,7 @@ const LABELS: u16 = 12;
 /// Draws the composer; says where the text cursor is.
 pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = app.overlay_area();
-    let title = if composer.resume { "ANSWER THE INTERRUPT" } else { "NEW RUN" };
+    let title = if composer.resumes() { "ANSWER THE INTERRUPT" } else { "NEW RUN" };
     let used = canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, title, true);
     let on = format!("on {} ({})", text::clean(&composer.server.name), text::clean(&composer.server.profile));
     canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &on, Tone::Dim);
@@ -71,7 +71,12 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
         y += 1;
     }
     y += 1;
-    label(canvas, composer, Field::Input, if composer.resume { "Answer" } else { "Input" }, area.x, y);
+    if let Some(question) = composer.question.as_ref().filter(|q| composer.resumes() && !q.is_empty()) {
+        canvas.foreign(area.x + 1, y, LABELS - 1, "It waits for", Tone::Dim);
+        canvas.foreign(area.x + LABELS + 2, y, area.w.saturating_sub(LABELS + 2), question, Tone::Moving);
+        y += 2;
+    }
+    label(canvas, composer, Field::Input, if composer.resumes() { "Answer" } else { "Input" }, area.x, y);
     let state = match &composer.problem {
         None => Line::of(Tone::Good, "● ").with(Tone::Dim, "JSON"),
         Some(p) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &format!("line {}, column {}: {}", p.line, p.column, p.message)),

@@ -136,12 +136,13 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         LinkState::Retrying { why, .. } => return Some(Line::of(Tone::Dim, why)),
         LinkState::Failed(error) => return Some(Line::of(Tone::Bad, &error.to_string().replace('\n', " · "))),
         LinkState::Ended(end) => {
+            if end.outcome == Outcome::Interrupted {
+                let question = end.detail.as_deref().unwrap_or("an answer");
+                return Some(Line::of(Tone::Moving, "waits for ").with(Tone::Plain, question).right(Tone::Dim, "n answers"));
+            }
             if let Some(detail) = &end.detail {
                 let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
                 return Some(Line::of(tone, detail));
-            }
-            if end.outcome == Outcome::Interrupted {
-                return Some(Line::of(Tone::Moving, "The thread waits for an answer: n composes it."));
             }
         }
         _ => {}
@@ -183,6 +184,9 @@ fn nothing(viewer: &Viewer) -> (Tone, String) {
         _ => {}
     }
     let what = match viewer.view {
+        View::Messages if viewer.tape.last_seq() > 0 => {
+            "No messages in what has come so far. 2 shows the updates, 3 the state, 5 every event."
+        }
         View::Messages => "No messages yet. They come from the modes messages-tuple, messages, values and updates.",
         View::Updates => "No updates yet. They come from the stream mode updates.",
         View::Values => "No state yet. It comes from the stream modes values and state_update.",
