@@ -2,5 +2,7 @@
 
 pub mod api;
 pub mod model;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod stream;
 pub mod text;
