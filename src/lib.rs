@@ -14,6 +14,8 @@ pub mod model;
 pub mod projection;
 #[cfg(feature = "tui")]
 pub mod runtime;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod stream;
 pub mod text;
 #[cfg(feature = "tui")]

@@ -10,6 +10,7 @@ mod exit;
 mod output;
 mod resolve;
 mod revisions;
+mod sim;
 mod threads;
 
 pub use context::{Context, Site};
@@ -64,6 +65,9 @@ pub struct Globals {
     /// When to use colours (NO_COLOR is honoured)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: Color,
+    /// The configuration of the simulator that runs inside this process
+    #[arg(skip)]
+    pub simulated: Option<crate::config::Config>,
     /// Write diagnostics to this file
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
@@ -99,6 +103,8 @@ pub enum Command {
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
+    /// The simulator, as servers for other programs
+    Sim(sim::Options),
     /// Completions for a shell, to stdout
     Completions(completions::Options),
 }
@@ -122,16 +128,25 @@ pub async fn run(args: Args) -> ExitCode {
 }
 
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
-    let Args { globals, command } = args;
+    let Args { mut globals, command } = args;
+    // The simulator lives as long as the command that is run against it.
+    let simulator = if globals.demo { Some(demo().await?) } else { None };
+    globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     match command {
         None => dashboard::run(&globals).await,
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
+        Some(Command::Sim(options)) => sim::run(options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),
     }
+}
+
+async fn demo() -> Result<crate::sim::Sim, Failure> {
+    let started = crate::sim::Sim::demo().await;
+    started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator cannot listen on loopback: {e}")))
 }
 
 #[cfg(test)]

@@ -1,0 +1,245 @@
+//! Chat messages in the Python server's words: whole ones, and the chunks that a model streams.
+
+use crate::sim::ids::uuid4;
+use serde_json::{Value, json};
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub args: Value,
+    /// The call's id.
+    pub id: String,
+}
+
+/// What a scripted model is going to say.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// The text.
+    pub text: String,
+    /// The tools that it calls after it.
+    pub calls: Vec<Call>,
+}
+
+impl Reply {
+    /// Only text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Reply { text: text.into(), calls: Vec::new() }
+    }
+
+    /// Why the model stopped.
+    pub fn ending(&self) -> Value {
+        if self.calls.is_empty() {
+            json!({"finish_reason": "stop", "model_name": "scripted-1"})
+        } else {
+            json!({"finish_reason": "tool_calls"})
+        }
+    }
+
+    /// Tokens in and out, as a model would count them.
+    pub fn usage(&self, asked: usize) -> Value {
+        let (input, output) = (11 + asked / 4, self.pieces().len() + self.calls.len() * 9);
+        json!({"input_tokens": input, "output_tokens": output, "total_tokens": input + output})
+    }
+
+    /// The text in the pieces that a model would send: words with the space after them, and wide writing by character.
+    pub fn pieces(&self) -> Vec<String> {
+        pieces(&self.text)
+    }
+
+    /// The whole message.
+    pub fn message(&self, id: &str, usage: &Value) -> Value {
+        ai(id, &self.text, &self.calls, self.ending(), usage.clone())
+    }
+}
+
+/// Cuts a text where a model would.
+pub fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    for character in text.chars() {
+        let wide = ('\u{2e80}'..='\u{9fff}').contains(&character) || ('\u{ac00}'..='\u{d7af}').contains(&character);
+        piece.push(character);
+        if character == ' ' || character == '\n' || wide {
+            pieces.push(std::mem::take(&mut piece));
+        }
+    }
+    if !piece.is_empty() {
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// A whole message of the model.
+pub fn ai(id: &str, text: &str, calls: &[Call], ending: Value, usage: Value) -> Value {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|call| json!({"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}))
+        .collect();
+    json!({
+        "content": text, "additional_kwargs": {}, "response_metadata": ending, "type": "ai", "name": null, "id": id,
+        "tool_calls": calls, "invalid_tool_calls": [], "usage_metadata": usage,
+    })
+}
+
+/// What one chunk adds.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// Some text.
+    Text(String),
+    /// The start of a tool call, with the first of its arguments.
+    Call {
+        /// Which of the calls.
+        index: usize,
+        /// The call.
+        call: Call,
+        /// The first piece of its arguments.
+        args: String,
+    },
+    /// More of a tool call's arguments.
+    Args {
+        /// Which of the calls.
+        index: usize,
+        /// The next piece.
+        args: String,
+    },
+    /// Why the model stopped and what it used.
+    Ending {
+        /// `response_metadata`.
+        ending: Value,
+        /// `usage_metadata`.
+        usage: Value,
+    },
+    /// The empty chunk at the end.
+    Last,
+}
+
+/// A chunk as the server sends it.
+pub fn chunk(id: &str, piece: &Piece) -> Value {
+    let mut chunk = json!({
+        "content": "", "additional_kwargs": {}, "response_metadata": {}, "type": "AIMessageChunk", "name": null,
+        "id": id, "tool_calls": [], "invalid_tool_calls": [], "usage_metadata": null, "tool_call_chunks": [],
+        "chunk_position": null,
+    });
+    match piece {
+        Piece::Text(text) => chunk["content"] = json!(text),
+        Piece::Call { index, call, args } => {
+            chunk["tool_calls"] = json!([{"name": call.name, "args": {}, "id": call.id, "type": "tool_call"}]);
+            chunk["tool_call_chunks"] = json!([
+                {"name": call.name, "args": args, "id": call.id, "index": index, "type": "tool_call_chunk"}
+            ]);
+        }
+        Piece::Args { index, args } => {
+            // The real parser sees each later piece alone and takes it for a broken call.
+            chunk["invalid_tool_calls"] =
+                json!([{"name": null, "args": args, "id": null, "error": null, "type": "invalid_tool_call"}]);
+            chunk["tool_call_chunks"] =
+                json!([{"name": null, "args": args, "id": null, "index": index, "type": "tool_call_chunk"}]);
+        }
+        Piece::Ending { ending, usage } => {
+            chunk["response_metadata"] = ending.clone();
+            chunk["usage_metadata"] = usage.clone();
+        }
+        Piece::Last => chunk["chunk_position"] = json!("last"),
+    }
+    chunk
+}
+
+/// The pieces of a whole reply, in order.
+pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
+    let mut script: Vec<Piece> = reply.pieces().into_iter().map(Piece::Text).collect();
+    for (index, call) in reply.calls.iter().enumerate() {
+        let args = call.args.to_string();
+        let mut rest = args.as_str();
+        let mut first = true;
+        while !rest.is_empty() {
+            let mut cut = rest.len().min(if first { 4 } else { 9 });
+            while !rest.is_char_boundary(cut) {
+                cut += 1;
+            }
+            let (piece, after) = rest.split_at(cut);
+            script.push(if first {
+                Piece::Call { index, call: call.clone(), args: piece.to_owned() }
+            } else {
+                Piece::Args { index, args: piece.to_owned() }
+            });
+            (rest, first) = (after, false);
+        }
+    }
+    script.push(Piece::Ending { ending: reply.ending(), usage: usage.clone() });
+    script.push(Piece::Last);
+    script
+}
+
+/// The answer of a tool.
+pub fn tool(name: &str, call: &str, content: impl Into<String>) -> Value {
+    let content: String = content.into();
+    json!({
+        "content": content, "additional_kwargs": {}, "response_metadata": {}, "type": "tool", "name": name,
+        "id": uuid4(), "tool_call_id": call, "artifact": null, "status": "success",
+    })
+}
+
+/// A human's message.
+pub fn human(content: &Value) -> Value {
+    json!({
+        "content": content, "additional_kwargs": {}, "response_metadata": {}, "type": "human", "name": null,
+        "id": uuid4(),
+    })
+}
+
+/// Makes full messages of what a client may send: `{role, content}`, a text, or a message that is whole already.
+pub fn coerce(message: &Value) -> Value {
+    if message["id"].is_string() && message["type"].is_string() {
+        return message.clone();
+    }
+    let content = if message.is_object() { &message["content"] } else { message };
+    let role = message["role"].as_str().or(message["type"].as_str()).unwrap_or("user");
+    match role {
+        "assistant" | "ai" => ai(&uuid4(), content.as_str().unwrap_or_default(), &[], json!({}), Value::Null),
+        "tool" => tool("tool", message["tool_call_id"].as_str().unwrap_or_default(), content.to_string()),
+        _ => human(content),
+    }
+}
+
+/// The text of the last human message of a state.
+pub fn last_question(messages: &Value) -> String {
+    messages
+        .as_array()
+        .into_iter()
+        .flatten()
+        .rev()
+        .find(|message| message["type"] == "human")
+        .and_then(|message| message["content"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_of_a_reply_make_the_whole() {
+        let call = Call { name: "get_weather".into(), args: json!({"city": "Kraków"}), id: "call_1".into() };
+        let reply = Reply { text: "Let me 日本 check.".into(), calls: vec![call] };
+        assert_eq!(reply.pieces(), ["Let ", "me ", "日", "本", " ", "check."]);
+        let script = script(&reply, &Value::Null);
+        let args: String = script
+            .iter()
+            .map(|piece| chunk("m", piece)["tool_call_chunks"][0]["args"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(args, r#"{"city":"Kraków"}"#);
+        assert!(matches!(script.last(), Some(Piece::Last)));
+    }
+
+    #[test]
+    fn clients_may_send_short_messages() {
+        assert_eq!(coerce(&json!({"role": "user", "content": "hi"}))["type"], "human");
+        assert_eq!(coerce(&json!("hi"))["content"], "hi");
+        let whole = human(&json!("x"));
+        assert_eq!(coerce(&whole), whole);
+    }
+}

@@ -1,0 +1,326 @@
+//! Faults on demand: rules that say which requests go wrong, and how. A rule can be built in Rust or read from a text.
+
+use jiff::Timestamp;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A request that a server of the simulator received.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// When.
+    pub at: Timestamp,
+    /// Which server: the name of a region or of an agent server.
+    pub server: String,
+    /// Its method.
+    pub method: String,
+    /// Its path, as it was sent.
+    pub path: String,
+    /// Its query, as it was sent; empty where there is none.
+    pub query: String,
+    /// Its headers, names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; null where it is none.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// What happens to the body of an answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BodyFault {
+    /// The connection breaks after this many bytes.
+    pub cut_bytes: Option<usize>,
+    /// The connection breaks after this many events (blank lines).
+    pub cut_events: Option<usize>,
+    /// The body ends, as if it were whole, after this many bytes.
+    pub close_bytes: Option<usize>,
+    /// The body comes in pieces of this many bytes.
+    pub chunk: Option<usize>,
+    /// After this many bytes nothing comes for a while.
+    pub pause: Option<(usize, Duration)>,
+}
+
+/// What a rule does instead of the server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+/// A fault: which requests, how often, and what happens to them. The first rule that fits is the only one.
+///
+/// ```
+/// use runtail::sim::Rule;
+/// let rule = Rule::on("GET", "/v2/deployments").times(2).status(429).header("retry-after", "1");
+/// assert_eq!(rule, "GET /v2/deployments times=2 status=429 retry-after=1".parse().unwrap());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rule {
+    /// The method; empty or `*` fits all.
+    pub method: String,
+    /// A part of the path, or of the path and query; empty fits all.
+    pub path: String,
+    /// The server's name; empty fits all.
+    pub server: String,
+    /// Requests that fit but are left alone first.
+    pub skip: usize,
+    /// How many are hit; `None` is all.
+    pub times: Option<usize>,
+    /// Answer instead of the server.
+    pub answer: Option<Answer>,
+    /// Wait first.
+    pub delay: Duration,
+    /// Never answer.
+    pub hang: bool,
+    /// What happens to the body.
+    pub body: BodyFault,
+}
+
+impl Rule {
+    /// A rule for a method (`*` for all) and a part of the path.
+    pub fn on(method: &str, path: &str) -> Self {
+        Rule { method: method.to_uppercase(), path: path.to_owned(), ..Rule::default() }
+    }
+
+    /// Only on the server of this name.
+    pub fn server(mut self, name: &str) -> Self {
+        self.server = name.to_owned();
+        self
+    }
+
+    /// Leaves the first ones alone.
+    pub fn skip(mut self, count: usize) -> Self {
+        self.skip = count;
+        self
+    }
+
+    /// Hits only so many.
+    pub fn times(mut self, count: usize) -> Self {
+        self.times = Some(count);
+        self
+    }
+
+    fn answering(&mut self) -> &mut Answer {
+        self.answer.get_or_insert_with(|| Answer { status: 200, ..Answer::default() })
+    }
+
+    /// Answers with a status; the body is the usual `{"detail": …}` unless another is given.
+    pub fn status(mut self, status: u16) -> Self {
+        let answer = self.answering();
+        answer.status = status;
+        if answer.body.is_empty() {
+            answer.body = serde_json::json!({"detail": reason(status)}).to_string();
+        }
+        self
+    }
+
+    /// Adds a header to the answer.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.answering().headers.push((name.to_lowercase(), value.to_owned()));
+        self
+    }
+
+    /// Answers with this body.
+    pub fn body(mut self, body: &str) -> Self {
+        self.answering().body = body.to_owned();
+        self
+    }
+
+    /// Answers with this JSON.
+    pub fn json(self, body: &serde_json::Value) -> Self {
+        self.body(&body.to_string())
+    }
+
+    /// Answers with a page, as a proxy does.
+    pub fn html(self, status: u16) -> Self {
+        let page =
+            format!("<!DOCTYPE html>\n<html><head><title>{status}</title></head><body><h1>Oops</h1></body></html>");
+        self.status(status).header("content-type", "text/html").body(&page)
+    }
+
+    /// Sends the client elsewhere.
+    pub fn redirect(self, to: &str) -> Self {
+        self.status(307).header("location", to).body("")
+    }
+
+    /// Waits before anything else.
+    pub fn delay(mut self, time: Duration) -> Self {
+        self.delay = time;
+        self
+    }
+
+    /// Never answers.
+    pub fn hang(mut self) -> Self {
+        self.hang = true;
+        self
+    }
+
+    /// Breaks the connection after so many bytes of the body.
+    pub fn cut_after_bytes(mut self, bytes: usize) -> Self {
+        self.body.cut_bytes = Some(bytes);
+        self
+    }
+
+    /// Breaks the connection after so many events of a stream.
+    pub fn cut_after_events(mut self, events: usize) -> Self {
+        self.body.cut_events = Some(events);
+        self
+    }
+
+    /// Ends the body cleanly after so many bytes.
+    pub fn close_after_bytes(mut self, bytes: usize) -> Self {
+        self.body.close_bytes = Some(bytes);
+        self
+    }
+
+    /// Sends the body in pieces of so many bytes.
+    pub fn rechunk(mut self, bytes: usize) -> Self {
+        self.body.chunk = Some(bytes.max(1));
+        self
+    }
+
+    /// Pauses after so many bytes.
+    pub fn pause_after_bytes(mut self, bytes: usize, time: Duration) -> Self {
+        self.body.pause = Some((bytes, time));
+        self
+    }
+
+    /// Whether the rule is for this request.
+    pub fn fits(&self, request: &Request) -> bool {
+        let place = format!("{}?{}", request.path, request.query);
+        (self.method.is_empty() || self.method == "*" || self.method == request.method)
+            && (self.server.is_empty() || self.server == request.server)
+            && place.contains(&self.path)
+    }
+}
+
+/// What a server says with a status.
+fn reason(status: u16) -> &'static str {
+    match status {
+        401 => "Invalid token",
+        403 => "Forbidden",
+        404 => "Not Found",
+        409 => "Conflict",
+        422 => "Unprocessable Entity",
+        429 => "Too Many Requests",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}
+
+/// Rules that have a name: for the command line, and to try what a client does.
+pub const NAMED: [(&str, &str); 9] = [
+    ("unauthorized", "* * status=401"),
+    ("forbidden", "* * status=403"),
+    ("rate-limited", "GET * times=3 status=429 retry-after=2"),
+    ("flaky", "GET * skip=2 times=2 status=503"),
+    ("proxy-page", "GET * times=3 html=502"),
+    ("slow-network", "* * delay=1500"),
+    ("hanging", "GET /v2 hang"),
+    ("cut-streams", "* /stream cut-events=25"),
+    ("drip", "* /stream chunk=7"),
+];
+
+impl FromStr for Rule {
+    type Err = String;
+
+    /// `METHOD PATH [key=value …]`, or the name of one of [`NAMED`]. The keys: `server`, `skip`, `times`, `status`, `body`,
+    /// `retry-after`, `location`, `html`, `redirect`, `delay` (ms), `hang`, `cut` and `close` (bytes), `cut-events`, `chunk`,
+    /// `pause` (`BYTES:MS`).
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((_, rule)) = NAMED.iter().find(|(name, _)| *name == text.trim()) {
+            return rule.parse();
+        }
+        let mut words = text.split_whitespace();
+        let (Some(method), Some(path)) = (words.next(), words.next()) else {
+            let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+            return Err(format!("'{text}' is neither METHOD PATH [key=value …] nor one of {}", names.join(", ")));
+        };
+        let mut rule = Rule::on(method, if path == "*" { "" } else { path });
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let number = || value.parse::<usize>().map_err(|_| format!("'{word}': a number is wanted"));
+            let status = || value.parse::<u16>().map_err(|_| format!("'{word}': a status is wanted"));
+            rule = match key {
+                "server" => rule.server(value),
+                "skip" => rule.skip(number()?),
+                "times" => rule.times(number()?),
+                "status" => rule.status(status()?),
+                "body" => rule.body(value),
+                "retry-after" | "location" => rule.header(key, value),
+                "html" => rule.html(status()?),
+                "redirect" => rule.redirect(value),
+                "delay" => rule.delay(Duration::from_millis(number()? as u64)),
+                "hang" => rule.hang(),
+                "cut" => rule.cut_after_bytes(number()?),
+                "close" => rule.close_after_bytes(number()?),
+                "cut-events" => rule.cut_after_events(number()?),
+                "chunk" => rule.rechunk(number()?),
+                "pause" => {
+                    let (bytes, millis) = value.split_once(':').ok_or(format!("'{word}': BYTES:MS is wanted"))?;
+                    let bytes = bytes.parse().map_err(|_| format!("'{word}': BYTES:MS is wanted"))?;
+                    let millis = millis.parse().map_err(|_| format!("'{word}': BYTES:MS is wanted"))?;
+                    rule.pause_after_bytes(bytes, Duration::from_millis(millis))
+                }
+                _ => return Err(format!("'{key}' is not something that a rule knows")),
+            };
+        }
+        Ok(rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, path: &str, query: &str) -> Request {
+        Request {
+            at: Timestamp::UNIX_EPOCH,
+            server: "prod-us".into(),
+            method: method.into(),
+            path: path.into(),
+            query: query.into(),
+            headers: vec![("x-api-key".into(), "k".into())],
+            body: b"{\"a\":1}".to_vec(),
+        }
+    }
+
+    #[test]
+    fn rules_fit_by_method_path_and_server() {
+        let asked = request("GET", "/v2/deployments", "limit=5");
+        assert!(Rule::on("get", "deployments").fits(&asked));
+        assert!(Rule::on("*", "limit=5").fits(&asked));
+        assert!(!Rule::on("POST", "deployments").fits(&asked));
+        assert!(!Rule::on("GET", "threads").fits(&asked));
+        assert!(!Rule::on("GET", "").server("prod-eu").fits(&asked));
+        assert_eq!((asked.header("X-Api-Key"), &asked.json()["a"]), (Some("k"), &serde_json::json!(1)));
+    }
+
+    #[test]
+    fn rules_can_be_read_from_a_text() {
+        for (name, _) in NAMED {
+            assert!(name.parse::<Rule>().is_ok(), "{name}");
+        }
+        let rule: Rule = "POST /runs/stream skip=1 cut-events=3 chunk=5 pause=10:20".parse().expect("a rule");
+        assert_eq!((rule.skip, rule.body.cut_events, rule.body.chunk), (1, Some(3), Some(5)));
+        assert_eq!(rule.body.pause, Some((10, Duration::from_millis(20))));
+        assert!("GET /x wrong=1".parse::<Rule>().is_err_and(|error| error.contains("wrong")));
+        assert!("nonsense".parse::<Rule>().is_err_and(|error| error.contains("flaky")));
+        assert!("GET / times=x".parse::<Rule>().is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! Drives the simulator over HTTP, as a client would, and compares it with what the real servers were seen to do.
+//!
+//! Nothing here waits for a time to pass: a run that must stand still waits for a name that the test releases.
+
+mod contract;
+mod control;
+mod faults;
+mod rest;
+mod run;
+mod shapes;
+mod streams;
+
+use futures::StreamExt;
+use runtail::sim::{Options, Sim};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// One event of a stream, as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub name: String,
+    pub data: Value,
+    pub id: Option<String>,
+}
+
+/// A started simulator and a client.
+pub struct World {
+    pub sim: Sim,
+    pub http: reqwest::Client,
+    pub agent: String,
+    pub plane: String,
+}
+
+pub async fn world(options: Options) -> World {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let sim = Sim::start(options).await.expect("servers on loopback");
+    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
+    let (agent, plane) = (sim.agents()[0].url.clone(), sim.regions()[0].url.clone());
+    World { sim, http, agent, plane }
+}
+
+pub fn fast() -> Options {
+    Options { speed: 1000.0, ..Options::default() }
+}
+
+/// The events of a text, however its lines end.
+pub fn events(text: &str) -> Vec<Event> {
+    let mut found = Vec::new();
+    let text = text.replace("\r\n", "\n");
+    for block in text.split_inclusive("\n\n").filter(|block| block.ends_with("\n\n")) {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+        let Some(name) = field("event: ") else { continue };
+        let data = field("data: ").unwrap_or("null");
+        found.push(Event {
+            name: name.to_owned(),
+            data: serde_json::from_str(data).unwrap_or_else(|_| panic!("JSON in {data}")),
+            id: field("id: ").map(str::to_owned),
+        });
+    }
+    found
+}
+
+pub fn names(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|event| event.name.as_str()).collect()
+}
+
+pub fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// A stream that is read bit by bit.
+pub struct Live {
+    response: futures::stream::BoxStream<'static, reqwest::Result<bytes::Bytes>>,
+    pub text: String,
+}
+
+impl Live {
+    pub fn new(response: reqwest::Response) -> Self {
+        assert_eq!(response.status(), 200);
+        Live { response: response.bytes_stream().boxed(), text: String::new() }
+    }
+
+    /// Reads until an event fits.
+    pub async fn until(&mut self, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
+        self.until_text(|text| text.ends_with('\n') && events(text).iter().any(&fits)).await;
+        events(&self.text)
+    }
+
+    /// Reads until the whole text fits.
+    pub async fn until_text(&mut self, fits: impl Fn(&str) -> bool) {
+        while !fits(&self.text) {
+            let part = self.response.next().await.expect("the stream goes on").expect("the connection holds");
+            self.text.push_str(&String::from_utf8_lossy(&part));
+        }
+    }
+
+    /// Reads to the end.
+    pub async fn rest(mut self) -> Vec<Event> {
+        while let Some(part) = self.response.next().await {
+            self.text.push_str(&String::from_utf8_lossy(&part.expect("a clean end")));
+        }
+        events(&self.text)
+    }
+}
+
+impl World {
+    pub async fn post(&self, path: &str, body: Value) -> reqwest::Response {
+        self.http.post(format!("{}{path}", self.agent)).body(body.to_string()).send().await.expect("an answer")
+    }
+
+    pub async fn get(&self, path: &str) -> reqwest::Response {
+        self.http.get(format!("{}{path}", self.agent)).send().await.expect("an answer")
+    }
+
+    pub async fn json(&self, path: &str) -> Value {
+        self.get(path).await.json().await.expect("JSON")
+    }
+
+    pub async fn thread(&self) -> String {
+        let thread: Value = self.post("/threads", json!({})).await.json().await.expect("JSON");
+        thread["thread_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Runs to the end and returns the run's id and all events.
+    pub async fn run(&self, thread: &str, body: Value) -> (String, Vec<Event>) {
+        let response = self.post(&format!("/threads/{thread}/runs/stream"), body).await;
+        assert_eq!(response.status(), 200);
+        let place = response.headers()["content-location"].to_str().expect("text").to_owned();
+        let run = place.rsplit('/').next().expect("an id").to_owned();
+        (run, events(&response.text().await.expect("a clean end")))
+    }
+
+    pub async fn join(&self, thread: &str, run: &str, after: Option<&str>) -> Vec<Event> {
+        let mut request = self.http.get(format!("{}/threads/{thread}/runs/{run}/stream", self.agent));
+        if let Some(after) = after {
+            request = request.header("Last-Event-ID", after);
+        }
+        events(&request.send().await.expect("an answer").text().await.expect("a clean end"))
+    }
+
+    pub async fn tail(&self, thread: &str, query: &str, after: Option<&str>) -> reqwest::Response {
+        let mut request = self.http.get(format!("{}/threads/{thread}/stream{query}", self.agent));
+        if let Some(after) = after {
+            request = request.header("Last-Event-ID", after);
+        }
+        request.send().await.expect("an answer")
+    }
+}
