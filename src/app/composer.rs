@@ -252,14 +252,17 @@ impl Composer {
             return Err("No assistant is known yet: this server has not answered with any.".into());
         };
         let value: Value = serde_json::from_str(&self.input.text()).map_err(|_| match &self.problem {
-            Some(p) => format!("The input is not JSON: line {}, column {}: {}. Nothing was sent.", p.line, p.column, p.message),
+            Some(p) => {
+                format!("The input is not JSON: line {}, column {}: {}. Nothing was sent.", p.line, p.column, p.message)
+            }
             None => "The input is not JSON. Nothing was sent.".to_string(),
         })?;
         let modes = self.chosen_modes();
         if modes.is_empty() {
             return Err("Choose at least one stream mode.".into());
         }
-        let (input, command) = if self.resumes() { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
+        let (input, command) =
+            if self.resumes() { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
         let body = RunCreate {
             assistant_id: assistant_id.clone(),
             input,
@@ -275,7 +278,7 @@ impl Composer {
             (Where::ThisThread | Where::NewThread, _) => Target::NewThread,
             (Where::Stateless, _) => Target::Stateless,
         };
-        Ok(StreamTarget::Start { on, body })
+        Ok(StreamTarget::Start { on, body: Box::new(body) })
     }
 }
 

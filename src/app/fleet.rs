@@ -103,7 +103,9 @@ impl Fleet {
             let revision = self.newest.get(&row.id).map_or("", |r| r.status.as_str());
             let status = row.deployment.as_ref().and_then(|d| d.status.as_deref()).unwrap_or("");
             wanted.is_empty()
-                || [row.name.as_str(), row.id.as_str(), revision, status].iter().any(|t| t.to_lowercase().contains(&wanted))
+                || [row.name.as_str(), row.id.as_str(), revision, status]
+                    .iter()
+                    .any(|t| t.to_lowercase().contains(&wanted))
         };
         self.rows.iter().filter(passes).collect()
     }

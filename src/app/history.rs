@@ -73,7 +73,8 @@ impl History {
             Phase::Failed | Phase::Skipped | Phase::Interrupted => RevisionRole::Out,
             Phase::Deployed => {
                 let active = deployment.and_then(|d| d.active_revision_id.as_deref());
-                let newest_deployed = self.revisions.iter().find(|r| r.phase() == Phase::Deployed).map(|r| r.id.as_str());
+                let newest_deployed =
+                    self.revisions.iter().find(|r| r.phase() == Phase::Deployed).map(|r| r.id.as_str());
                 // The deployment's record may be older than this list, so a newer DEPLOYED one counts as serving.
                 let known = active.filter(|a| newest_deployed == Some(*a)).or(newest_deployed);
                 if known == Some(revision.id.as_str()) { RevisionRole::Serving } else { RevisionRole::Superseded }
@@ -89,7 +90,9 @@ impl History {
         let pairs = seen.iter().zip(ends);
         pairs
             .filter(|(s, _)| !Phase::of(&s.status).is_final())
-            .map(|(s, end)| (s.status.clone(), std::time::Duration::try_from(end - s.since).unwrap_or_default(), s.from_start))
+            .map(|(s, end)| {
+                (s.status.clone(), std::time::Duration::try_from(end - s.since).unwrap_or_default(), s.from_start)
+            })
             .collect()
     }
 }

@@ -110,7 +110,11 @@ fn index(text: &str) -> Option<Vec<Node>> {
                 };
                 let mut hasher = DefaultHasher::new();
                 parent_path.hash(&mut hasher);
-                if key == (0, 0) { position.hash(&mut hasher) } else { bytes[key.0 as usize..key.1 as usize].hash(&mut hasher) }
+                if key == (0, 0) {
+                    position.hash(&mut hasher)
+                } else {
+                    bytes[key.0 as usize..key.1 as usize].hash(&mut hasher)
+                }
                 let me = nodes.len() as u32;
                 nodes.push(Node {
                     kind,
@@ -337,7 +341,8 @@ impl Tree {
                     let raw = self.doc.slice(node.value);
                     let room = self.width.saturating_sub(line.width());
                     // A value is at most six bytes a column once unescaped; more than that is never on the line.
-                    let head = raw.get(..raw.len().min(room * 6 + 16)).map_or_else(|| head_of(raw, room * 6), str::to_string);
+                    let head =
+                        raw.get(..raw.len().min(room * 6 + 16)).map_or_else(|| head_of(raw, room * 6), str::to_string);
                     let value = text::clean(&unquote(&head)).into_owned();
                     if text::width(&value) > room || head.len() < raw.len() {
                         let more = format!("  {}", text::bytes(size.saturating_sub(2)));
@@ -413,8 +418,18 @@ mod tests {
     #[test]
     fn a_small_document_is_open() {
         let tree = Tree::new(r#"{"a": [1, {"b": null}], "c": "x\ny", "d": {}}"#.into());
-        assert_eq!(lines(&tree), ["▾ 3 fields", "  ▾ a: 2 items", "      0: 1", "    ▾ 1: 1 field", "        b: null",
-            "    c: x⏎y", "    d: {}"]);
+        assert_eq!(
+            lines(&tree),
+            [
+                "▾ 3 fields",
+                "  ▾ a: 2 items",
+                "      0: 1",
+                "    ▾ 1: 1 field",
+                "        b: null",
+                "    c: x⏎y",
+                "    d: {}"
+            ]
+        );
     }
 
     #[test]

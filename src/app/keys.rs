@@ -148,10 +148,31 @@ pub const BINDINGS: &[Binding] = {
         bind("move.right", Global, &["Right", "l"], A::Right, "right", "Unfold, or go right"),
         bind("deployments.open", Deployments, &["Enter"], A::Open, "threads", "Open its agent server's threads"),
         bind("deployments.new_run", Deployments, &["n"], A::NewRun, "new run", "Compose a run on its agent server"),
-        bind("deployments.describe", Deployments, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind(
+            "deployments.describe",
+            Deployments,
+            &["d"],
+            A::Describe,
+            "describe",
+            "Show every field that the server sent",
+        ),
         bind("deployments.filter", Deployments, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
-        bind("revisions.open", Revisions, &["Enter", "d"], A::Describe, "describe", "Show every field that the server sent"),
-        bind("server.open", Server, &["Enter"], A::Open, "open", "Tail the thread, join the run, or start the assistant"),
+        bind(
+            "revisions.open",
+            Revisions,
+            &["Enter", "d"],
+            A::Describe,
+            "describe",
+            "Show every field that the server sent",
+        ),
+        bind(
+            "server.open",
+            Server,
+            &["Enter"],
+            A::Open,
+            "open",
+            "Tail the thread, join the run, or start the assistant",
+        ),
         bind("server.describe", Server, &["d"], A::Describe, "describe", "Show every field that the server sent"),
         bind("server.runs", Server, &["v"], A::Runs, "runs", "Show the runs of the thread"),
         bind("server.threads", Server, &["1", "t"], A::Threads, "threads", "Show the threads"),
@@ -242,9 +263,13 @@ impl Keymap {
     /// The rows that the footer shows in a context, most useful first.
     pub fn hints(&self, context: Context) -> Vec<(String, &'static str)> {
         let ids: &[&str] = match context {
-            Context::Deployments => {
-                &["deployments.open", "deployments.new_run", "deployments.describe", "deployments.filter", "app.next_pane"]
-            }
+            Context::Deployments => &[
+                "deployments.open",
+                "deployments.new_run",
+                "deployments.describe",
+                "deployments.filter",
+                "app.next_pane",
+            ],
             Context::Revisions => &["revisions.open", "app.next_pane", "app.refresh", "app.zoom"],
             Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
             Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
@@ -284,7 +309,9 @@ pub fn help_lines(keymap: &Keymap) -> Vec<Line> {
             let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|k| key_glyph(*k)).collect();
             let keys = keys.join("  ");
             lines.push(
-                Line::of(Tone::Accent, &format!("  {keys:<22}")).with(Tone::Plain, binding.help).right(Tone::Dim, binding.id),
+                Line::of(Tone::Accent, &format!("  {keys:<22}"))
+                    .with(Tone::Plain, binding.help)
+                    .right(Tone::Dim, binding.id),
             );
         }
     }

@@ -1,6 +1,7 @@
 //! The dashboard's state and how it changes. No clock, no I/O, no terminal: messages come in with their time, effects
 //! and subscriptions go out, and the screen is drawn from what is here.
 
+mod act;
 pub mod composer;
 pub mod fleet;
 pub mod history;
@@ -10,6 +11,7 @@ pub mod keys;
 pub mod layout;
 pub mod line;
 pub mod list;
+mod mouse;
 pub mod msg;
 mod open;
 pub mod scroll;

@@ -29,19 +29,43 @@ pub enum Msg {
     /// The terminal has another size.
     Resize(u16, u16),
     /// The wheel was turned, in lines, over a cell.
-    Wheel { /** Lines, down is positive. */ lines: i8, /** Column. */ x: u16, /** Row. */ y: u16 },
+    Wheel {
+        /** Lines, down is positive. */
+        lines: i8,
+        /** Column. */
+        x: u16,
+        /** Row. */
+        y: u16,
+    },
     /// The left button was pressed on a cell.
-    Click { /** Column. */ x: u16, /** Row. */ y: u16 },
+    Click {
+        /** Column. */
+        x: u16,
+        /** Row. */
+        y: u16,
+    },
     /// Time went on: what counts seconds shows another number.
     Tick,
     /// An answer to a subscription; dropped where its epoch is not the one that is wanted now.
-    Answer { /** Whose. */ key: SubKey, /** Which start of it. */ epoch: u64, /** What it said. */ answer: Answer },
+    Answer {
+        /** Whose. */
+        key: SubKey,
+        /** Which start of it. */
+        epoch: u64,
+        /** What it said. */
+        answer: Answer,
+    },
     /// An answer to an effect.
     Done(Done),
     /// A background task panicked. The dashboard goes on.
     TaskPanicked(String),
     /// Something for the person to know.
-    Notice { /** Whether it is an error. */ error: bool, /** The text. */ text: String },
+    Notice {
+        /** Whether it is an error. */
+        error: bool,
+        /** The text. */
+        text: String,
+    },
 }
 
 /// What a subscription answers.
@@ -51,7 +75,12 @@ pub enum Answer {
     /// The deployments of a profile, and when they will be asked for again.
     Deployments(Result<Vec<Deployment>, ApiError>, Option<Timestamp>),
     /// The newest revision of a deployment in the list.
-    Newest { /** The deployment. */ deployment: String, /** Its newest revision. */ revision: Revision },
+    Newest {
+        /** The deployment. */
+        deployment: String,
+        /** Its newest revision. */
+        revision: Revision,
+    },
     /// The revisions of a deployment.
     Revisions(Result<Vec<Revision>, ApiError>, NextPoll),
     /// Threads of an agent server, newest first.
@@ -75,6 +104,7 @@ pub enum NextPoll {
 
 /// What an effect answers.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)]
 pub enum Done {
     /// Who an agent server is.
     Info(ServerRef, Result<ServerInfo, ApiError>),
@@ -137,7 +167,7 @@ pub enum StreamTarget {
         /// On which thread.
         on: Target,
         /// The request.
-        body: RunCreate,
+        body: Box<RunCreate>,
     },
     /// A run that somebody started.
     Join {

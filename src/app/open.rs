@@ -178,7 +178,9 @@ impl App {
         let area = self.overlay_area();
         let lines = self.overlay_lines();
         match self.overlays.last_mut() {
-            Some(Overlay::Inspect { tree, .. }) => tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize),
+            Some(Overlay::Inspect { tree, .. }) => {
+                tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize)
+            }
             Some(Overlay::Help(place) | Overlay::Notices(place)) => {
                 place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
             }
@@ -213,7 +215,9 @@ impl App {
             let tone = if notice.error { Tone::Bad } else { Tone::Plain };
             for (i, text) in wrap(&notice.text, width).iter().enumerate() {
                 let head = if i == 0 { super::view_lines::clock(notice.at, &self.settings.tz) } else { " ".repeat(8) };
-                lines.push(Line::of(Tone::Dim, &format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text));
+                lines.push(
+                    Line::of(Tone::Dim, &format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text),
+                );
             }
         }
         if lines.is_empty() {

@@ -1,9 +1,9 @@
 //! What must be kept going for the state that there is. The runtime starts what is new and stops what is gone, so
 //! nothing can leak and nothing has to be stopped by hand.
 
+use super::App;
 use super::msg::{SubKey, Subscription};
 use super::server::Tab;
-use super::App;
 
 /// The subscriptions that the state needs now.
 pub fn subscriptions(app: &App) -> Vec<Subscription> {

@@ -1,12 +1,13 @@
 //! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
 
+use super::act::{act_deployments, act_inspector, act_revisions, act_server, act_stream};
 use super::composer::{Composer, Origin};
 use super::key::{Code, Key};
 use super::keys::{Action, Context};
-use super::msg::{Answer, Done, Effect, Msg, NextPoll, StreamTarget, SubKey};
+use super::mouse::{click, wheel};
+use super::msg::{Answer, Done, Effect, Msg, SubKey};
 use super::scroll::Place;
 use super::server::Tab;
-use super::viewer::{VIEWS, View};
 use super::{App, Overlay, Pane};
 use crate::api::Kind;
 use jiff::Timestamp;
@@ -309,7 +310,7 @@ fn refresh(app: &mut App) -> Vec<Effect> {
     effects
 }
 
-fn go(app: &mut App, context: Context, lines: isize, whole_window: bool) {
+pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bool) {
     let (deployments, revisions, rows) = app.list_heights();
     match context {
         Context::Deployments => {
@@ -335,7 +336,11 @@ fn go(app: &mut App, context: Context, lines: isize, whole_window: bool) {
             let height = app.overlay_area().h as usize;
             if let Some(Overlay::Inspect { tree, .. }) = app.overlays.last_mut() {
                 let mut place = tree.place;
-                if whole_window { place.page(&**tree, height, lines) } else { place.step(&**tree, height, lines) }
+                if whole_window {
+                    place.page(&**tree, height, lines)
+                } else {
+                    place.step(&**tree, height, lines)
+                }
                 tree.place = place;
             }
         }
@@ -356,13 +361,21 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
             let height = app.overlay_area().h as usize;
             if let Some(Overlay::Inspect { tree, .. }) = app.overlays.last_mut() {
                 let mut place = tree.place;
-                if start { place.to_start(&**tree, height) } else { place.to_end(&**tree, height, false) }
+                if start {
+                    place.to_start(&**tree, height)
+                } else {
+                    place.to_end(&**tree, height, false)
+                }
                 tree.place = place;
             }
         }
-        Context::Page => app.move_page(|place, rows, height| {
-            if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
-        }),
+        Context::Page => {
+            app.move_page(
+                |place, rows, height| {
+                    if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
+                },
+            )
+        }
         _ => go(app, context, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false),
     }
 }
@@ -384,248 +397,21 @@ fn copy(app: &mut App) -> Vec<Effect> {
     };
     match text {
         Some(text) => {
-            app.notify(false, format!("Copied {} ({}) to the clipboard by OSC 52.", crate::text::short_id(&text), crate::text::bytes(text.len() as u64)));
+            app.notify(
+                false,
+                format!(
+                    "Copied {} ({}) to the clipboard by OSC 52.",
+                    crate::text::short_id(&text),
+                    crate::text::bytes(text.len() as u64)
+                ),
+            );
             vec![Effect::Copy(text)]
         }
         None => Vec::new(),
     }
 }
 
-fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
-    let Some(row) = app.fleet.selected().cloned() else { return Vec::new() };
-    match action {
-        Action::Describe => match &row.deployment {
-            Some(deployment) => app.inspect_record(format!("deployment {}", row.name), deployment),
-            None => {
-                let info = row.server(&app.profiles).and_then(|s| app.infos.get(&s)).and_then(|i| i.value.as_ref());
-                if let Some(raw) = info.map(|i| i.raw.clone()) {
-                    app.inspect_record(format!("agent server {}", row.name), &raw);
-                }
-            }
-        },
-        Action::Open | Action::Right | Action::NewRun => {
-            let Some(server) = row.server(&app.profiles) else {
-                app.notify(true, no_address(&row.name));
-                return Vec::new();
-            };
-            let mut effects = app.open_server(server);
-            if action == Action::NewRun {
-                effects.extend(app.compose(Origin::default()));
-            }
-            return effects;
-        }
-        _ => {}
-    }
-    Vec::new()
-}
-
-fn no_address(name: &str) -> String {
-    format!(
-        "{name} has no agent server to open: neither `url` nor `source_config.custom_url` is set. \
-         It gets one when its first revision is deployed."
-    )
-}
-
-fn act_revisions(app: &mut App, action: Action) {
-    if action != Action::Describe {
-        return;
-    }
-    let selected = app.revision_picker.selected.clone();
-    let revision = app.history().and_then(|h| h.revisions.iter().find(|r| Some(&r.id) == selected.as_ref())).cloned();
-    if let Some(revision) = revision {
-        app.inspect_record(format!("revision {}", crate::text::short_id(&revision.id)), &revision);
-    }
-}
-
-fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
-    let Some(server) = &mut app.server else { return Vec::new() };
-    match (action, server.tab) {
-        (Action::Threads, _) => server.tab = Tab::Threads,
-        (Action::Assistants, _) => server.tab = Tab::Assistants,
-        (Action::Runs, Tab::Threads) => {
-            if let Some(id) = server.thread_picker.selected.clone() {
-                server.runs_of = Some(id);
-                server.runs = Default::default();
-                server.tab = Tab::Runs;
-            }
-        }
-        (Action::Open | Action::Right, Tab::Threads) => {
-            if let Some(id) = server.thread_picker.selected.clone() {
-                app.open_stream(StreamTarget::Tail { thread: id });
-            }
-        }
-        (Action::Open | Action::Right, Tab::Runs) => {
-            if let (Some(thread), Some(run)) = (server.runs_of.clone(), server.run_picker.selected.clone()) {
-                app.open_stream(StreamTarget::Join { thread, run });
-            }
-        }
-        (Action::Open | Action::Right | Action::NewRun, Tab::Assistants) => {
-            let assistant = server.assistant_picker.selected.clone();
-            return app.compose(Origin { assistant, ..Origin::default() });
-        }
-        (Action::NewRun, Tab::Threads) => {
-            // On a thread that waits one answers; otherwise a new run begins a new thread.
-            let waiting = server.thread().filter(|t| t.status == "interrupted");
-            let from = waiting.map(|t| Origin {
-                thread: Some(t.thread_id.clone()),
-                assistant: server.assistant_of(&t.thread_id),
-                question: Some(t.waiting().first().map(|i| i.value.to_string()).unwrap_or_default()),
-            });
-            return app.compose(from.unwrap_or_default());
-        }
-        (Action::NewRun, Tab::Runs) => {
-            let thread = server.runs_of.clone();
-            let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
-            return app.compose(Origin { thread, assistant, question: None });
-        }
-        (Action::Left, Tab::Runs | Tab::Assistants) => server.tab = Tab::Threads,
-        (Action::Describe, Tab::Threads) => {
-            if let Some(id) = server.thread_picker.selected.clone() {
-                return vec![Effect::FetchThread(server.server.clone(), id)];
-            }
-        }
-        (Action::Describe, Tab::Assistants) => {
-            if let Some(assistant) = server.assistant().cloned() {
-                app.inspect_record(format!("assistant {}", assistant.graph_id), &assistant);
-            }
-        }
-        (Action::Describe, Tab::Runs) => {
-            if let Some(run) = server.run().cloned() {
-                app.inspect_record(format!("run {}", crate::text::short_id(&run.run_id)), &run);
-            }
-        }
-        _ => {}
-    }
-    Vec::new()
-}
-
-fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
-    let Some(viewer) = &mut app.viewer else { return Vec::new() };
-    let at = VIEWS.iter().position(|v| *v == viewer.view).unwrap_or(0);
-    match action {
-        Action::View1 => viewer.view = View::Messages,
-        Action::View2 => viewer.view = View::Updates,
-        Action::View3 => viewer.view = View::Values,
-        Action::View4 => viewer.view = View::Lifecycle,
-        Action::View5 => viewer.view = View::Raw,
-        Action::NextView => viewer.view = VIEWS[(at + 1) % VIEWS.len()],
-        Action::PrevView => viewer.view = VIEWS[(at + VIEWS.len() - 1) % VIEWS.len()],
-        Action::PrevState if viewer.view == View::Values => viewer.step_state(-1),
-        Action::NextState if viewer.view == View::Values => viewer.step_state(1),
-        Action::Left if viewer.view == View::Values => {
-            if let Some(tree) = &mut viewer.state {
-                tree.fold();
-            }
-        }
-        Action::Right if viewer.view == View::Values => {
-            if let Some(tree) = &mut viewer.state {
-                tree.unfold();
-            }
-        }
-        Action::Open if viewer.view == View::Values => {
-            if let Some(tree) = &mut viewer.state {
-                tree.toggle();
-            }
-        }
-        Action::Open | Action::Right => {
-            if let Some((title, text)) = viewer.inspect() {
-                app.inspect(title, text);
-            }
-        }
-        Action::Replay => {
-            let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
-                (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
-                    StreamTarget::Join { thread: thread.clone(), run: run.clone() }
-                }
-                (StreamTarget::Start { .. }, ..) => {
-                    app.notify(true, "A stateless run is not kept by the server: there is nothing to replay.");
-                    return Vec::new();
-                }
-                (other, ..) => other.clone(),
-            };
-            app.open_stream(target);
-        }
-        Action::NewRun => {
-            let thread = viewer.thread_id.clone();
-            let started = match &viewer.target {
-                StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
-                _ => None,
-            };
-            let listed = || app.server.as_ref().and_then(|s| s.assistant_of(thread.as_deref()?));
-            let assistant = started.or_else(listed);
-            let question = viewer.question().filter(|_| thread.is_some());
-            return app.compose(Origin { thread, assistant, question });
-        }
-        _ => {}
-    }
-    Vec::new()
-}
-
-fn act_inspector(app: &mut App, action: Action) {
-    let Some(Overlay::Inspect { tree, .. }) = app.overlays.last_mut() else { return };
-    match action {
-        Action::Open => tree.toggle(),
-        Action::Left => tree.fold(),
-        Action::Right => tree.unfold(),
-        Action::FoldAll => tree.fold_all(true),
-        Action::UnfoldAll => tree.fold_all(false),
-        _ => {}
-    }
-}
-
-/// The pane that a cell belongs to.
-fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, u16)> {
-    let regions = app.regions();
-    let inside = |a: &super::layout::Area| x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
-    [(Pane::Deployments, regions.deployments), (Pane::Revisions, regions.revisions), (Pane::Stream, regions.stream)]
-        .into_iter()
-        .find_map(|(pane, area)| area.filter(inside).map(|a| (pane, y - a.y)))
-}
-
-fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
-    if !app.overlays.is_empty() {
-        let context = app.context();
-        go(app, context, lines.into(), true);
-    } else if let Some((pane, _)) = pane_at(app, x, y) {
-        let focus = std::mem::replace(&mut app.focus, pane);
-        let context = app.context();
-        go(app, context, lines.into(), context == Context::Stream);
-        app.focus = focus;
-    }
-    Vec::new()
-}
-
-fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
-    if !app.overlays.is_empty() {
-        return Vec::new();
-    }
-    let Some((pane, row)) = pane_at(app, x, y) else { return Vec::new() };
-    app.focus = pane;
-    app.filtering = false;
-    let (deployments, _, rows) = app.list_heights();
-    match (pane, &mut app.server) {
-        (Pane::Deployments, _) if row >= super::open::DEPLOYMENTS_HEAD => {
-            let ids = app.fleet.shown_ids();
-            let at = app.fleet.picker.top() + usize::from(row - super::open::DEPLOYMENTS_HEAD);
-            app.fleet.picker.select(&ids, deployments, at);
-        }
-        (Pane::Stream, Some(server)) if app.viewer.is_none() && row >= super::open::STREAM_HEAD => {
-            let ids = server.shown_ids();
-            let at = server.picker().top() + usize::from(row - super::open::STREAM_HEAD);
-            server.picker().select(&ids, rows, at);
-        }
-        _ => {}
-    }
-    Vec::new()
-}
-
 /// Whether an answer says that nobody may ask again until somebody acts.
 pub fn stops_polling(error: &crate::api::ApiError) -> bool {
     matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Refused)
-}
-
-impl From<Timestamp> for NextPoll {
-    fn from(at: Timestamp) -> Self {
-        NextPoll::At(at)
-    }
 }

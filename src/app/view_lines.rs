@@ -38,6 +38,10 @@ pub fn message(message: &Message, first: bool, writing: bool, width: usize, tz: 
         lines.push(Line::new());
     }
     lines.push(heading(message, tz));
+    if message.removed_at.is_some() {
+        lines.push(Line::of(Tone::Dim, "(removed by the graph)"));
+        return lines;
+    }
     if !message.reasoning.is_empty() {
         lines.extend(wrap(message.reasoning.trim_end(), width).iter().map(|l| Line::of(Tone::Dim, l)));
     }
@@ -55,7 +59,12 @@ pub fn message(message: &Message, first: bool, writing: bool, width: usize, tz: 
         let name = if call.name.is_empty() { "tool" } else { &call.name };
         let room = width.saturating_sub(text::width(name) + 4);
         let args = text::clean(&call.args).into_owned();
-        lines.push(Line::of(Tone::Accent, "→ ").with(Tone::Strong, name).with(Tone::Plain, " ").with(Tone::Dim, &text::fit(&args, room)));
+        lines.push(
+            Line::of(Tone::Accent, "→ ")
+                .with(Tone::Strong, name)
+                .with(Tone::Plain, " ")
+                .with(Tone::Dim, &text::fit(&args, room)),
+        );
     }
     lines
 }
@@ -150,7 +159,8 @@ pub fn lifecycle(row: &LifecycleRow, tz: &TimeZone) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     line.push(tone, &format!("{glyph} "));
     line.push(body, &row.text);
-    if let Some(run) = row.run_id.as_ref().filter(|_| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::Error)) {
+    if let Some(run) = row.run_id.as_ref().filter(|_| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::Error))
+    {
         line = line.right(Tone::Dim, &format!("run {}", text::short_id(run)));
     }
     line

@@ -118,7 +118,14 @@ pub struct Viewer {
 
 impl Viewer {
     /// A viewer that waits for its first connection.
-    pub fn new(id: u64, server: ServerRef, target: StreamTarget, limits: &TapeLimits, now: Timestamp, tz: TimeZone) -> Self {
+    pub fn new(
+        id: u64,
+        server: ServerRef,
+        target: StreamTarget,
+        limits: &TapeLimits,
+        now: Timestamp,
+        tz: TimeZone,
+    ) -> Self {
         let (thread_id, run_id) = match &target {
             StreamTarget::Start { on: Target::Thread(thread), .. } => (Some(thread.clone()), None),
             StreamTarget::Start { .. } => (None, None),
@@ -161,10 +168,8 @@ impl Viewer {
                             self.thread_id = head.thread_id.clone().or(self.thread_id.take());
                             self.run_id = head.run_id.clone().or(self.run_id.take());
                         }
-                        Record::End(end) => {
-                            if !matches!(self.link, LinkState::Failed(_)) {
-                                self.link = LinkState::Ended(end.clone());
-                            }
+                        Record::End(end) if !matches!(self.link, LinkState::Failed(_)) => {
+                            self.link = LinkState::Ended(end.clone());
                         }
                         _ => {}
                     }
@@ -305,14 +310,20 @@ impl Viewer {
             let height = self.height;
             if let Some(tree) = &mut self.state {
                 let mut place = tree.place;
-                if whole_window { place.page(&*tree, height, lines) } else { place.step(&*tree, height, lines) }
+                if whole_window {
+                    place.page(&*tree, height, lines)
+                } else {
+                    place.step(&*tree, height, lines)
+                }
                 tree.place = place;
             }
             return;
         }
-        self.with_place(|place, rows, height| {
-            if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
-        });
+        self.with_place(
+            |place, rows, height| {
+                if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
+            },
+        );
     }
 
     fn pause_state(&mut self) {
@@ -391,9 +402,7 @@ impl Viewer {
                 let row = kept(self.projections.lifecycle.rows(), spot.key);
                 row.map(|r| view_lines::lifecycle(r, &self.tz)).unwrap_or_default()
             }
-            View::Raw => {
-                self.tape.get(spot.key).map(|e| view_lines::raw(e, self.width, &self.tz)).unwrap_or_default()
-            }
+            View::Raw => self.tape.get(spot.key).map(|e| view_lines::raw(e, self.width, &self.tz)).unwrap_or_default(),
             View::Values => Line::new(),
         }
     }
@@ -435,7 +444,11 @@ impl Viewer {
             View::Messages => {
                 let key = self.places[View::Messages as usize].cursor.key;
                 let message = self.message_at(key)?;
-                Some(if message.text.is_empty() { message.tool_calls.first()?.args.clone() } else { message.text.clone() })
+                Some(if message.text.is_empty() {
+                    message.tool_calls.first()?.args.clone()
+                } else {
+                    message.text.clone()
+                })
             }
             View::Values => self.state.as_ref()?.value_under_cursor(),
             _ => Some(self.event_under_cursor()?.data.text().to_string()),

@@ -15,7 +15,9 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
         ));
     }
     if std::env::var("TERM").is_ok_and(|t| t == "dumb") {
-        return Err(Failure::usage("TERM is \"dumb\": this terminal cannot show a dashboard; `runtail --help` lists commands"));
+        return Err(Failure::usage(
+            "TERM is \"dumb\": this terminal cannot show a dashboard; `runtail --help` lists commands",
+        ));
     }
     let config = load_config(globals)?;
     let config = match &globals.deployment {

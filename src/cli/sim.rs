@@ -26,7 +26,8 @@ pub(super) async fn run(options: Options) -> Result<Exit, Failure> {
     if !(options.speed.is_finite() && options.speed > 0.0) {
         return Err(Failure::usage("--speed wants a number above 0"));
     }
-    let wanted = SimOptions { port: options.port, scenario: options.scenario, speed: options.speed, ..SimOptions::demo() };
+    let wanted =
+        SimOptions { port: options.port, scenario: options.scenario, speed: options.speed, ..SimOptions::demo() };
     let sim = Sim::start(wanted).await.map_err(|e| {
         let port = options.port.map(|p| format!(" on port {p} and those after it")).unwrap_or_default();
         Failure::new(Exit::Failed, format!("the simulator cannot listen{port}: {e}"))

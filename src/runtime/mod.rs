@@ -9,7 +9,8 @@ mod terminal;
 
 pub use services::Services;
 
-use crate::app::msg::Msg;
+use crate::app::key::{Code, Key};
+use crate::app::msg::{Effect, Msg};
 use crate::app::{App, Settings, subscriptions, update};
 use crate::config::{Config, Profile};
 use crate::ui::{Theme, draw};
@@ -44,6 +45,8 @@ pub struct Options {
     pub mouse: String,
     /// Poll interval and time limit.
     pub poll: crate::config::Poll,
+    /// For tests of the terminal's guard: F12 panics in the loop (`loop`) or in a task (`task`).
+    pub test_panic: Option<String>,
 }
 
 impl Options {
@@ -64,9 +67,13 @@ impl Options {
             color: true,
             mouse: config.ui.mouse.clone(),
             poll: config.poll.clone(),
+            test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
     }
 }
+
+/// The key that panics where a test asked for it.
+const F12: Key = Key::plain(Code::F(12));
 
 /// How the dashboard ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,17 +110,17 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
         for effect in std::mem::take(&mut pending) {
             if !runner.run(effect.clone()) {
                 match effect {
-                    crate::app::msg::Effect::Suspend => {
+                    Effect::Suspend => {
                         drop(keys);
                         screen.suspend()?;
                         keys = input::open();
                         frame_at = Some(Instant::now());
                     }
-                    crate::app::msg::Effect::Redraw => {
+                    Effect::Redraw => {
                         screen.clear()?;
                         frame_at = Some(Instant::now());
                     }
-                    crate::app::msg::Effect::Copy(text) => screen.copy(&text)?,
+                    Effect::Copy(text) => screen.copy(&text)?,
                     _ => {}
                 }
             }
@@ -130,7 +137,7 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
             biased;
             signal = signals.next() => match signal {
                 Signal::End(number) => return Ok(Ended::Signal(number)),
-                Signal::Stop => pending = vec![crate::app::msg::Effect::Suspend],
+                Signal::Stop => pending = vec![Effect::Suspend],
                 Signal::Continue => {
                     screen.reenter()?;
                     frame_at = Some(Instant::now());
@@ -139,6 +146,9 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
             event = keys.next() => match event {
                 Some(Ok(event)) => {
                     if let Some(msg) = input::message(&event) {
+                        if let (Some(place), Msg::Key(F12)) = (&options.test_panic, &msg) {
+                            runner.test_panic(place);
+                        }
                         pending = update(&mut app, Timestamp::now(), msg);
                         let soon = Instant::now().max(last_frame + KEY_FRAME);
                         frame_at = Some(frame_at.map_or(soon, |f| f.min(soon)));

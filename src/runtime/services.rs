@@ -54,7 +54,8 @@ impl Services {
     /// A client for an agent server.
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
         let (profile, http) = self.http(&server.profile).await?;
-        let base = server.url.parse().map_err(|e| refused(&profile.name, &format!("{} is no address: {e}", server.url)))?;
+        let base =
+            server.url.parse().map_err(|e| refused(&profile.name, &format!("{} is no address: {e}", server.url)))?;
         Ok(AgentServer::new(http, base))
     }
 }

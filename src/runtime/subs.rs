@@ -78,10 +78,21 @@ impl Runner {
                 (SubKey::Revisions(profile, id), _) => revisions(&services, &profile, &id, sub.limit, &out).await,
                 (SubKey::Threads(server), _) => threads(&services, &server, sub.limit, &out).await,
                 (SubKey::Runs(server, thread), _) => runs(&services, &server, &thread, sub.limit, &out).await,
-                (SubKey::Stream(_), Some((server, target))) => stream(&services, &server, target, max_event, &out).await,
+                (SubKey::Stream(_), Some((server, target))) => {
+                    stream(&services, &server, target, max_event, &out).await
+                }
                 (SubKey::Stream(_), None) => {}
             }
         })
+    }
+
+    /// Panics on behalf of a test: in a task, else here.
+    pub fn test_panic(&mut self, place: &str) {
+        if place == "task" {
+            self.tasks.spawn(async { panic!("a test asked this task to panic") });
+        } else {
+            panic!("a test asked the loop to panic");
+        }
     }
 
     /// The message of the next task that panicked. Tasks that end well are only counted out.
@@ -277,9 +288,10 @@ async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, m
     };
     let (sender, mut receiver) = mpsc::channel(8);
     let source = async move {
-        let options = SourceOptions { max_event: usize::try_from(max_event).unwrap_or(usize::MAX), ..SourceOptions::default() };
+        let options =
+            SourceOptions { max_event: usize::try_from(max_event).unwrap_or(usize::MAX), ..SourceOptions::default() };
         match target {
-            StreamTarget::Start { on, body } => follow(RunLink::new(client, on, body), options, sender).await,
+            StreamTarget::Start { on, body } => follow(RunLink::new(client, on, *body), options, sender).await,
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
                 follow(JoinLink::new(client, thread, run, Vec::new()), options, sender).await;

@@ -64,7 +64,11 @@ impl Screen {
     pub fn capture_mouse(&mut self, wanted: bool) -> io::Result<()> {
         if wanted != self.mouse {
             self.mouse = wanted;
-            if wanted { execute!(io::stdout(), EnableMouseCapture) } else { execute!(io::stdout(), DisableMouseCapture) }?;
+            if wanted {
+                execute!(io::stdout(), EnableMouseCapture)
+            } else {
+                execute!(io::stdout(), DisableMouseCapture)
+            }?;
         }
         Ok(())
     }

@@ -57,10 +57,9 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     let on = format!("on {} ({})", text::clean(&composer.server.name), text::clean(&composer.server.profile));
     canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &on, Tone::Dim);
     let mut y = area.y + 1;
-    for (field, name, line) in [
-        (Field::Assistant, "Assistant", assistant_line(composer)),
-        (Field::Where, "Where", where_line(composer)),
-    ] {
+    for (field, name, line) in
+        [(Field::Assistant, "Assistant", assistant_line(composer)), (Field::Where, "Where", where_line(composer))]
+    {
         label(canvas, composer, field, name, area.x, y);
         canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &line);
         y += 1;
@@ -79,7 +78,9 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     label(canvas, composer, Field::Input, if composer.resumes() { "Answer" } else { "Input" }, area.x, y);
     let state = match &composer.problem {
         None => Line::of(Tone::Good, "● ").with(Tone::Dim, "JSON"),
-        Some(p) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &format!("line {}, column {}: {}", p.line, p.column, p.message)),
+        Some(p) => {
+            Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &format!("line {}, column {}: {}", p.line, p.column, p.message))
+        }
     };
     canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &state);
     y += 1;
@@ -87,8 +88,9 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     let cursor = input(composer, canvas, Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y + 2) });
     let button = if composer.field == Field::Start { Tone::Accent } else { Tone::Plain };
     let start = app.keymap.keys_of("composer.start").first().map(|k| k.to_string()).unwrap_or_default();
-    let button = Line::of(button, if composer.field == Field::Start { "▌[ Start the run ]" } else { " [ Start the run ]" })
-        .with(Tone::Dim, &format!("  {start} starts it from anywhere"));
+    let button =
+        Line::of(button, if composer.field == Field::Start { "▌[ Start the run ]" } else { " [ Start the run ]" })
+            .with(Tone::Dim, &format!("  {start} starts it from anywhere"));
     canvas.line(area.x, bottom.saturating_sub(1), area.w, &button);
     cursor.filter(|_| composer.field == Field::Input)
 }
@@ -138,7 +140,16 @@ fn mode_lines(composer: &Composer, width: usize) -> Vec<Line> {
         let here = composer.field == Field::Modes && composer.mode_at == i;
         if let Some(line) = lines.last_mut() {
             line.push(if *on { Tone::Accent } else { Tone::Dim }, if *on { "[x] " } else { "[ ] " });
-            line.push(if here { Tone::Strong } else if *on { Tone::Plain } else { Tone::Dim }, name);
+            line.push(
+                if here {
+                    Tone::Strong
+                } else if *on {
+                    Tone::Plain
+                } else {
+                    Tone::Dim
+                },
+                name,
+            );
             line.push(Tone::Accent, if here { "‹  " } else { "   " });
         }
     }

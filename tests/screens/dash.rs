@@ -188,9 +188,13 @@ impl Dash {
 
     pub fn hostile(&mut self) {
         let name = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}name";
-        let deployments = serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
+        let deployments =
+            serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
         let us: std::sync::Arc<str> = "prod-us".into();
-        self.answer(move |k| *k == SubKey::Deployments(us.clone()), Answer::Deployments(Ok(deployments.unwrap()), None));
+        self.answer(
+            move |k| *k == SubKey::Deployments(us.clone()),
+            Answer::Deployments(Ok(deployments.unwrap()), None),
+        );
         self.feed(Msg::Notice { error: true, text: name.into() });
     }
 }
@@ -203,8 +207,11 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         json!({"id": id, "name": name, "status": status, "latest_revision_id": format!("{id}-r"),
                "url": format!("https://{name}.us.langgraph.app")})
     };
-    let us = json!([deployment("d2", "support-bot", "READY"), deployment("d3", "invoice-agent", "READY"),
-                    deployment("d4", "triage", "AWAITING_DATABASE")]);
+    let us = json!([
+        deployment("d2", "support-bot", "READY"),
+        deployment("d3", "invoice-agent", "READY"),
+        deployment("d4", "triage", "AWAITING_DATABASE")
+    ]);
     let eu = json!([deployment("d1", "support-bot", "READY"), deployment("d5", "nightly-etl", "SOMETHING_NEW")]);
     for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
         let name: std::sync::Arc<str> = profile.into();

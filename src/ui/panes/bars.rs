@@ -82,7 +82,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
             line.left.extend(status.left);
         }
     }
-    if line.width() + hints.width() + 1 <= area.w as usize {
+    if line.width() + hints.width() < area.w as usize {
         let pad = area.w as usize - line.width() - hints.width();
         line.push(Tone::Plain, &" ".repeat(pad));
     }
@@ -94,11 +94,14 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 fn stream_status(app: &App, viewer: &Viewer) -> Line {
     let ledger = &viewer.projections.ledger;
     let since = |at: Option<jiff::Timestamp>| {
-        at.and_then(|t| Duration::try_from(app.now - t).ok()).map(|d| text::age(d)).unwrap_or_else(|| "-".into())
+        at.and_then(|t| Duration::try_from(app.now - t).ok()).map(text::age).unwrap_or_else(|| "-".into())
     };
     let mut line = Line::new();
     if viewer.is_open() {
-        line.push(Tone::Dim, &format!("alive {} · event {} · ", since(ledger.last_alive_at), since(ledger.last_event_at)));
+        line.push(
+            Tone::Dim,
+            &format!("alive {} · event {} · ", since(ledger.last_alive_at), since(ledger.last_event_at)),
+        );
     }
     line.push(Tone::Plain, &format!("{} in", text::count(ledger.received)));
     line.push(Tone::Dim, &format!(" · {} twice · ", text::count(ledger.duplicates)));

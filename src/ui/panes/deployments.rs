@@ -61,7 +61,9 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
                 let server = row.server(&app.profiles);
                 let info = server.and_then(|s| app.infos.get(&s));
                 let (glyph, tone, word) = match info {
-                    Some(i) if i.error.is_some() => ("✗", Tone::Bad, i.error.as_ref().map_or(String::new(), |e| e.badge())),
+                    Some(i) if i.error.is_some() => {
+                        ("✗", Tone::Bad, i.error.as_ref().map_or(String::new(), |e| e.badge()))
+                    }
                     Some(i) if i.value.is_some() => ("●", Tone::Good, "answers".into()),
                     _ => ("◐", Tone::Moving, "asking".to_string()),
                 };
@@ -80,7 +82,16 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 
 /// Glyph, word and, dim and right-aligned in its column, an age.
 #[allow(clippy::too_many_arguments)]
-fn cell(canvas: &mut Canvas<'_>, x: u16, y: u16, (at, width): (u16, u16), glyph: &str, tone: Tone, word: &str, age: &str) {
+fn cell(
+    canvas: &mut Canvas<'_>,
+    x: u16,
+    y: u16,
+    (at, width): (u16, u16),
+    glyph: &str,
+    tone: Tone,
+    word: &str,
+    age: &str,
+) {
     let style = canvas.theme.style(tone);
     canvas.text(x + at, y, 1, glyph, style);
     let for_age = if age.is_empty() { 0 } else { 4 };
@@ -93,13 +104,17 @@ fn cell(canvas: &mut Canvas<'_>, x: u16, y: u16, (at, width): (u16, u16), glyph:
 
 /// How long a revision has been on its way, or how long ago it came to its end.
 pub(super) fn revision_age(revision: &Revision, now: Timestamp) -> String {
-    let from = if revision.phase().is_final() { revision.updated_at.or(revision.created_at) } else { revision.created_at };
+    let from =
+        if revision.phase().is_final() { revision.updated_at.or(revision.created_at) } else { revision.created_at };
     from.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
 
 fn nothing(app: &App) -> (Tone, String) {
     if !app.fleet.filter.is_empty() {
-        return (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", text::clean(&app.fleet.filter)));
+        return (
+            Tone::Plain,
+            format!("Nothing contains “{}”.\n\nEsc clears the filter.", text::clean(&app.fleet.filter)),
+        );
     }
     if let Some(error) = app.profiles.iter().find_map(|p| p.error.as_ref()) {
         return (Tone::Bad, format!("{}\n\nr asks again, ! shows every message.", error));

@@ -66,7 +66,8 @@ fn next_poll(history: &History, app: &App) -> String {
 fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canvas<'_>, rows: Area, focused: bool) {
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     for (number, revision) in history.revisions.iter().enumerate() {
-        lines.push((Some(number), revision_line(history, revision, deployment, app, rows.w.saturating_sub(4) as usize)));
+        lines
+            .push((Some(number), revision_line(history, revision, deployment, app, rows.w.saturating_sub(4) as usize)));
         let phases = history.phases(&revision.id, app.now);
         if !phases.is_empty() && (number == 0 || !revision.phase().is_final()) {
             lines.push((None, phases_line(&phases, revision)));

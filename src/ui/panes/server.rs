@@ -72,10 +72,9 @@ fn tabs(server: &Server) -> Line {
     let threads = count(server.threads.value.as_ref().map(Vec::len));
     let assistants = count(server.assistants.value.as_ref().map(Vec::len));
     let mut line = Line::new();
-    for (tab, key, title) in [
-        (Tab::Threads, "1", format!("Threads{threads}")),
-        (Tab::Assistants, "2", format!("Assistants{assistants}")),
-    ] {
+    for (tab, key, title) in
+        [(Tab::Threads, "1", format!("Threads{threads}")), (Tab::Assistants, "2", format!("Assistants{assistants}"))]
+    {
         let chosen = server.tab == tab || (tab == Tab::Threads && server.tab == Tab::Runs);
         line.push(Tone::Accent, &format!("{key} "));
         line.push(if chosen { Tone::Strong } else { Tone::Dim }, &format!("{title}   "));

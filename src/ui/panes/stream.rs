@@ -138,7 +138,9 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         LinkState::Ended(end) => {
             if end.outcome == Outcome::Interrupted {
                 let question = end.detail.as_deref().unwrap_or("an answer");
-                return Some(Line::of(Tone::Moving, "waits for ").with(Tone::Plain, question).right(Tone::Dim, "n answers"));
+                return Some(
+                    Line::of(Tone::Moving, "waits for ").with(Tone::Plain, question).right(Tone::Dim, "n answers"),
+                );
             }
             if let Some(detail) = &end.detail {
                 let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
@@ -193,7 +195,9 @@ fn nothing(viewer: &Viewer) -> (Tone, String) {
         View::Lifecycle | View::Raw => "Nothing has come yet.",
     };
     let wait = match (&viewer.target, viewer.is_open()) {
-        (StreamTarget::Tail { .. }, true) => "\n\nThe thread is followed: what runs on it will be seen here. n starts a run on it.",
+        (StreamTarget::Tail { .. }, true) => {
+            "\n\nThe thread is followed: what runs on it will be seen here. n starts a run on it."
+        }
         (_, true) => "\n\nA run that is queued sends nothing until it starts.",
         _ => "",
     };

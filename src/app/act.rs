@@ -1,0 +1,190 @@
+//! What the keys of each pane do, beyond moving.
+
+use super::composer::Origin;
+use super::keys::Action;
+use super::msg::{Effect, StreamTarget};
+use super::server::Tab;
+use super::viewer::{VIEWS, View};
+use super::{App, Overlay};
+
+pub(super) fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(row) = app.fleet.selected().cloned() else { return Vec::new() };
+    match action {
+        Action::Describe => match &row.deployment {
+            Some(deployment) => app.inspect_record(format!("deployment {}", row.name), deployment),
+            None => {
+                let info = row.server(&app.profiles).and_then(|s| app.infos.get(&s)).and_then(|i| i.value.as_ref());
+                if let Some(raw) = info.map(|i| i.raw.clone()) {
+                    app.inspect_record(format!("agent server {}", row.name), &raw);
+                }
+            }
+        },
+        Action::Open | Action::Right | Action::NewRun => {
+            let Some(server) = row.server(&app.profiles) else {
+                app.notify(true, no_address(&row.name));
+                return Vec::new();
+            };
+            let mut effects = app.open_server(server);
+            if action == Action::NewRun {
+                effects.extend(app.compose(Origin::default()));
+            }
+            return effects;
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn no_address(name: &str) -> String {
+    format!(
+        "{name} has no agent server to open: neither `url` nor `source_config.custom_url` is set. \
+         It gets one when its first revision is deployed."
+    )
+}
+
+pub(super) fn act_revisions(app: &mut App, action: Action) {
+    if action != Action::Describe {
+        return;
+    }
+    let selected = app.revision_picker.selected.clone();
+    let revision = app.history().and_then(|h| h.revisions.iter().find(|r| Some(&r.id) == selected.as_ref())).cloned();
+    if let Some(revision) = revision {
+        app.inspect_record(format!("revision {}", crate::text::short_id(&revision.id)), &revision);
+    }
+}
+
+pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(server) = &mut app.server else { return Vec::new() };
+    match (action, server.tab) {
+        (Action::Threads, _) => server.tab = Tab::Threads,
+        (Action::Assistants, _) => server.tab = Tab::Assistants,
+        (Action::Runs, Tab::Threads) => {
+            if let Some(id) = server.thread_picker.selected.clone() {
+                server.runs_of = Some(id);
+                server.runs = Default::default();
+                server.tab = Tab::Runs;
+            }
+        }
+        (Action::Open | Action::Right, Tab::Threads) => {
+            if let Some(id) = server.thread_picker.selected.clone() {
+                app.open_stream(StreamTarget::Tail { thread: id });
+            }
+        }
+        (Action::Open | Action::Right, Tab::Runs) => {
+            if let (Some(thread), Some(run)) = (server.runs_of.clone(), server.run_picker.selected.clone()) {
+                app.open_stream(StreamTarget::Join { thread, run });
+            }
+        }
+        (Action::Open | Action::Right | Action::NewRun, Tab::Assistants) => {
+            let assistant = server.assistant_picker.selected.clone();
+            return app.compose(Origin { assistant, ..Origin::default() });
+        }
+        (Action::NewRun, Tab::Threads) => {
+            // On a thread that waits one answers; otherwise a new run begins a new thread.
+            let waiting = server.thread().filter(|t| t.status == "interrupted");
+            let from = waiting.map(|t| Origin {
+                thread: Some(t.thread_id.clone()),
+                assistant: server.assistant_of(&t.thread_id),
+                question: Some(t.waiting().first().map(|i| i.value.to_string()).unwrap_or_default()),
+            });
+            return app.compose(from.unwrap_or_default());
+        }
+        (Action::NewRun, Tab::Runs) => {
+            let thread = server.runs_of.clone();
+            let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
+            return app.compose(Origin { thread, assistant, question: None });
+        }
+        (Action::Left, Tab::Runs | Tab::Assistants) => server.tab = Tab::Threads,
+        (Action::Describe, Tab::Threads) => {
+            if let Some(id) = server.thread_picker.selected.clone() {
+                return vec![Effect::FetchThread(server.server.clone(), id)];
+            }
+        }
+        (Action::Describe, Tab::Assistants) => {
+            if let Some(assistant) = server.assistant().cloned() {
+                app.inspect_record(format!("assistant {}", assistant.graph_id), &assistant);
+            }
+        }
+        (Action::Describe, Tab::Runs) => {
+            if let Some(run) = server.run().cloned() {
+                app.inspect_record(format!("run {}", crate::text::short_id(&run.run_id)), &run);
+            }
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(viewer) = &mut app.viewer else { return Vec::new() };
+    let at = VIEWS.iter().position(|v| *v == viewer.view).unwrap_or(0);
+    match action {
+        Action::View1 => viewer.view = View::Messages,
+        Action::View2 => viewer.view = View::Updates,
+        Action::View3 => viewer.view = View::Values,
+        Action::View4 => viewer.view = View::Lifecycle,
+        Action::View5 => viewer.view = View::Raw,
+        Action::NextView => viewer.view = VIEWS[(at + 1) % VIEWS.len()],
+        Action::PrevView => viewer.view = VIEWS[(at + VIEWS.len() - 1) % VIEWS.len()],
+        Action::PrevState if viewer.view == View::Values => viewer.step_state(-1),
+        Action::NextState if viewer.view == View::Values => viewer.step_state(1),
+        Action::Left if viewer.view == View::Values => {
+            if let Some(tree) = &mut viewer.state {
+                tree.fold();
+            }
+        }
+        Action::Right if viewer.view == View::Values => {
+            if let Some(tree) = &mut viewer.state {
+                tree.unfold();
+            }
+        }
+        Action::Open if viewer.view == View::Values => {
+            if let Some(tree) = &mut viewer.state {
+                tree.toggle();
+            }
+        }
+        Action::Open | Action::Right => {
+            if let Some((title, text)) = viewer.inspect() {
+                app.inspect(title, text);
+            }
+        }
+        Action::Replay => {
+            let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
+                (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
+                    StreamTarget::Join { thread: thread.clone(), run: run.clone() }
+                }
+                (StreamTarget::Start { .. }, ..) => {
+                    app.notify(true, "A stateless run is not kept by the server: there is nothing to replay.");
+                    return Vec::new();
+                }
+                (other, ..) => other.clone(),
+            };
+            app.open_stream(target);
+        }
+        Action::NewRun => {
+            let thread = viewer.thread_id.clone();
+            let started = match &viewer.target {
+                StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+                _ => None,
+            };
+            let listed = || app.server.as_ref().and_then(|s| s.assistant_of(thread.as_deref()?));
+            let assistant = started.or_else(listed);
+            let question = viewer.question().filter(|_| thread.is_some());
+            return app.compose(Origin { thread, assistant, question });
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+pub(super) fn act_inspector(app: &mut App, action: Action) {
+    let Some(Overlay::Inspect { tree, .. }) = app.overlays.last_mut() else { return };
+    match action {
+        Action::Open => tree.toggle(),
+        Action::Left => tree.fold(),
+        Action::Right => tree.unfold(),
+        Action::FoldAll => tree.fold_all(true),
+        Action::UnfoldAll => tree.fold_all(false),
+        _ => {}
+    }
+}

@@ -1,0 +1,53 @@
+//! The wheel and the left button.
+
+use super::keys::Context;
+use super::layout::Area;
+use super::msg::Effect;
+use super::update::go;
+use super::{App, Pane, open};
+
+/// The pane that a cell belongs to.
+fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, u16)> {
+    let regions = app.regions();
+    let inside = |a: &Area| x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
+    [(Pane::Deployments, regions.deployments), (Pane::Revisions, regions.revisions), (Pane::Stream, regions.stream)]
+        .into_iter()
+        .find_map(|(pane, area)| area.filter(inside).map(|a| (pane, y - a.y)))
+}
+
+pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
+    if !app.overlays.is_empty() {
+        let context = app.context();
+        go(app, context, lines.into(), true);
+    } else if let Some((pane, _)) = pane_at(app, x, y) {
+        let focus = std::mem::replace(&mut app.focus, pane);
+        let context = app.context();
+        go(app, context, lines.into(), context == Context::Stream);
+        app.focus = focus;
+    }
+    Vec::new()
+}
+
+pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
+    if !app.overlays.is_empty() {
+        return Vec::new();
+    }
+    let Some((pane, row)) = pane_at(app, x, y) else { return Vec::new() };
+    app.focus = pane;
+    app.filtering = false;
+    let (deployments, _, rows) = app.list_heights();
+    match (pane, &mut app.server) {
+        (Pane::Deployments, _) if row >= open::DEPLOYMENTS_HEAD => {
+            let ids = app.fleet.shown_ids();
+            let at = app.fleet.picker.top() + usize::from(row - open::DEPLOYMENTS_HEAD);
+            app.fleet.picker.select(&ids, deployments, at);
+        }
+        (Pane::Stream, Some(server)) if app.viewer.is_none() && row >= open::STREAM_HEAD => {
+            let ids = server.shown_ids();
+            let at = server.picker().top() + usize::from(row - open::STREAM_HEAD);
+            server.picker().select(&ids, rows, at);
+        }
+        _ => {}
+    }
+    Vec::new()
+}
