@@ -122,6 +122,8 @@ pub struct Options {
     pub not_enabled: bool,
     /// The key that agent servers want.
     pub agent_key: Option<String>,
+    /// Bytes of events that each stream of an agent server keeps for a replay.
+    pub kept_bytes: usize,
     /// Faults from the start.
     pub rules: Vec<Rule>,
 }
@@ -139,15 +141,16 @@ impl Default for Options {
             needs_workspace: false,
             not_enabled: false,
             agent_key: None,
+            kept_bytes: 256 << 20,
             rules: Vec::new(),
         }
     }
 }
 
 impl Options {
-    /// The demo: lifelike speed.
+    /// The demo: lifelike speed, and little memory however long it runs.
     pub fn demo() -> Self {
-        Options { scenario: Scenario::Demo, speed: 1.0, ..Options::default() }
+        Options { scenario: Scenario::Demo, speed: 1.0, kept_bytes: 4 << 20, ..Options::default() }
     }
 }
 
@@ -241,7 +244,7 @@ impl Sim {
             sim.agents.push(agent);
         }
         options.rules.iter().for_each(|rule| sim.rule(rule.clone()));
-        world::fill(&options, &sim.planes, &sim.agents, &stop);
+        world::fill(&options, &sim.planes, &sim.agents, &stop).await;
         Ok(sim)
     }
 

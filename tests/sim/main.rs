@@ -4,6 +4,7 @@
 
 mod contract;
 mod control;
+mod demo;
 mod faults;
 mod rest;
 mod run;

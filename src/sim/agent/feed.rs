@@ -4,9 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Bytes of replayable events that a feed keeps.
-const KEPT_BYTES: usize = 64 << 20;
-
 /// What an event is to a thread's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -38,6 +35,7 @@ struct Log {
     items: VecDeque<Arc<Item>>,
     first: u64,
     bytes: usize,
+    kept_bytes: usize,
     closed: bool,
     readers: HashMap<u64, u64>,
     next_reader: u64,
@@ -51,13 +49,13 @@ pub struct Feed {
     read: watch::Sender<u64>,
 }
 
-impl Default for Feed {
-    fn default() -> Self {
-        Feed { log: Mutex::default(), bell: watch::channel(0).0, read: watch::channel(0).0 }
-    }
-}
-
 impl Feed {
+    /// An empty feed that keeps so many bytes of events for a replay.
+    pub fn new(kept_bytes: usize) -> Self {
+        let log = Log { kept_bytes, ..Log::default() };
+        Feed { log: Mutex::new(log), bell: watch::channel(0).0, read: watch::channel(0).0 }
+    }
+
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,7 +120,7 @@ impl Log {
     fn trim(&mut self) {
         let needed = self.readers.values().min().copied().unwrap_or(u64::MAX);
         while let Some(front) = self.items.front() {
-            if self.first >= needed || (front.stored && self.bytes <= KEPT_BYTES) {
+            if self.first >= needed || (front.stored && self.bytes <= self.kept_bytes) {
                 break;
             }
             self.bytes -= front.data.len();
@@ -211,7 +209,7 @@ mod tests {
 
     #[tokio::test]
     async fn readers_get_all_from_where_they_came_in() {
-        let feed = Arc::new(Feed::default());
+        let feed = Arc::new(Feed::new(1 << 20));
         feed.push(&[item("1", true), item("2", false)]);
         let mut late = feed.reader(|_| false);
         let mut replay = feed.reader(|_| true);
@@ -225,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_nobody_needs_is_let_go() {
-        let feed = Arc::new(Feed::default());
+        let feed = Arc::new(Feed::new(1 << 20));
         let mut reader = feed.reader(|_| false);
         feed.push(&[item("1", false), item("2", false)]);
         assert_eq!(feed.lag(), 2);

@@ -44,7 +44,7 @@ pub fn start(agent: &Arc<Agent>, thread: &str, body: &Value, stateless: bool) ->
                 "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
             return Err(refuse(StatusCode::CONFLICT, text));
         }
-        let run = new_run(&thread.id, &thread.metadata, &assistant, body, stateless, now);
+        let run = new_run(agent, thread, &assistant, body, stateless, now);
         let active = |run: &&Run| run.is_active() && matches!(strategy, "interrupt" | "rollback");
         let overtaken: Vec<String> = thread.runs.iter().filter(active).map(|run| run.id.clone()).collect();
         thread.metadata.insert("graph_id".into(), json!(assistant.graph.name()));
@@ -64,11 +64,18 @@ pub fn start(agent: &Arc<Agent>, thread: &str, body: &Value, stateless: bool) ->
     Ok(Started { run, reader })
 }
 
-fn new_run(thread: &str, about: &Object, assistant: &Assistant, body: &Value, stateless: bool, now: Timestamp) -> Run {
+fn new_run(
+    agent: &Agent,
+    thread: &Thread,
+    assistant: &Assistant,
+    body: &Value,
+    stateless: bool,
+    now: Timestamp,
+) -> Run {
     let id = uuid7(now);
     let mut metadata = Object::new();
     metadata.insert("created_by".into(), json!("system"));
-    metadata.extend(about.clone());
+    metadata.extend(thread.metadata.clone());
     metadata.insert("graph_id".into(), json!(assistant.graph.name()));
     metadata.insert("assistant_id".into(), json!(assistant.id));
     metadata.extend(body["metadata"].as_object().cloned().unwrap_or_default());
@@ -83,7 +90,7 @@ fn new_run(thread: &str, about: &Object, assistant: &Assistant, body: &Value, st
         config = json!({});
     }
     let mut filled = config["configurable"].as_object().cloned().unwrap_or_default();
-    filled.extend(configurable(&id, thread, assistant.graph, &assistant.id, now));
+    filled.extend(configurable(&id, &thread.id, assistant.graph, &assistant.id, now));
     for key in ["checkpoint_id", "checkpoint_ns"] {
         let given = if body["checkpoint"][key].is_null() { &body[key] } else { &body["checkpoint"][key] };
         if !given.is_null() {
@@ -107,7 +114,7 @@ fn new_run(thread: &str, about: &Object, assistant: &Assistant, body: &Value, st
     });
     Run {
         id,
-        thread: thread.to_owned(),
+        thread: thread.id.clone(),
         assistant: assistant.id.clone(),
         graph: assistant.graph,
         created_at: now,
@@ -116,7 +123,7 @@ fn new_run(thread: &str, about: &Object, assistant: &Assistant, body: &Value, st
         metadata,
         kwargs,
         strategy: body["multitask_strategy"].as_str().unwrap_or("enqueue").to_owned(),
-        feed: Arc::new(Feed::default()),
+        feed: Arc::new(Feed::new(agent.kept_bytes)),
         stop: CancellationToken::new(),
         cancelled: None,
         outcome: None,

@@ -26,6 +26,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::{Assistant, Memory, Thread};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -48,10 +49,14 @@ pub struct Agent {
     pub heartbeat: Duration,
     /// The key that it wants, if it wants one.
     pub key: Option<String>,
+    /// Bytes of events that each stream keeps for a replay.
+    pub kept_bytes: usize,
     /// Hands out the ids of events.
     pub ids: IdClock,
     /// Ends everything when the simulator goes.
     pub stop: CancellationToken,
+    /// While the world is made, its past takes no time.
+    pub hurried: AtomicBool,
     memory: Mutex<Memory>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
@@ -87,8 +92,10 @@ impl Agent {
             speed: options.speed,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
+            kept_bytes: options.kept_bytes,
             ids: IdClock::new(kind),
             stop,
+            hurried: AtomicBool::new(false),
             memory: Mutex::new(Memory { assistants, ..Memory::default() }),
             changed: watch::channel(0).0,
             released: watch::channel(HashSet::new()).0,
@@ -125,13 +132,13 @@ impl Agent {
 
     /// The stream of a thread, which may not exist yet.
     pub fn thread_feed(&self, thread: &str) -> Arc<Feed> {
-        self.memory().feeds.entry(thread.to_owned()).or_default().clone()
+        self.memory().feeds.entry(thread.to_owned()).or_insert_with(|| Arc::new(Feed::new(self.kept_bytes))).clone()
     }
 
     /// Lets time pass, faster by the simulator's speed. Too little to measure is only a chance for others to run.
     pub async fn pause(&self, time: Duration) {
         let time = time.div_f64(self.speed.max(1e-6));
-        if time < Duration::from_millis(1) {
+        if time < Duration::from_millis(1) || self.hurried.load(Relaxed) {
             tokio::task::yield_now().await;
         } else {
             tokio::time::sleep(time).await;

@@ -236,7 +236,7 @@ pub async fn join_run(
 
 /// An unknown run is told in the stream, not by the status.
 fn unknown_run(agent: &Arc<Agent>) -> Response {
-    let feed = Arc::new(Feed::default());
+    let feed = Arc::new(Feed::new(0));
     let reader = feed.reader(|_| false);
     let data = json!({"error": "HTTPException", "message": "404: Run not found"}).to_string();
     let item = Item { id: String::new(), name: "error".into(), data, kind: Kind::Output, stored: false };

@@ -1,6 +1,9 @@
 //! What is in the simulated world at the start, and what goes on in it by itself.
 
+mod alive;
+mod demo;
 mod fleet;
+mod past;
 
 use super::agent::Agent;
 use super::control::Plane;
@@ -9,8 +12,20 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Fills the servers as the scenario says.
-pub fn fill(options: &Options, planes: &[Arc<Plane>], agents: &[Arc<Agent>], _stop: &CancellationToken) {
-    if let (Scenario::Fleet { deployments }, Some(plane)) = (options.scenario, planes.first()) {
-        fleet::fill(plane, agents.first().map(|agent| agent.url.as_str()), deployments);
+pub async fn fill(options: &Options, planes: &[Arc<Plane>], agents: &[Arc<Agent>], stop: &CancellationToken) {
+    match options.scenario {
+        Scenario::Empty | Scenario::Contract => {}
+        Scenario::Fleet { deployments } => {
+            for plane in planes {
+                fleet::fill(plane, agents.first().map(|agent| agent.url.as_str()), deployments);
+            }
+        }
+        Scenario::Demo => {
+            for (plane, agent) in planes.iter().zip(agents) {
+                demo::fill(plane, &agent.url);
+                past::fill(agent, &plane.region).await;
+                alive::begin(plane, agent, stop);
+            }
+        }
     }
 }
