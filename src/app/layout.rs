@@ -48,7 +48,7 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
         }
         return regions;
     }
-    let left = (u32::from(w) * 41 / 100).clamp(52, 66) as u16;
+    let left = (u32::from(w) * 43 / 100).clamp(52, 68) as u16;
     let upper = (u32::from(body.h) * 55 / 100) as u16;
     regions.split = Some(left);
     regions.deployments = Some(Area { x: 0, y: body.y, w: left, h: upper });

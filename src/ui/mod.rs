@@ -149,6 +149,8 @@ impl Canvas<'_> {
         for x in x..(x + width).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
             cell.modifier.remove(Modifier::DIM);
+            // A colour would become a coloured block.
+            cell.fg = ratatui::style::Color::Reset;
             cell.modifier.insert(Modifier::REVERSED);
         }
     }

@@ -120,7 +120,7 @@ fn plans(region: &str) -> Vec<Plan> {
             },
             Plan { name: "translation-hub", display: Some("翻訳ハブ"), age: 6.0, ..PLAN },
             Plan {
-                name: "claims-intake",
+                name: "vendor-intake",
                 serves: Serves::Nowhere,
                 status: Some("AWAITING_DATABASE"),
                 history: &[Deployed],
@@ -202,7 +202,7 @@ pub fn fill(plane: &Plane, live: &str) {
                 let hours = plan.age + (count - 1 - n) as f64 * (7.0 + (dice % 90) as f64);
                 let config = revision_config(plan.name, plan.source, &id);
                 let forced = match (plan.name, n + 1 == count) {
-                    ("claims-intake", _) => Some("CREATING".to_owned()),
+                    ("vendor-intake", _) => Some("CREATING".to_owned()),
                     ("kyc-checker", true) => Some("INTERRUPTED".to_owned()),
                     _ => None,
                 };

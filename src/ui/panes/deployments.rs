@@ -94,10 +94,10 @@ fn cell(
 ) {
     let style = canvas.theme.style(tone);
     canvas.text(x + at, y, 1, glyph, style);
-    let for_age = if age.is_empty() { 0 } else { 4 };
+    let for_age = if age.is_empty() || width < 16 { 0 } else { 4 };
     canvas.foreign(x + at + 2, y, width.saturating_sub(2 + for_age), word, Tone::Plain);
     let age_width = text::width(age) as u16;
-    if age_width > 0 && width >= 2 + for_age {
+    if age_width > 0 && for_age > 0 {
         canvas.foreign(x + at + width - age_width, y, age_width, age, Tone::Dim);
     }
 }
@@ -136,7 +136,8 @@ struct Columns {
 
 impl Columns {
     fn new(width: u16) -> Columns {
-        let (region, state, revision) = (7, 10, 20);
+        // In little room the name matters more than the age.
+        let (region, state, revision) = (7, 11, if width < 56 { 15 } else { 20 });
         let left = width.saturating_sub(5 + region + state + revision);
         let (name, url) = if left > 64 { (30, Some(left - 32)) } else { (left.min(40), None) };
         let at_region = 3 + name + 1;
