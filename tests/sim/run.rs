@@ -68,11 +68,15 @@ async fn a_static_interrupt_stops_before_a_node() {
     let input = json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]});
     let body =
         json!({"assistant_id": "agent", "input": input, "stream_mode": ["updates"], "interrupt_before": ["tools"]});
-    let (_, all) = world.run(&thread, body).await;
+    let (_, all) = world.run(&thread, body.clone()).await;
     assert_eq!(names(&all), ["metadata", "updates", "updates"]);
     assert_eq!(all[2].data, json!({"__interrupt__": []}));
     assert_eq!(world.json(&format!("/threads/{thread}")).await["status"], "interrupted");
     assert_eq!(world.json(&format!("/threads/{thread}/state")).await["next"], json!(["tools"]));
+    // After a node instead of before the next one: the same place.
+    let after =
+        json!({"assistant_id": "agent", "input": body["input"], "stream_mode": "updates", "interrupt_after": "chat"});
+    assert_eq!(names(&world.run(&world.thread().await, after).await.1), ["metadata", "updates", "updates"]);
     let (_, rest) =
         world.run(&thread, json!({"assistant_id": "agent", "input": null, "stream_mode": ["updates"]})).await;
     assert_eq!(

@@ -60,6 +60,8 @@ pub struct Output {
     pub assistant: String,
     /// Its graph.
     pub graph: Graph,
+    /// Its metadata, with those of its thread; every task and message repeats them.
+    pub metadata: Object,
     /// What it sends.
     pub modes: Modes,
     /// Whether it sends the events of subgraphs too.
@@ -153,11 +155,13 @@ impl Output {
 
     /// The metadata that every task of the run carries.
     pub fn base(&self) -> Value {
-        json!({
-            "created_by": "system", "graph_id": self.graph.name(), "assistant_id": self.assistant, "run_attempt": 1,
-            "langgraph_version": "1.2.22", "langgraph_api_version": "0.16.7", "langgraph_plan": "enterprise",
-            "langgraph_host": "self-hosted", "langgraph_api_url": self.agent.url,
-        })
+        let mut base = self.metadata.clone();
+        let fixed = json!({
+            "run_attempt": 1, "langgraph_version": "1.2.22", "langgraph_api_version": "0.16.7",
+            "langgraph_plan": "enterprise", "langgraph_host": "self-hosted", "langgraph_api_url": self.agent.url,
+        });
+        base.extend(fixed.as_object().cloned().unwrap_or_default());
+        Value::Object(base)
     }
 
     fn with(&self, more: Value) -> Value {

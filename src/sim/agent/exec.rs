@@ -37,6 +37,8 @@ pub struct Start {
     pub answer: Option<Value>,
     /// Nodes before which it stops.
     pub hold_before: Vec<String>,
+    /// Nodes after which it stops.
+    pub hold_after: Vec<String>,
     /// Steps that it may take.
     pub limit: i64,
 }
@@ -108,6 +110,7 @@ impl Node<'_> {
             input: Some(Value::Object(self.state.clone())),
             answer: None,
             hold_before: Vec::new(),
+            hold_after: Vec::new(),
             limit: 25,
         };
         run_level(self.out, graph, self.spot.inner(), self.parents.clone(), start).boxed().await
@@ -152,8 +155,7 @@ pub fn run_level<'a>(
         let mut held_once = start.input.is_none();
         let mut answer = start.answer;
         while !tasks.is_empty() {
-            let all = start.hold_before.iter().any(|name| name == "*");
-            if !held_once && tasks.iter().any(|task| all || start.hold_before.contains(&task.name)) {
+            if !held_once && named(&tasks, &start.hold_before) {
                 level.hold(&tasks);
                 return Err(Stop::Held);
             }
@@ -161,7 +163,12 @@ pub fn run_level<'a>(
             if level.step - first >= start.limit {
                 return Err(recursion(start.limit));
             }
-            tasks = level.step(&tasks, answer.take()).await?;
+            let next = level.step(&tasks, answer.take()).await?;
+            if !next.is_empty() && named(&tasks, &start.hold_after) {
+                level.hold(&next);
+                return Err(Stop::Held);
+            }
+            tasks = next;
         }
         let mut burst = out.burst();
         if level.ns.is_empty() {
@@ -181,6 +188,12 @@ fn recursion(limit: i64) -> Stop {
          https://docs.langchain.com/oss/python/langgraph/errors/GRAPH_RECURSION_LIMIT"
     );
     Stop::Failed { error: "GraphRecursionError".into(), message }
+}
+
+/// Whether a list of names, which may be `*`, names one of these tasks.
+fn named(tasks: &[Task], names: &[String]) -> bool {
+    let all = names.iter().any(|name| name == "*");
+    tasks.iter().any(|task| all || names.contains(&task.name))
 }
 
 fn plan(names: &[&str]) -> Vec<Task> {
@@ -425,8 +438,11 @@ impl Level<'_> {
             })
             .collect();
         let mut metadata = out.base();
+        metadata["user_id"] = json!("");
         metadata["thread_id"] = json!(out.thread);
         metadata["run_id"] = json!(out.run);
+        metadata["langgraph_auth_user_id"] = json!("");
+        metadata["langgraph_request_id"] = out.configurable.get("langgraph_request_id").cloned().unwrap_or_default();
         metadata["source"] = json!(source);
         metadata["step"] = json!(self.step);
         metadata["parents"] = json!({});

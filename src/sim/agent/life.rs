@@ -126,7 +126,7 @@ fn new_run(
         feed: Arc::new(Feed::new(agent.kept_bytes)),
         stop: CancellationToken::new(),
         cancelled: None,
-        outcome: None,
+        outcome: Arc::default(),
     }
 }
 
@@ -168,6 +168,7 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, body: Value, de
         thread: run.thread.clone(),
         assistant: assistant.id.clone(),
         graph: run.graph,
+        metadata: run.metadata.clone(),
         modes: Modes::new(&run.kwargs["stream_mode"]),
         subgraphs: run.kwargs["subgraphs"] == true,
         stored: contract || run.resumable(),
@@ -216,6 +217,7 @@ fn beginning(agent: &Agent, run: &Run, body: &Value) -> Start {
         input: if resume.is_some() { None } else { body.get("input").filter(|input| input.is_object()).cloned() },
         answer,
         hold_before: names(&run.kwargs["interrupt_before"]),
+        hold_after: names(&run.kwargs["interrupt_after"]),
         limit: run.kwargs["config"]["recursion_limit"].as_i64().unwrap_or(25).max(1),
     }
 }
@@ -260,7 +262,8 @@ fn put_away(
             if let Some(run) = thread.run_mut(&run.id) {
                 run.status = status.into();
                 run.updated_at = now;
-                run.outcome = Some(outcome);
+                // It is set once: a run ends only once.
+                let _ = run.outcome.set(outcome);
             }
             if result.is_none() && cancelled == Some(Cancel::Rollback) {
                 thread.checkpoints.truncate(before.unwrap_or(usize::MAX));

@@ -103,26 +103,13 @@ pub async fn stateless_wait(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Re
     }))
 }
 
-/// A stateless run's thread is gone when the run is over, so the outcome is read from its feed's last values.
+/// A stateless run's thread is gone when the run is over, so its end is read from its stream.
 fn wait_for_stateless(agent: &Arc<Agent>, started: Started) -> Response {
     let Started { run, mut reader } = started;
+    let outcome = run.outcome.clone();
     let ending = async move {
-        let mut last = json!({});
-        loop {
-            match reader.next().await {
-                Read::End => return last,
-                Read::Items(items) => {
-                    for item in &items {
-                        let data: Value = serde_json::from_str(&item.data).unwrap_or_default();
-                        match item.name.as_str() {
-                            "values" => last = data,
-                            "error" => last = json!({"__error__": data}),
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
+        while let Read::Items(_) = reader.next().await {}
+        outcome.get().cloned().unwrap_or_else(|| json!({}))
     };
     let mut response = patient(agent, ending);
     locate(&mut response, &run.thread, &run.id, "join");
@@ -148,7 +135,7 @@ fn outcome_of(agent: &Arc<Agent>, thread: &str, run: &str, joining: bool) -> Res
             .until(|memory| match memory.threads.get(&thread_id).and_then(|thread| thread.run(&run_id)) {
                 None => Some(json!({"__error__": {"error": "HTTPException", "message": "404: Run not found"}})),
                 Some(run) if run.is_active() => None,
-                Some(run) => Some(run.outcome.clone().unwrap_or_else(|| json!({}))),
+                Some(run) => Some(run.outcome.get().cloned().unwrap_or_else(|| json!({}))),
             })
             .await;
         outcome.unwrap_or_default()

@@ -6,7 +6,7 @@ use crate::sim::ids::iso;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 /// An object of JSON.
@@ -249,7 +249,7 @@ pub struct Run {
     /// How it was cancelled, if it was.
     pub cancelled: Option<Cancel>,
     /// What it answered in the end, for those who wait.
-    pub outcome: Option<Value>,
+    pub outcome: Arc<OnceLock<Value>>,
 }
 
 impl Run {
