@@ -26,7 +26,7 @@ fn the_smallest_size_and_below() {
     let mut dash = demo_like((60, 12));
     insta::assert_snapshot!("deployments_60x12", dash.screen());
     let mut dash = demo_like((59, 12));
-    assert!(dash.screen().contains("runtail needs 60x12"), "{}", dash.screen());
+    assert!(dash.screen().contains("too small"), "{}", dash.screen());
 }
 
 #[test]

@@ -296,11 +296,12 @@ pub fn key_glyph(key: Key) -> String {
     }
 }
 
-/// The help screen: every key that works, by context.
-pub fn help_lines(keymap: &Keymap) -> Vec<Line> {
+/// The help screen: every key that works, those of the place where one is first.
+pub fn help_lines(keymap: &Keymap, here: Context) -> Vec<Line> {
     use Context::*;
     let mut lines = Vec::new();
-    for context in [Deployments, Revisions, Server, Stream, Inspector, Composer, Global] {
+    let others = [Deployments, Revisions, Server, Stream, Inspector, Composer].into_iter().filter(|c| *c != here);
+    for context in [here, Global].into_iter().chain(others) {
         if !lines.is_empty() {
             lines.push(Line::new());
         }

@@ -212,6 +212,11 @@ impl App {
             Some(Overlay::Compose(_)) => return Context::Composer,
             None => {}
         }
+        self.pane_context()
+    }
+
+    /// Where keys go when nothing lies over the panes.
+    pub fn pane_context(&self) -> Context {
         match self.focus {
             Pane::Deployments => Context::Deployments,
             Pane::Revisions => Context::Revisions,

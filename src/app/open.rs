@@ -191,7 +191,7 @@ impl App {
     /// Lines of the page that lies over the panes.
     pub fn overlay_lines(&self) -> usize {
         match self.overlays.last() {
-            Some(Overlay::Help(_)) => super::keys::help_lines(&self.keymap).len(),
+            Some(Overlay::Help(_)) => super::keys::help_lines(&self.keymap, self.pane_context()).len(),
             Some(Overlay::Notices(_)) => self.notice_lines().len(),
             _ => 0,
         }

@@ -5,8 +5,8 @@ use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{cursor, execute, queue};
 use ratatui::backend::CrosstermBackend;
@@ -56,8 +56,12 @@ impl Screen {
     }
 
     /// Forgets what is on the screen, so that the next frame is drawn whole.
+    ///
+    /// `Terminal::clear` would ask the terminal where its cursor is, which races with the reading of keys.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal.swap_buffers();
+        Ok(())
     }
 
     /// Takes the mouse, or leaves it to the terminal.
@@ -99,7 +103,7 @@ impl Screen {
     pub fn reenter(&mut self) -> io::Result<()> {
         modes_on()?;
         self.mouse = false;
-        self.terminal.clear()
+        self.clear()
     }
 }
 

@@ -68,7 +68,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
 }
 
 fn too_small(canvas: &mut Canvas<'_>, w: u16, h: u16) {
-    let text = format!("runtail needs {}x{}, this is {w}x{h}. q quits.", SMALLEST.0, SMALLEST.1);
+    let text = format!(
+        "This terminal is too small: runtail needs {}x{}, and this is {w}x{h}. q quits.",
+        SMALLEST.0, SMALLEST.1
+    );
     for (y, line) in crate::app::line::wrap(&text, w as usize).iter().enumerate().take(h as usize) {
         canvas.text(0, y as u16, w, line, Style::default());
     }

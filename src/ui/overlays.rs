@@ -15,7 +15,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
     match overlay {
         Overlay::Help(place) => {
             canvas.title(head, "KEYS", true);
-            lines(canvas, area, place, &crate::app::keys::help_lines(&app.keymap));
+            lines(canvas, area, place, &crate::app::keys::help_lines(&app.keymap, app.pane_context()));
         }
         Overlay::Notices(place) => {
             canvas.title(head, "MESSAGES", true);
