@@ -21,6 +21,8 @@ pub enum Exit {
     Network,
     /// 130: interrupted by the person.
     Interrupted,
+    /// 143: told to end (SIGTERM).
+    Terminated,
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Exit::Deadline => 4,
             Exit::Network => 5,
             Exit::Interrupted => 130,
+            Exit::Terminated => 143,
         }
     }
 
