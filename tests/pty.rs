@@ -127,3 +127,95 @@ fn without_a_terminal_it_says_so() {
     assert!(done.stderr.contains("terminal"), "{done:?}");
     assert!(done.stdout.is_empty(), "no escape sequences into a pipe: {done:?}");
 }
+
+#[test]
+fn a_panic_in_the_loop_gives_the_terminal_back_before_its_message() {
+    let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "loop")], &["--demo"], 100, 30);
+    term.wait_for("support-bot");
+    term.keys("\x1b[24~");
+    assert_eq!(term.exit_status().exit_code(), 101);
+    assert_restored(&term);
+    let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    let (left, said) = (raw.rfind("\x1b[?1049l").unwrap(), raw.rfind("a test asked the loop to panic").unwrap());
+    assert!(left < said, "the message comes after the alternate screen is left, where it can be read");
+}
+
+#[test]
+fn a_panic_in_a_task_is_a_message_and_the_rest_goes_on() {
+    let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "task")], &["--demo"], 120, 30);
+    term.wait_for("support-bot");
+    term.keys("\x1b[24~");
+    term.wait_for("A background task failed");
+    term.keys("!");
+    term.wait_for("MESSAGES");
+    assert!(term.screen().contains("a test asked this task to panic"), "{}", term.screen());
+    term.keys("\x1b");
+    term.wait_for("DEPLOYMENTS");
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+/// From the deployments to the composer of a run, by way of the assistants.
+#[track_caller]
+fn compose(term: &Term, assistant: &str) {
+    term.wait_for("contract-rev");
+    term.keys("\r");
+    term.wait_for("Assistants ");
+    term.keys("2");
+    term.wait_for("› assistants");
+    term.keys("/");
+    term.wait_for("Esc clear");
+    term.keys(&format!("{assistant}\r"));
+    term.wait_for(&format!("/{assistant}"));
+    term.keys("\r");
+    term.wait_for("NEW RUN");
+    term.wait_for(&format!("‹ {assistant} ›"));
+}
+
+#[test]
+fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
+    let mut term = demo(120, 36);
+    compose(&term, "support");
+    term.keys("where is my order?");
+    term.wait_for("where is my order?");
+    term.keys("\x12");
+    term.wait_for("ended: success");
+    let screen = term.screen();
+    assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
+    term.keys("5");
+    term.wait_for("metadata");
+    term.keys("\r");
+    term.wait_for("event ");
+    term.keys("q");
+    term.wait_for("FOLLOW");
+    term.keys("q");
+    term.wait_for("› assistants");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn leaving_a_stream_does_not_cancel_its_run() {
+    let mut term = demo(120, 36);
+    compose(&term, "support");
+    term.keys("hello");
+    term.wait_for("hello");
+    term.keys("\x12");
+    term.wait_for("LIVE");
+    term.keys("\x1b");
+    term.wait_for("› assistants");
+    term.keys("1");
+    term.wait_for("› threads");
+    // The thread that one comes from is selected: its runs are shown.
+    term.wait_until("the thread in the list", |term| term.screen().contains("busy") || term.screen().contains("idle"));
+    term.keys("v");
+    term.wait_for("TOOK");
+    term.wait_until("the run's success", |term| {
+        term.screen().lines().any(|l| l.contains("success") && l.contains("support"))
+    });
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}

@@ -120,6 +120,17 @@ impl AgentServer {
         self.post(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
     }
 
+    /// One assistant as the server describes it.
+    pub async fn assistant_row(&self, id: &str) -> Result<Value, ApiError> {
+        self.get(&["assistants", id], &[]).await?.json()
+    }
+
+    /// The graph of an assistant, by its id or by the graph's name: `{nodes, edges}`. `deep` looks into subgraphs.
+    pub async fn assistant_graph(&self, assistant: &str, deep: bool) -> Result<Value, ApiError> {
+        let query = [("xray", "true".to_string())];
+        self.get(&["assistants", assistant, "graph"], if deep { &query } else { &[] }).await?.json()
+    }
+
     /// Threads, newest first by their last change, without their values where the server can leave them out.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
         let mut threads: Vec<Thread> = self.search_threads(query).await?.json()?;
@@ -152,6 +163,23 @@ impl AgentServer {
         self.post(&["threads"], body).await?.json()
     }
 
+    /// Deletes a thread with its runs and checkpoints. Sent once.
+    pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
+        let url = self.url(&Method::DELETE, &["threads", id])?;
+        self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
+    }
+
+    /// Runs of a thread as the server describes them, in its order.
+    pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
+        let query = [("limit", limit.to_string()), ("offset", offset.to_string())];
+        self.get(&["threads", thread, "runs"], &query).await?.json()
+    }
+
+    /// One run as the server describes it.
+    pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
+        self.get(&["threads", thread, "runs", run], &[]).await?.json()
+    }
+
     /// Runs of a thread, newest first.
     pub async fn runs(&self, thread: &str, limit: usize) -> Result<Vec<Run>, ApiError> {
         let answer = self.get(&["threads", thread, "runs"], &[("limit", limit.to_string())]).await?;
@@ -176,6 +204,19 @@ impl AgentServer {
     /// The state of a thread: `{values, next, tasks, interrupts, …}`.
     pub async fn thread_state(&self, thread: &str) -> Result<Value, ApiError> {
         self.get(&["threads", thread, "state"], &[]).await?.json()
+    }
+
+    /// The states that a thread went through, newest first, from before a checkpoint on or from the newest. Without a
+    /// limit the Python server would give one.
+    pub async fn thread_history(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+    ) -> Result<Vec<Value>, ApiError> {
+        let mut query = vec![("limit", limit.to_string())];
+        query.extend(before.map(|id| ("before", id.to_string())));
+        self.get(&["threads", thread, "history"], &query).await?.json()
     }
 
     /// Starts a run on a thread, or one without a thread, and opens its stream. Never sent twice: where the answer is

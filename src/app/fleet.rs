@@ -59,6 +59,8 @@ pub struct Fleet {
     pub picker: Picker,
     /// Only rows that contain this are shown.
     pub filter: String,
+    /// Whether the person did anything yet. Until then the first row is the selected one, whichever profile answers first.
+    pub touched: bool,
 }
 
 impl Fleet {

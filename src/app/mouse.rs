@@ -34,6 +34,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     }
     let Some((pane, row)) = pane_at(app, x, y) else { return Vec::new() };
     app.focus = pane;
+    app.fleet.touched = true;
     app.filtering = false;
     let (deployments, _, rows) = app.list_heights();
     match (pane, &mut app.server) {

@@ -62,6 +62,9 @@ fn take(app: &mut App, key: SubKey, answer: Answer) {
             state.next_poll = next;
             match result {
                 Ok(deployments) => {
+                    if state.loaded_at.is_none() && !app.fleet.touched {
+                        app.fleet.picker = Default::default();
+                    }
                     (state.error, state.loaded_at) = (None, Some(at));
                     app.fleet.replace(number, &profile, deployments);
                 }
@@ -139,6 +142,7 @@ fn take_done(app: &mut App, done: Done) {
 
 fn press(app: &mut App, key: Key) -> Vec<Effect> {
     let context = app.context();
+    app.fleet.touched = true;
     if app.filtering {
         return filter_key(app, key);
     }

@@ -1,7 +1,7 @@
-//! `assistants list`.
+//! `assistants list` and `assistants graph`.
 
 use super::output::{cell, column, time};
-use super::{Context, Exit, Failure, Globals, Output, resolve};
+use super::{Context, Exit, Failure, Globals, Output, graph, resolve};
 use clap::{Args, Subcommand};
 
 /// What can be done with assistants.
@@ -9,6 +9,8 @@ use clap::{Args, Subcommand};
 pub enum Command {
     /// List the assistants of an agent server
     List(List),
+    /// Show the graph of an assistant
+    Graph(graph::Options),
 }
 
 /// Options of `assistants list`.
@@ -25,9 +27,12 @@ pub struct List {
 }
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
-    let Command::List(options) = command;
     let context = Context::load(globals)?;
     let (_, server) = resolve::agent_server(&context).await?;
+    let options = match command {
+        Command::List(options) => options,
+        Command::Graph(options) => return graph::run(&server, &options).await,
+    };
     let rows = server.assistant_rows(options.limit, options.offset).await?;
     let columns = [
         column("GRAPH", |row| cell(&row["graph_id"])),

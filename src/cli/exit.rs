@@ -26,6 +26,9 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// 143: told to end (SIGTERM).
+    pub const TERMINATED: Exit = Exit::Signal(15);
+
     /// The number.
     pub fn code(self) -> u8 {
         match self {

@@ -7,16 +7,29 @@ mod context;
 mod dashboard;
 mod deployments;
 mod exit;
+mod graph;
+mod input;
+mod join;
+mod log;
+mod man;
 mod output;
+mod recorder;
 mod resolve;
 mod revisions;
+mod run;
+mod runs;
+mod signals;
 mod sim;
+mod stream_out;
+mod stream_text;
+mod tail;
 mod threads;
 
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};
 pub use output::{Format, Output};
 pub use resolve::{Found, agent_server, deployment};
+pub use stream_out::{StreamFormat, StreamOutput};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -100,6 +113,15 @@ pub enum Command {
     /// Assistants of an agent server
     #[command(subcommand)]
     Assistants(assistants::Command),
+    /// Runs of a thread
+    #[command(subcommand)]
+    Runs(runs::Command),
+    /// Start a run and stream it
+    Run(run::Options),
+    /// Follow a run that is there already, from its beginning
+    Join(join::Options),
+    /// Follow all that happens on a thread
+    Tail(tail::Options),
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
@@ -107,16 +129,28 @@ pub enum Command {
     Sim(sim::Options),
     /// Completions for a shell, to stdout
     Completions(completions::Options),
+    /// The manual page, to stdout
+    Man,
+}
+
+impl Command {
+    /// Whether it needs to end in order when it is interrupted, and sees to that itself.
+    fn hears_signals(&self) -> bool {
+        matches!(self, Command::Run(_) | Command::Join(_) | Command::Tail(_))
+    }
 }
 
 /// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
 pub async fn run(args: Args) -> ExitCode {
     // The dashboard has its own way with signals: the terminal comes first.
-    let dashboard = args.command.is_none();
-    let ended = tokio::select! {
-        ended = dispatch(args) => ended,
-        // Nothing that a command holds needs more than being dropped: a run on a server goes on.
-        _ = tokio::signal::ctrl_c(), if !dashboard => Ok(Exit::Interrupted),
+    let ended = if args.command.as_ref().is_none_or(Command::hears_signals) {
+        dispatch(args).await
+    } else {
+        tokio::select! {
+            ended = dispatch(args) => ended,
+            // Nothing that the others hold needs more than being dropped.
+            _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
+        }
     };
     match ended {
         Ok(exit) => exit.into(),
@@ -132,15 +166,21 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     // The simulator lives as long as the command that is run against it.
     let simulator = if globals.demo { Some(demo().await?) } else { None };
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
+    log::start(&globals)?;
     match command {
         None => dashboard::run(&globals).await,
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
+        Some(Command::Runs(command)) => runs::run(&globals, command).await,
+        Some(Command::Run(options)) => run::run(&globals, options).await,
+        Some(Command::Join(options)) => join::run(&globals, options).await,
+        Some(Command::Tail(options)) => tail::run(&globals, options).await,
         Some(Command::Sim(options)) => sim::run(options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),
+        Some(Command::Man) => man::run(),
     }
 }
 

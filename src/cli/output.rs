@@ -121,7 +121,7 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
 }
 
 /// JSON for a terminal: what could change it or hide is written as `\uXXXX`, which says the same in JSON.
-fn escape(json: &str) -> String {
+pub(super) fn escape(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         let mut buffer = [0; 4];

@@ -1,4 +1,5 @@
-//! What D and `-d` mean: one deployment, or one agent server, out of all that the chosen profiles have.
+//! What D, `-d` and A mean: one deployment, or one agent server, out of all that the chosen profiles have, and one of
+//! its assistants.
 
 use super::{Context, Failure, Site, output};
 use crate::api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
@@ -6,6 +7,10 @@ use crate::text;
 use futures::future::join_all;
 use serde_json::Value;
 use url::Url;
+
+/// Assistants asked for at once, and in all, when a name is looked for.
+const PAGE: usize = 100;
+const MOST: usize = 1000;
 
 /// A deployment that was found.
 #[derive(Debug, Clone)]
@@ -187,4 +192,71 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
         matching.extend(by_id(name.to_string()).await?.map(found));
     }
     Ok(matching)
+}
+
+/// What the server calls the assistant that a person means.
+pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Failure> {
+    let shown = text::clean(wanted);
+    if uuid::Uuid::parse_str(wanted).is_ok() {
+        return match server.assistant_row(wanted).await {
+            Ok(_) => Ok(wanted.to_string()),
+            Err(e) if e.kind == Kind::NotFound => {
+                let known = names(&assistant_rows(server).await?.unwrap_or_default());
+                Err(Failure::not_found(format!("there is no assistant {shown}{known}")))
+            }
+            Err(e) => Err(e.into()),
+        };
+    }
+    // Where the server has no list, it will say itself what it thinks of the name.
+    let Some(rows) = assistant_rows(server).await? else { return Ok(wanted.to_string()) };
+    if rows.iter().any(|row| row["graph_id"] == wanted) {
+        return Ok(wanted.to_string());
+    }
+    let named: Vec<Value> = rows.iter().filter(|row| row["name"] == wanted).cloned().collect();
+    match named.as_slice() {
+        [one] => Ok(one["assistant_id"].as_str().unwrap_or(wanted).to_string()),
+        [] => Err(Failure::not_found(format!("there is no assistant \"{shown}\"{}", names(&rows)))),
+        several => Err(Failure::usage(format!(
+            "\"{shown}\" is ambiguous, {} assistants are called so{}",
+            several.len(),
+            names(several)
+        ))),
+    }
+}
+
+/// The assistants, as many as anybody would name; nothing where the server has no such list.
+async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Failure> {
+    let mut all = Vec::new();
+    while all.len() < MOST {
+        match server.assistant_rows(PAGE, all.len()).await {
+            Ok(page) => {
+                let is_last = page.len() < PAGE;
+                all.extend(page);
+                if is_last {
+                    break;
+                }
+            }
+            Err(e) if all.is_empty() && matches!(e.kind, Kind::NotFound | Kind::Status(405)) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(Some(all))
+}
+
+/// A list of assistants for a message.
+fn names(rows: &[Value]) -> String {
+    if rows.is_empty() {
+        return "; the server has none".into();
+    }
+    let line = |row: &Value| {
+        let field = |name: &str| text::clean(row[name].as_str().unwrap_or_default()).into_owned();
+        let (graph, name, id) = (field("graph_id"), field("name"), field("assistant_id"));
+        let name = if name == graph || name.is_empty() { String::new() } else { format!(" ({name})") };
+        format!("\n  {graph}{name}  {id}")
+    };
+    let mut list: String = rows.iter().take(20).map(line).collect();
+    if rows.len() > 20 {
+        list.push_str(&format!("\n  and {} more: runtail assistants list", rows.len() - 20));
+    }
+    format!("; there are:{list}")
 }

@@ -36,6 +36,32 @@ pub struct Projections {
     pub ledger: Ledger,
 }
 
+/// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
+#[derive(Debug, Default)]
+pub struct Story {
+    /// What was said, by whom, as it grows.
+    pub messages: Messages,
+    /// What each node wrote.
+    pub updates: Updates,
+    /// What happened to runs and connections.
+    pub lifecycle: Lifecycle,
+}
+
+impl Story {
+    /// Takes the next item of a source, or of a recording.
+    pub fn apply(&mut self, item: &Item) {
+        match item {
+            Item::Record(Record::Event(event)) => {
+                let payload = Payload::of(event);
+                self.messages.apply(&payload);
+                self.updates.apply(&payload);
+                self.lifecycle.apply_event(&payload);
+            }
+            item => self.lifecycle.apply_item(item),
+        }
+    }
+}
+
 impl Projections {
     /// Takes the next item of a source, or of a recording.
     pub fn apply(&mut self, item: &Item) {

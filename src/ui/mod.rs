@@ -67,6 +67,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     }
 }
 
+fn right_width(line: &Line) -> u16 {
+    line.right.iter().map(|p| text::width(&p.text) as u16).sum()
+}
+
 fn too_small(canvas: &mut Canvas<'_>, w: u16, h: u16) {
     let text = format!(
         "This terminal is too small: runtail needs {}x{}, and this is {w}x{h}. q quits.",
@@ -117,14 +121,25 @@ impl Canvas<'_> {
         }
     }
 
-    /// Puts a line: its left pieces, cut where they meet the right ones.
+    /// Puts a line. What stands at its right gives way where there is no room for both.
     fn line(&mut self, x: u16, y: u16, width: u16, line: &Line) {
-        let right: u16 = line.right.iter().map(|p| text::width(&p.text) as u16).sum();
-        // What stands at the right gives way where there is no room for both.
+        let right = right_width(line);
         let room = if right > 0 && line.width() as u16 + right + 2 <= width { width - right } else { width };
+        self.line_in(x, y, width, line, room);
+    }
+
+    /// Puts a line whose right must be seen: its left is cut where there is no room for both.
+    fn line_for_right(&mut self, x: u16, y: u16, width: u16, line: &Line) {
+        let right = right_width(line);
+        let room = if right + 8 <= width { width - right - u16::from(right > 0) } else { width };
+        self.line_in(x, y, width, line, room);
+    }
+
+    fn line_in(&mut self, x: u16, y: u16, width: u16, line: &Line, room: u16) {
+        let right = right_width(line);
         self.pieces(x, y, room, &line.left);
         if room < width {
-            self.pieces(x + room, y, right, &line.right);
+            self.pieces(x + width - right, y, right, &line.right);
         }
     }
 

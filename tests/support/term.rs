@@ -26,9 +26,15 @@ impl Term {
     /// Starts the binary with these arguments in a terminal of this size.
     #[track_caller]
     pub fn spawn(args: &[&str], cols: u16, rows: u16) -> Term {
+        Term::spawn_with(&[], args, cols, rows)
+    }
+
+    /// The same with variables in its environment.
+    #[track_caller]
+    pub fn spawn_with(env: &[(&str, &str)], args: &[&str], cols: u16, rows: u16) -> Term {
         let mut line = vec![Term::binary()];
         line.extend(args.iter().map(|&arg| arg.to_owned()));
-        Term::start(&line, cols, rows)
+        Term::start(env, &line, cols, rows)
     }
 
     /// Starts the binary as the job of an interactive shell, which gives it back to the terminal's owner when it
@@ -39,7 +45,7 @@ impl Term {
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
         line.push(Term::binary());
         line.extend(args.iter().map(|&arg| arg.to_owned()));
-        Term::start(&line, cols, rows)
+        Term::start(&[], &line, cols, rows)
     }
 
     fn binary() -> String {
@@ -47,7 +53,7 @@ impl Term {
     }
 
     #[track_caller]
-    fn start(line: &[String], cols: u16, rows: u16) -> Term {
+    fn start(env: &[(&str, &str)], line: &[String], cols: u16, rows: u16) -> Term {
         let pty = native_pty_system().openpty(size(cols, rows)).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(&line[0]);
         command.args(&line[1..]);
@@ -60,6 +66,9 @@ impl Term {
         }
         command.env("TERM", "xterm-256color");
         command.env("LANG", "C.UTF-8");
+        for (name, value) in env {
+            command.env(name, value);
+        }
         let child = pty.slave.spawn_command(command).expect("the process starts");
         drop(pty.slave);
         let mut output = pty.master.try_clone_reader().expect("a reader");

@@ -44,7 +44,7 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, " ");
     }
-    canvas.line(area.x, area.y, area.w, &line);
+    canvas.line_for_right(area.x, area.y, area.w, &line);
 }
 
 /// The last line: a filter being typed, a notice, or what goes on; at the right the keys that make sense.

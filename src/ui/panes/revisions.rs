@@ -93,7 +93,9 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
     let (glyph, tone) = phase_look(revision.phase());
     let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{:<14} ", revision.status));
     let config = &revision.source_revision_config;
-    let made_from = match (&config.repo_ref, &config.repo_commit_sha, &config.image_uri) {
+    let short =
+        |r: &str| r.trim_start_matches("refs/").trim_start_matches("heads/").trim_start_matches("tags/").to_string();
+    let made_from = match (&config.repo_ref.as_deref().map(short), &config.repo_commit_sha, &config.image_uri) {
         (Some(r), Some(sha), _) => format!("{r}@{}", sha.get(..7).unwrap_or(sha)),
         (Some(r), None, _) => r.clone(),
         (None, Some(sha), _) => sha.get(..7).unwrap_or(sha).to_string(),

@@ -44,8 +44,8 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     for piece in link_line(app, viewer).left {
         crumbs.right.push(piece);
     }
-    canvas.line(area.x + 1, area.y, inner, &crumbs);
-    canvas.line(area.x + 1, area.y + 1, inner, &tabs(viewer, inner));
+    canvas.line_for_right(area.x + 1, area.y, inner, &crumbs);
+    canvas.line_for_right(area.x + 1, area.y + 1, inner, &tabs(viewer, inner));
     if let Some(line) = third_line(app, viewer) {
         canvas.line(area.x + 1, area.y + 2, inner, &line);
     }

@@ -1,0 +1,46 @@
+//! `join T R`: follows a run that somebody started, from its beginning.
+
+use super::signals::Signals;
+use super::stream_out::{self, StreamOutput};
+use super::{Context, Exit, Failure, Globals, resolve};
+use crate::api::Retry;
+use crate::stream::{Head, JoinLink, SourceOptions};
+use clap::Args;
+
+/// The id before a run's first event.
+const START: &str = "-1";
+
+/// Options of `join`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    /// The run's id
+    #[arg(value_name = "R")]
+    run: String,
+    /// Only this mode of those that the run has (repeatable; default: all)
+    #[arg(long = "mode", value_name = "M", value_delimiter = ',')]
+    modes: Vec<String>,
+    #[command(flatten)]
+    output: StreamOutput,
+}
+
+pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+    let signals = Signals::listen();
+    let context = Context::load(globals)?;
+    let resolved = async { resolve::agent_server(&context).await };
+    let (_, server) = signals.unless_stopped(resolved).await?;
+    let Options { thread, run, modes, output } = options;
+    let head = Head {
+        server: server.base().to_string(),
+        thread_id: Some(thread.clone()),
+        run_id: Some(run.clone()),
+        modes: modes.clone(),
+        ..Head::default()
+    };
+    let source = stream_out::source(&context, &signals, head);
+    let source = SourceOptions { first_after: Some(START.into()), ..source };
+    let link = JoinLink::new(server.retrying(Retry::NONE), thread, run, modes);
+    stream_out::play(&context, link, source, &output, &signals).await
+}

@@ -1,0 +1,21 @@
+//! The file of `--log`: diagnostics of this program alone. Libraries below it might tell of headers.
+
+use super::{Failure, Globals};
+use crate::text;
+use std::fs::OpenOptions;
+use std::sync::Mutex;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+
+/// Writes diagnostics from now on, where they were asked for.
+pub(super) fn start(globals: &Globals) -> Result<(), Failure> {
+    let Some(path) = &globals.log else { return Ok(()) };
+    let shown = text::clean(&path.to_string_lossy()).into_owned();
+    let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("--log: cannot write {shown}: {e}"));
+    let file = OpenOptions::new().append(true).create(true).open(path).map_err(|e| failed(&e))?;
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(file));
+    let ours = Targets::new().with_target("runtail", Level::DEBUG);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(ours));
+    tracing::subscriber::set_global_default(subscriber).map_err(|e| failed(&e))
+}

@@ -1,0 +1,12 @@
+//! `man`.
+
+use super::{Args, Exit, Failure, output};
+use clap::CommandFactory;
+
+pub(super) fn run() -> Result<Exit, Failure> {
+    let mut page = Vec::new();
+    let rendered = clap_mangen::Man::new(Args::command()).render(&mut page);
+    rendered.map_err(|e| Failure::new(Exit::Failed, format!("the manual page could not be made: {e}")))?;
+    output::print(&String::from_utf8_lossy(&page), false)?;
+    Ok(Exit::Done)
+}

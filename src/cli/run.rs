@@ -1,0 +1,100 @@
+//! `run A`: starts a run and streams it.
+
+use super::signals::Signals;
+use super::stream_out::{self, StreamOutput};
+use super::{Context, Exit, Failure, Globals, input, output, resolve};
+use crate::api::{AgentServer, Retry};
+use crate::model::RunCreate;
+use crate::stream::{Head, RunLink, Target};
+use clap::Args;
+use serde_json::json;
+
+/// What a person wants to see: what is said as it is said, what each node did, and where it led.
+const MODES: [&str; 3] = ["messages-tuple", "updates", "values"];
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The assistant: a graph's name, or an assistant's name or id
+    #[arg(value_name = "A")]
+    assistant: String,
+    /// The graph's input; @FILE reads a file, - reads stdin
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        required_unless_present = "resume",
+        conflicts_with = "resume",
+        allow_hyphen_values = true
+    )]
+    input: Option<String>,
+    /// Run on this thread (default: a new one)
+    #[arg(long, value_name = "T")]
+    thread: Option<String>,
+    /// Run without a thread: nothing is kept, and such a run cannot be joined again
+    #[arg(long, conflicts_with = "thread")]
+    stateless: bool,
+    /// Stream this mode: values, updates, messages-tuple, messages, custom, tasks, checkpoints, debug, events
+    /// (repeatable; default: messages-tuple, updates, values)
+    #[arg(long = "mode", value_name = "M", value_delimiter = ',')]
+    modes: Vec<String>,
+    /// Stream what happens inside subgraphs too
+    #[arg(long)]
+    subgraphs: bool,
+    /// Answer the interrupt that the thread waits at; @FILE and - as above
+    #[arg(long, value_name = "JSON", requires = "thread", allow_hyphen_values = true)]
+    resume: Option<String>,
+    #[command(flatten)]
+    output: StreamOutput,
+}
+
+pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+    let signals = Signals::listen();
+    let prepared = signals.unless_stopped(prepare(globals, &options)).await?;
+    let Prepared { context, server, body } = prepared;
+    let head = Head {
+        server: server.base().to_string(),
+        thread_id: options.thread.clone(),
+        modes: body.stream_mode.clone(),
+        ..Head::default()
+    };
+    let target = match options.thread {
+        Some(thread) => Target::Thread(thread),
+        None if options.stateless => Target::Stateless,
+        None => Target::NewThread,
+    };
+    let source = stream_out::source(&context, &signals, head);
+    let link = RunLink::new(server.retrying(Retry::NONE), target, body);
+    stream_out::play(&context, link, source, &options.output, &signals).await
+}
+
+struct Prepared {
+    context: Context,
+    server: AgentServer,
+    body: RunCreate,
+}
+
+/// Everything that can go wrong before something exists on the server.
+async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failure> {
+    let mut body = RunCreate { stream_subgraphs: options.subgraphs, ..RunCreate::default() };
+    match (&options.resume, &options.input) {
+        (Some(answer), _) => body.command = Some(json!({"resume": input::json("--resume", answer).await?})),
+        (None, Some(given)) => body.input = Some(input::json("--input", given).await?),
+        (None, None) => return Err(Failure::usage("--input or --resume is needed")),
+    }
+    body.stream_mode = match options.modes.as_slice() {
+        [] => MODES.map(String::from).to_vec(),
+        asked => asked.to_vec(),
+    };
+    let context = Context::load(globals)?;
+    let (site, server) = resolve::agent_server(&context).await?;
+    context.check_write(&site.profile)?;
+    body.assistant_id = resolve::assistant(&server, &options.assistant).await?;
+    if let Some(thread) = &options.thread {
+        // Some servers create a thread that they don't know, others answer with something else than what is wrong.
+        let thread = server.thread(thread).await?;
+        if options.resume.is_some() && thread.status != "interrupted" && thread.waiting().is_empty() {
+            output::complain("runtail: warning: the thread does not wait for an answer; the graph begins afresh");
+        }
+    }
+    Ok(Prepared { context, server, body })
+}

@@ -1,0 +1,321 @@
+//! What the stream commands share: a source is followed to its end, its records go to stdout and to a recording, trouble
+//! goes to stderr, and the outcome becomes the exit code.
+
+use super::recorder::Recorder;
+use super::signals::Signals;
+use super::stream_text::Teller;
+use super::{Context, Exit, Failure, output};
+use crate::api::{ApiError, Kind};
+use crate::stream::{Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
+use crate::text;
+use clap::{Args, ValueEnum};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+
+/// Batches that may wait for a slow reader; then the source waits, and the server after it.
+const BATCHES: usize = 8;
+/// Bytes that are collected before they are written in the middle of a batch, and kept allocated after it.
+const CHUNK: usize = 1 << 20;
+
+/// How a stream is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StreamFormat {
+    /// For people; the default on a terminal.
+    Text,
+    /// One JSON object a record; the default elsewhere, and what `--record` writes.
+    Jsonl,
+    /// The data of each event as it was received, one a line.
+    Raw,
+}
+
+/// The options that every stream has.
+#[derive(Debug, Clone, Default, Args)]
+pub struct StreamOutput {
+    /// How to print (default: text on a terminal, else jsonl)
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum)]
+    pub format: Option<StreamFormat>,
+    /// Also write what `-o jsonl` prints to this new file; gzip where its name ends in .gz
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+impl StreamOutput {
+    fn format(&self) -> StreamFormat {
+        let suits = || if io::stdout().is_terminal() { StreamFormat::Text } else { StreamFormat::Jsonl };
+        self.format.unwrap_or_else(suits)
+    }
+}
+
+/// The options of a source, as the configuration wants them.
+pub(super) fn source(context: &Context, signals: &Signals, head: Head) -> SourceOptions {
+    SourceOptions {
+        head,
+        max_event: usize::try_from(context.config.tape.max_event).unwrap_or(usize::MAX),
+        stop: signals.stop.child_token(),
+        ..SourceOptions::default()
+    }
+}
+
+/// Follows a stream to its end.
+pub(super) async fn play(
+    context: &Context,
+    link: impl Link + 'static,
+    options: SourceOptions,
+    wanted: &StreamOutput,
+    signals: &Signals,
+) -> Result<Exit, Failure> {
+    let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
+    let mut printer = Printer::new(wanted.format(), &options.head.modes, context.globals.ascii);
+    printer.recorder = recorder;
+    let is_endless = link.is_endless();
+    let stop = options.stop.clone();
+    let (sender, mut batches) = mpsc::channel(BATCHES);
+    // On a task of its own, so that reading goes on while this one writes.
+    let source = tokio::spawn(follow(link, options, sender));
+    let mut seen = Seen::default();
+    while let Some(items) = batches.recv().await {
+        for item in &items {
+            seen.note(item);
+            printer.item(item);
+        }
+        printer.flush();
+        if printer.closed.is_some() && !stop.is_cancelled() {
+            if printer.recorder.as_ref().is_none_or(|r| !r.is_on()) {
+                break;
+            }
+            // The recording gets its end.
+            stop.cancel();
+        }
+    }
+    drop(batches);
+    printer.recorder.take().into_iter().for_each(Recorder::finish);
+    if let Err(error) = source.await {
+        return Err(Failure::new(Exit::Failed, format!("the stream broke off: {error}")));
+    }
+    match printer.closed {
+        // A reader who has seen enough; the run goes on.
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Some(error) => Err(Failure::new(Exit::Failed, format!("cannot write to stdout: {error}"))),
+        None => seen.exit(is_endless, signals),
+    }
+}
+
+/// Where a stream's items go.
+struct Printer {
+    format: StreamFormat,
+    is_terminal: bool,
+    teller: Teller,
+    recorder: Option<Recorder>,
+    /// Records as lines, for the recording, and for stdout where those are wanted there.
+    lines: Vec<u8>,
+    /// What goes to stdout otherwise.
+    out: String,
+    /// Why stdout takes no more.
+    closed: Option<io::Error>,
+}
+
+impl Printer {
+    fn new(format: StreamFormat, modes: &[String], ascii: bool) -> Printer {
+        let is_terminal = io::stdout().is_terminal();
+        Printer {
+            format,
+            is_terminal,
+            teller: Teller::new(modes, is_terminal, ascii),
+            recorder: None,
+            lines: Vec::new(),
+            out: String::new(),
+            closed: None,
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        if let Item::Record(record) = item {
+            if self.format == StreamFormat::Jsonl || self.recorder.is_some() {
+                // Into memory, where writing cannot fail.
+                let _ = write_record(&mut self.lines, record);
+            }
+            if let (StreamFormat::Raw, Record::Event(event)) = (self.format, record) {
+                self.raw(event);
+            }
+        }
+        if self.format == StreamFormat::Text {
+            self.teller.item(item, &mut self.out);
+        }
+        if let Some(line) = trouble(item) {
+            if self.format == StreamFormat::Text {
+                self.teller.end_line(&mut self.out);
+            }
+            self.flush();
+            output::complain(&format!("runtail: {line}"));
+        }
+        if self.lines.len() + self.out.len() > CHUNK {
+            self.flush();
+        }
+    }
+
+    /// The data alone. Line ends in it are between tokens of JSON, or in what is no JSON; either way it stays one line.
+    fn raw(&mut self, event: &Event) {
+        match &event.data {
+            Data::TooLarge { size, .. } => {
+                let size = text::bytes(*size);
+                output::complain(&format!("runtail: event {} is left out: {size} are more than max_event", event.seq));
+            }
+            Data::Json(data) | Data::Malformed(data) => {
+                let is_json = matches!(event.data, Data::Json(_));
+                for part in data.split(['\n', '\r']) {
+                    self.out.push_str(&if self.is_terminal { text::clean(part) } else { part.into() });
+                    if !is_json {
+                        self.out.push(' ');
+                    }
+                }
+                if !is_json {
+                    self.out.pop();
+                }
+                self.out.push('\n');
+            }
+        }
+    }
+
+    /// Brings everything to stdout and to the recording.
+    fn flush(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write(&self.lines);
+        }
+        if self.closed.is_none() {
+            let written = match self.format {
+                StreamFormat::Jsonl if self.is_terminal => {
+                    write(output::escape(&String::from_utf8_lossy(&self.lines)).as_bytes())
+                }
+                StreamFormat::Jsonl => write(&self.lines),
+                StreamFormat::Text | StreamFormat::Raw => write(self.out.as_bytes()),
+            };
+            self.closed = written.err();
+        }
+        self.lines.clear();
+        self.out.clear();
+        // One event of 50 MB must not be paid for ever after.
+        self.lines.shrink_to(2 * CHUNK);
+        self.out.shrink_to(2 * CHUNK);
+    }
+}
+
+fn write(data: &[u8]) -> io::Result<()> {
+    if data.is_empty() {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(data)?;
+    out.flush()
+}
+
+/// What of an item is trouble with the connection, in a line.
+fn trouble(item: &Item) -> Option<String> {
+    match item {
+        Item::Retrying { attempt, wait, why, .. } => {
+            let why = why.lines().next().unwrap_or_default();
+            tracing::debug!(attempt, ?wait, why, "trying again");
+            Some(format!("{why}; attempt {attempt} in {}", text::duration(*wait)))
+        }
+        Item::Record(Record::Open { conn, status, resumed_after, .. }) => {
+            tracing::debug!(conn, status, ?resumed_after, "stream open");
+            (*conn > 1).then(|| "connected again".to_string())
+        }
+        Item::Record(Record::Close { conn, reason, .. }) => {
+            tracing::debug!(conn, reason, "stream closed");
+            None
+        }
+        Item::Record(Record::Gap { why, .. }) => Some(format!("gap: {why}")),
+        Item::Record(Record::End(end)) => {
+            let End { outcome, events, bytes, connections, duplicates, gaps, .. } = end;
+            let outcome = outcome.as_str();
+            tracing::debug!(outcome, events, bytes, connections, duplicates, gaps, "stream over");
+            None
+        }
+        _ => None,
+    }
+}
+
+/// What the exit code depends on.
+#[derive(Default)]
+struct Seen {
+    thread: Option<String>,
+    run: Option<String>,
+    failed: Option<ApiError>,
+    end: Option<End>,
+}
+
+impl Seen {
+    fn note(&mut self, item: &Item) {
+        match item {
+            Item::Record(Record::Tape(head)) => {
+                self.thread = head.thread_id.clone();
+                self.run = head.run_id.clone();
+            }
+            Item::Started { thread_id, run_id } => {
+                self.thread = thread_id.clone().or(self.thread.take());
+                self.run = Some(run_id.clone());
+            }
+            Item::Failed(error) => self.failed = Some(error.clone()),
+            Item::Record(Record::End(end)) => self.end = Some(end.clone()),
+            _ => {}
+        }
+    }
+
+    /// Says on stderr what has to be said, and gives the code.
+    fn exit(self, is_endless: bool, signals: &Signals) -> Result<Exit, Failure> {
+        let Some(end) = self.end else {
+            return Err(Failure::new(Exit::Failed, "the stream broke off without an end"));
+        };
+        let say = |what: &str| {
+            let detail = end.detail.as_deref().map(|d| format!(": {d}")).unwrap_or_default();
+            output::complain(&format!("runtail: {what}{detail}"));
+        };
+        Ok(match end.outcome {
+            Outcome::Success => Exit::Done,
+            Outcome::Interrupted => {
+                say("the thread waits for an answer");
+                if let Some(thread) = &self.thread {
+                    output::complain(&format!("  runtail run ASSISTANT --thread {thread} --resume JSON gives it"));
+                }
+                Exit::Done
+            }
+            Outcome::Detached => {
+                if let (Some(thread), Some(run), false) = (&self.thread, &self.run, is_endless) {
+                    output::complain(&format!(
+                        "runtail: left; the run goes on\n  runtail join {thread} {run} follows it again"
+                    ));
+                }
+                signals.exit()
+            }
+            Outcome::Error => {
+                say("the run failed");
+                Exit::Failed
+            }
+            Outcome::Timeout => {
+                say("the run ran out of time");
+                Exit::Failed
+            }
+            Outcome::Cancelled => {
+                say("the run was cancelled");
+                Exit::Failed
+            }
+            Outcome::Unknown => match self.failed {
+                Some(error) => return Err(Failure::new(gave_up(&error), error.to_string())),
+                None => {
+                    say("the stream ended, and how the run went is not known");
+                    if end.gaps > 0 { Exit::Network } else { Exit::Failed }
+                }
+            },
+        })
+    }
+}
+
+/// The code of what ended a source. A refusal by the source itself means an answer that was lost; what is wrong with the
+/// configuration was found before.
+fn gave_up(error: &ApiError) -> Exit {
+    match error.kind {
+        Kind::Refused => Exit::Network,
+        _ => Exit::of(error),
+    }
+}

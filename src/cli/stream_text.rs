@@ -1,0 +1,315 @@
+//! A stream as text for people: who says what, token by token, and what else happens, a line each.
+
+use crate::projection::{LifecycleKind, Message, Role, Story, UpdateRow};
+use crate::stream::{Event, Item, Record};
+use crate::text;
+use jiff::Timestamp;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Messages looked at for something new, counted from the newest: older ones don't grow any more.
+const GROWING: usize = 256;
+/// Columns of a line where there is no terminal to ask.
+const COLUMNS: usize = 160;
+/// Columns of the word that a line begins with.
+const WORD: usize = 8;
+
+/// Tells a stream. What it writes is clean.
+pub(super) struct Teller {
+    story: Story,
+    /// What was told of each message that the story holds.
+    told: Vec<Told>,
+    evicted: u64,
+    updates: u64,
+    happened: u64,
+    /// The message, by its number from the first, whose line is still open.
+    open: Option<u64>,
+    /// Whether the cursor stands behind text.
+    in_line: bool,
+    seen_state: bool,
+    only_values: bool,
+    is_terminal: bool,
+    began: Option<Timestamp>,
+    bullet: &'static str,
+    arrow: &'static str,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Told {
+    /// Bytes of its text.
+    text: usize,
+    /// The event up to which.
+    seq: u64,
+    calls: usize,
+    /// Its label was shown.
+    labelled: bool,
+    thinking: bool,
+    /// From before this stream.
+    earlier: bool,
+}
+
+impl Teller {
+    /// A teller of a stream with these modes.
+    pub fn new(modes: &[String], is_terminal: bool, ascii: bool) -> Teller {
+        let (bullet, arrow) = if ascii { ("-", "->") } else { ("·", "→") };
+        Teller {
+            story: Story::default(),
+            told: Vec::new(),
+            evicted: 0,
+            updates: 0,
+            happened: 0,
+            open: None,
+            in_line: false,
+            seen_state: false,
+            only_values: modes == ["values"],
+            is_terminal,
+            began: None,
+            bullet,
+            arrow,
+        }
+    }
+
+    /// Tells what is new with an item.
+    pub fn item(&mut self, item: &Item, out: &mut String) {
+        self.story.apply(item);
+        match item {
+            Item::Record(Record::Event(event)) => {
+                self.began.get_or_insert(event.at);
+                if !self.only_values {
+                    self.messages(event, out);
+                }
+                self.update_rows(out);
+                self.lifecycle_rows(out);
+                self.other(event, out);
+            }
+            Item::Record(Record::End(end)) => {
+                // Calls of messages that never came to their end.
+                for i in 0..self.story.messages.items().len() {
+                    self.message(i, true, out);
+                }
+                self.lifecycle_rows(out);
+                let took = self.began.map(|began| end.at.duration_since(began));
+                let took = Duration::try_from(took.unwrap_or_default()).unwrap_or_default();
+                let events = text::count(end.events);
+                let line = format!("{}, {events} events in {}", end.outcome.as_str(), text::duration(took));
+                self.line("end", &line, out);
+            }
+            // Told on stderr.
+            _ => self.happened = self.lifecycle_count(),
+        }
+    }
+
+    /// Ends the line that is open, so that something else can be written.
+    pub fn end_line(&mut self, out: &mut String) {
+        if self.in_line {
+            out.push('\n');
+        }
+        self.in_line = false;
+        self.open = None;
+    }
+
+    fn messages(&mut self, event: &Event, out: &mut String) {
+        let messages = &self.story.messages;
+        let gone = messages.evicted() - self.evicted;
+        self.evicted = messages.evicted();
+        self.told.drain(..self.told.len().min(usize::try_from(gone).unwrap_or(usize::MAX)));
+        let (before, now) = (self.told.len(), messages.items().len());
+        self.told.resize(now, Told::default());
+        if !self.seen_state && &*event.name == "values" && event.ns.is_empty() {
+            self.seen_state = true;
+            // The first state repeats what the thread held before; only what was said last is this run's input.
+            let items = &messages.items()[before..];
+            let said = items.iter().rev().take_while(|m| !matches!(m.role, Role::Ai | Role::Tool)).count();
+            let earlier = items.len() - said;
+            self.told[before..before + earlier].iter_mut().for_each(|told| told.earlier = true);
+            if earlier > 0 {
+                let plural = if earlier == 1 { "" } else { "s" };
+                self.line("thread", &format!("{earlier} earlier message{plural}"), out);
+            }
+        }
+        let items = self.story.messages.items();
+        let from = now.saturating_sub(GROWING);
+        let answered: Vec<String> = items[before.min(now)..].iter().filter_map(|m| m.tool_call_id.clone()).collect();
+        for i in from..now {
+            let message = &self.story.messages.items()[i];
+            let is_answered = !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
+            if message.last_seq == event.seq || is_answered {
+                self.message(i, is_answered, out);
+            }
+        }
+    }
+
+    /// Tells what is new of a message. `all`: also calls that may not be complete.
+    fn message(&mut self, i: usize, all: bool, out: &mut String) {
+        let Some(mut told) = self.told.get(i).copied().filter(|told| !told.earlier) else { return };
+        let Some(message) = self.story.messages.items().get(i) else { return };
+        let number = self.evicted + i as u64;
+        let revised = message.text_at(told.seq).len() < told.text;
+        if revised {
+            told.text = 0;
+        }
+        let fresh = message.text.get(told.text..).unwrap_or_default().to_string();
+        let is_done = message.complete || all;
+        let calls: Vec<String> = match is_done {
+            true => message.tool_calls.iter().skip(told.calls).map(|c| format!("{} {}", c.name, c.args)).collect(),
+            false => Vec::new(),
+        };
+        let thinks = !told.thinking && message.text.is_empty() && !message.reasoning.is_empty();
+        let title = title(message, self.bullet);
+        told.seq = message.last_seq;
+        if !fresh.is_empty() || !calls.is_empty() || thinks {
+            if self.open != Some(number) || revised {
+                self.end_line(out);
+                let more = match (revised, told.labelled) {
+                    (true, _) => " (revised)",
+                    (false, true) => " (continued)",
+                    (false, false) => "",
+                };
+                let _ = writeln!(out, "{title}{more}");
+                self.open = Some(number);
+                told.labelled = true;
+            }
+            if thinks {
+                out.push_str("  (thinking)\n");
+                told.thinking = true;
+            }
+            self.said(&fresh, out);
+            told.text += fresh.len();
+            for call in &calls {
+                self.break_line(out);
+                let call = format!("  {} {}", self.arrow, text::clean(call));
+                let _ = writeln!(out, "{}", text::fit(&call, self.columns()));
+                told.calls += 1;
+            }
+            if is_done {
+                self.break_line(out);
+            }
+        }
+        self.told[i] = told;
+    }
+
+    /// Text of a message, indented.
+    fn said(&mut self, fresh: &str, out: &mut String) {
+        for part in text::clean_lines(fresh).split_inclusive('\n') {
+            if !self.in_line && part != "\n" {
+                out.push_str("  ");
+            }
+            out.push_str(part);
+            self.in_line = !part.ends_with('\n');
+        }
+    }
+
+    fn break_line(&mut self, out: &mut String) {
+        if self.in_line {
+            out.push('\n');
+        }
+        self.in_line = false;
+    }
+
+    fn update_rows(&mut self, out: &mut String) {
+        let rows = self.story.updates.rows();
+        let count = rows.evicted() + rows.len() as u64;
+        let new = usize::try_from(count - self.updates).unwrap_or(usize::MAX).min(rows.len());
+        self.updates = count;
+        let lines: Vec<String> = rows[rows.len() - new..].iter().filter(|row| !row.interrupt).map(update).collect();
+        for line in lines {
+            self.line("update", &line, out);
+        }
+    }
+
+    fn lifecycle_count(&self) -> u64 {
+        let rows = self.story.lifecycle.rows();
+        rows.evicted() + rows.len() as u64
+    }
+
+    fn lifecycle_rows(&mut self, out: &mut String) {
+        use LifecycleKind::{
+            Attempt, Connection, End, Error, Gap, Interrupt, Retry, RunDone, RunStart, TaskDone, TaskStart,
+        };
+        let count = self.lifecycle_count();
+        let rows = self.story.lifecycle.rows();
+        let new = usize::try_from(count - self.happened).unwrap_or(usize::MAX).min(rows.len());
+        self.happened = count;
+        let lines: Vec<(&str, String)> = rows[rows.len() - new..]
+            .iter()
+            .filter_map(|row| {
+                let text = row.text.clone();
+                match row.kind {
+                    RunStart | RunDone | Attempt => Some(("run", text.strip_prefix("run ").unwrap_or(&text).into())),
+                    TaskStart => Some(("task", format!("{text} begins"))),
+                    TaskDone => Some(("task", format!("{text} is done"))),
+                    Interrupt => Some(("asks", text)),
+                    Error => Some(("error", text)),
+                    Connection | Retry | Gap | End => None,
+                }
+            })
+            .collect();
+        for (word, line) in lines {
+            self.line(word, &line, out);
+        }
+    }
+
+    /// Events that no story is made of, each by its name.
+    fn other(&mut self, event: &Event, out: &mut String) {
+        let known = match &*event.name {
+            "values" => !self.only_values,
+            "updates" | "metadata" | "error" | "tasks" | "lifecycle" => event.data.json().is_some(),
+            name => name.starts_with("messages") && event.data.json().is_some(),
+        };
+        if !known {
+            let place = place(&event.ns);
+            let gap = if place.is_empty() { "" } else { "  " };
+            // Enough of it to fill a line; the data may have megabytes.
+            let data: String = event.data.text().chars().take(2 * COLUMNS.max(self.columns())).collect();
+            self.line(&event.name, &format!("{place}{gap}{data}"), out);
+        }
+    }
+
+    /// A line of its own.
+    fn line(&mut self, word: &str, rest: &str, out: &mut String) {
+        self.end_line(out);
+        let word = text::clean(word);
+        let pad = " ".repeat(WORD.saturating_sub(text::width(&word)));
+        let line = format!("{} {word}{pad} {}", self.bullet, text::clean(rest));
+        let _ = writeln!(out, "{}", text::fit(line.trim_end(), self.columns()));
+    }
+
+    fn columns(&self) -> usize {
+        let asked = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
+        self.is_terminal.then(asked).flatten().filter(|columns| *columns >= 20).unwrap_or(COLUMNS)
+    }
+}
+
+/// Who speaks: role, name, node and where the node lives.
+fn title(message: &Message, bullet: &str) -> String {
+    let role = match &message.role {
+        Role::Human => "human",
+        Role::Ai => "ai",
+        Role::Tool => "tool",
+        Role::System => "system",
+        Role::Other(word) => word,
+    };
+    let node = message.node.as_deref().unwrap_or_default();
+    let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
+    let place = place(&message.ns);
+    let failed = if message.is_error { "error" } else { "" };
+    let parts = [role, name, node, &place, failed].into_iter().filter(|part| !part.is_empty());
+    text::clean(&parts.collect::<Vec<_>>().join(&format!(" {bullet} "))).into_owned()
+}
+
+/// A namespace without the ids of its tasks: `sub/inner`.
+fn place(ns: &[std::sync::Arc<str>]) -> String {
+    ns.iter().map(|segment| segment.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/")
+}
+
+/// What a node wrote. Messages are told by themselves.
+fn update(row: &UpdateRow) -> String {
+    let place = place(&row.ns);
+    let slash = if place.is_empty() { "" } else { "/" };
+    let keys = row.keys.iter().map(|(key, value)| match &**key {
+        "messages" => "messages".to_string(),
+        "" => value.clone(),
+        key => format!("{key}: {value}"),
+    });
+    format!("{place}{slash}{}  {}", row.node, keys.collect::<Vec<_>>().join(", "))
+}
