@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
@@ -138,7 +138,10 @@ impl Http {
             request = request.json(body);
         }
         let broken = |e: reqwest::Error| self.scrubbed(network::failure(&e, &call.url, at.clone()), call.body);
-        let response = request.send().await.map_err(broken)?;
+        let began = Instant::now();
+        let sent = request.send().await;
+        note(&at, began, sent.as_ref().ok());
+        let response = sent.map_err(broken)?;
         if !call.expect.contains(&response.status().as_u16()) {
             return Err(self.refused(response, at, call.plane, call.is_list, call.body).await);
         }
@@ -174,7 +177,10 @@ impl Http {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let response = match tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await {
+        let began = Instant::now();
+        let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
+        note(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
+        let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(e)) => return Err(self.scrubbed(network::failure(&e, &url, at), body)),
             Err(_) => {
@@ -297,6 +303,20 @@ impl Http {
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         forms.dedup();
         forms
+    }
+}
+
+/// Tells the diagnostics of a request: where it went and what came, never a header, a body or a query.
+fn note(at: &Place, began: Instant, answered: Option<&Response>) {
+    let Place { profile, method, host, path, .. } = at;
+    let ms = began.elapsed().as_millis();
+    match answered {
+        Some(response) => {
+            let status = response.status().as_u16();
+            let request_id = answer::request_id(response.headers()).unwrap_or_default();
+            tracing::debug!(%profile, %method, %host, %path, status, ms, %request_id, "request");
+        }
+        None => tracing::debug!(%profile, %method, %host, %path, ms, "request without an answer"),
     }
 }
 

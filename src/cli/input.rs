@@ -51,6 +51,11 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
         let (line, column) = (e.line(), e.column());
         let what = e.to_string();
         let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
+        // A line's end counts as the beginning of the next line; a person sees it where it is.
+        let (line, column) = match (line, column) {
+            (2.., 0) => (line - 1, json.split('\n').nth(line - 2).unwrap_or_default().len() + 1),
+            place => place,
+        };
         let shown = place(json, line, column);
         Failure::usage(format!("{title} is not JSON: {what}, at line {line} column {column}\n{shown}"))
     })

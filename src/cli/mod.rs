@@ -31,13 +31,15 @@ pub use output::{Format, Output};
 pub use resolve::{Found, agent_server, deployment};
 pub use stream_out::{StreamFormat, StreamOutput};
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
-#[derive(Debug, Parser)]
-#[command(name = "runtail", version, about, max_term_width = 100)]
+#[derive(Debug, ClapArgs)]
+#[command(version, about, max_term_width = 100)]
 pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
@@ -45,6 +47,74 @@ pub struct Args {
     /// What to do; nothing opens the dashboard.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl CommandFactory for Args {
+    fn command() -> clap::Command {
+        Args::augment_args(clap::Command::new("runtail"))
+    }
+
+    fn command_for_update() -> clap::Command {
+        Args::augment_args_for_update(clap::Command::new("runtail"))
+    }
+}
+
+/// Of a global option clap keeps only what stands furthest behind: after `list`, or else after `deployments`, or else
+/// before both. It also looks for conflicts in each of these places by itself. So what stands before is read once more.
+impl Parser for Args {
+    fn parse() -> Args {
+        Args::try_parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    }
+
+    fn try_parse_from<I, T>(words: I) -> Result<Args, clap::Error>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<OsString> + Clone,
+    {
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let mut args = Args::from_arg_matches(&Args::command().try_get_matches_from(words.clone())?)?;
+        let behind = std::mem::take(&mut args.globals.profiles);
+        let mut all: Vec<String> = Vec::new();
+        for name in profiles_before(words).into_iter().chain(behind) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        args.globals.profiles = all;
+        match args.globals.conflict() {
+            Some(why) => Err(Args::command().error(ErrorKind::ArgumentConflict, why)),
+            None => Ok(args),
+        }
+    }
+}
+
+/// What stands before a command.
+#[derive(Debug, Parser)]
+struct Before {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Option<Rest>,
+}
+
+/// A command and all behind it, unread.
+#[derive(Debug, Subcommand)]
+enum Rest {
+    #[command(external_subcommand)]
+    Words(Vec<OsString>),
+}
+
+/// The profiles named before `deployments`, and between it and `list`.
+fn profiles_before(mut words: Vec<OsString>) -> Vec<String> {
+    let mut all = Vec::new();
+    for _ in 0..2 {
+        // What has options of its own is a command, and clap keeps what stands behind it.
+        let Ok(Before { globals, command }) = Before::try_parse_from(&words) else { break };
+        all.extend(globals.profiles);
+        let Some(Rest::Words(rest)) = command else { break };
+        words = rest;
+    }
+    all
 }
 
 /// Options valid everywhere.
@@ -84,6 +154,20 @@ pub struct Globals {
     /// Write diagnostics to this file
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
+}
+
+impl Globals {
+    /// Options that rule each other out.
+    fn conflict(&self) -> Option<&'static str> {
+        let url = self.url.is_some();
+        match self {
+            _ if url && !self.profiles.is_empty() => Some("--url names one agent server, and --profile others"),
+            _ if url && self.deployment.is_some() => Some("--url and --deployment name an agent server each"),
+            _ if url && self.demo => Some("--url names an agent server, and --demo brings its own"),
+            _ if self.read_only && self.write => Some("--read-only and --write rule each other out"),
+            _ => None,
+        }
+    }
 }
 
 /// When to use colours.
@@ -192,7 +276,6 @@ async fn demo() -> Result<crate::sim::Sim, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_grammar_is_sound() {
@@ -208,5 +291,22 @@ mod tests {
         assert!(Args::try_parse_from(["runtail"]).unwrap().command.is_none());
         assert!(Args::try_parse_from(["runtail", "--url", "x", "-p", "a"]).is_err());
         assert!(Args::try_parse_from(["runtail", "--read-only", "--write"]).is_err());
+    }
+
+    #[test]
+    fn options_on_both_sides_of_the_command_are_one() {
+        let profiles = |words: &[&str]| {
+            let words = ["runtail"].iter().chain(words);
+            Args::try_parse_from(words).map(|args| args.globals.profiles)
+        };
+        assert_eq!(profiles(&["-pa", "-pb", "deployments", "list", "-p", "c"]).unwrap(), ["a", "b", "c"]);
+        assert_eq!(profiles(&["-p", "a", "deployments", "-p", "b", "list", "--profile=c"]).unwrap(), ["a", "b", "c"]);
+        assert_eq!(profiles(&["-p", "a", "deployments", "list", "-p", "a"]).unwrap(), ["a"]);
+        assert_eq!(profiles(&["-p", "a", "deployments", "list"]).unwrap(), ["a"]);
+        assert_eq!(profiles(&["-p", "a"]).unwrap(), ["a"]);
+        assert_eq!(profiles(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
+        assert!(profiles(&["--url", "x", "deployments", "list", "-p", "a"]).is_err());
+        assert!(profiles(&["-d", "x", "deployments", "list", "--url", "a"]).is_err());
+        assert!(profiles(&["--read-only", "deployments", "list", "--write"]).is_err());
     }
 }

@@ -74,7 +74,6 @@ impl Teller {
         self.story.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
-                self.began.get_or_insert(event.at);
                 if !self.only_values {
                     self.messages(event, out);
                 }
@@ -93,6 +92,10 @@ impl Teller {
                 let events = text::count(end.events);
                 let line = format!("{}, {events} events in {}", end.outcome.as_str(), text::duration(took));
                 self.line("end", &line, out);
+            }
+            Item::Record(Record::Open { at, .. }) => {
+                self.began.get_or_insert(*at);
+                self.happened = self.lifecycle_count();
             }
             // Told on stderr.
             _ => self.happened = self.lifecycle_count(),

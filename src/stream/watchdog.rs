@@ -12,6 +12,8 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub(super) struct Watchdog {
     last_beat: Option<Instant>,
     interval: Option<Duration>,
+    /// The server does send heartbeats, though their rhythm may not be known yet.
+    beats: bool,
 }
 
 impl Watchdog {
@@ -22,6 +24,7 @@ impl Watchdog {
 
     /// A heartbeat came. Of several intervals the longest counts: several may arrive at once after we were busy.
     pub fn beat(&mut self, now: Instant) {
+        self.beats = true;
         if let Some(last) = self.last_beat.replace(now) {
             let interval = now.duration_since(last);
             self.interval = Some(self.interval.map_or(interval, |known| known.max(interval)));
@@ -30,7 +33,11 @@ impl Watchdog {
 
     /// How long a silence may last, once that is known.
     pub fn patience(&self) -> Option<Duration> {
-        self.interval.map(|interval| (interval * 3).clamp(SHORTEST, LONGEST))
+        match self.interval {
+            Some(interval) => Some((interval * 3).clamp(SHORTEST, LONGEST)),
+            // One heartbeat promises a second, and a link may fall silent in between.
+            None => self.beats.then_some(LONGEST),
+        }
     }
 }
 
@@ -43,11 +50,12 @@ mod tests {
         let start = Instant::now();
         let at = |s| start + Duration::from_secs(s);
         let mut dog = Watchdog::default();
-        dog.beat(at(5));
         assert_eq!(dog.patience(), None);
+        dog.beat(at(5));
+        assert_eq!(dog.patience(), Some(LONGEST));
         dog.opened();
         dog.beat(at(100));
-        assert_eq!(dog.patience(), None);
+        assert_eq!(dog.patience(), Some(LONGEST));
         dog.beat(at(105));
         assert_eq!(dog.patience(), Some(Duration::from_secs(15)));
         dog.beat(at(105));

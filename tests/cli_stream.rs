@@ -1,0 +1,443 @@
+//! The stream commands as other programs see them: stdout, stderr, exit codes, recordings, and what reaches the server.
+#![cfg(feature = "tui")]
+
+mod common;
+
+use axum::body::Body;
+use axum::response::Response;
+use common::{CANARY, Seen, Server, json};
+use futures::StreamExt;
+use serde_json::{Value, json as value};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+
+const RUN: &str = "r-1";
+/// Two events with one id, a namespace, a name that nobody knows, and what is no JSON.
+const EVENTS: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 1-0\n\n\
+                      : heartbeat\n\n\
+                      event: values|sub:t1|inner:t2\ndata: {\"a\": [1.0,  \"é\"]}\nid: 2-0\n\n\
+                      event: novel\ndata: null\nid: 2-0\n\n\
+                      event: custom\ndata: not\u{1b}[31m json\n\n";
+
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    command
+}
+
+async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    let output = tokio::time::timeout(Duration::from_secs(60), command(folder, args).output()).await.unwrap().unwrap();
+    let ended = Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
+    ended
+}
+
+/// A folder with a configuration of one profile with a key, whose agent server this is.
+fn configured(server: &Server) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    let text = format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url);
+    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
+    folder
+}
+
+fn stream(body: impl Into<Body>) -> Response {
+    let answer = Response::builder().header("content-type", "text/event-stream");
+    answer.header("content-location", format!("/threads/t-1/runs/{RUN}")).body(body.into()).unwrap()
+}
+
+/// Answers what surrounds a stream: the assistants, a thread in this state, a run with this status.
+fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
+    match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/info") => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
+        (_, "/assistants/search") => json(
+            200,
+            value!([{"assistant_id": "a-1", "graph_id": "agent", "name": "agent"},
+                    {"assistant_id": "a-2", "graph_id": "agent", "name": "Ana's"}]),
+        ),
+        ("POST", "/threads") => json(200, value!({"thread_id": "t-1", "status": "idle"})),
+        ("GET", "/threads/t-1") => json(200, thread),
+        ("GET", "/threads/t-1/runs/r-1") => json(200, value!({"run_id": RUN, "thread_id": "t-1", "status": run})),
+        _ => json(404, r#"{"detail":"it was not found"}"#),
+    }
+}
+
+/// A server whose run streams this and ends so.
+async fn server(events: &'static str, run: &'static str, thread: Value) -> Server {
+    Server::start(move |seen| if seen.path.ends_with("/stream") { stream(events) } else { around(seen, run, &thread) })
+        .await
+}
+
+fn idle() -> Value {
+    value!({"thread_id": "t-1", "status": "idle"})
+}
+
+/// Times are what differs from one time to the next.
+fn without_times(lines: &str) -> String {
+    let mut out = String::new();
+    for line in lines.lines() {
+        let at = line.find("\"at\":\"").unwrap_or_else(|| panic!("no time: {line}")) + 6;
+        let time = &line[at..at + line[at..].find('"').unwrap()];
+        assert!(time.len() == 27 && time.ends_with('Z') && time.parse::<jiff::Timestamp>().is_ok(), "{time}");
+        out.push_str(&line.replace(time, "T"));
+        out.push('\n');
+    }
+    out
+}
+
+fn lines(url: &str, modes: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let bytes = EVENTS.len();
+    format!(
+        r#"{{"kind":"tape","version":1,"at":"T","server":"{url}","thread_id":"t-1","run_id":"r-1","modes":[{modes}]}}
+{{"kind":"open","at":"T","conn":1,"status":200,"resumed_after":null}}
+{{"kind":"event","seq":1,"at":"T","conn":1,"event":"metadata","ns":[],"id":"1-0","data":{{"run_id":"r-1","attempt":1}}}}
+{{"kind":"event","seq":2,"at":"T","conn":1,"event":"values","ns":["sub:t1","inner:t2"],"id":"2-0","data":{{"a": [1.0,  "é"]}}}}
+{{"kind":"event","seq":3,"at":"T","conn":1,"event":"novel","ns":[],"id":"2-0","data":null}}
+{{"kind":"event","seq":4,"at":"T","conn":1,"event":"custom","ns":[],"id":null,"malformed":true,"data":"not\u001b[31m json"}}
+{{"kind":"close","at":"T","conn":1,"reason":"eof"}}
+{{"kind":"end","at":"T","outcome":"success","events":4,"bytes":{bytes},"connections":1,"duplicates":0,"gaps":0,"malformed":1}}
+"#
+    )
+}
+
+#[tokio::test]
+async fn json_lines_and_recordings_to_the_letter() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    let file = folder.path().join("tape.jsonl");
+    let record = file.to_str().unwrap();
+    let ended = runtail(folder.path(), &["run", "agent", "--input", "{\"x\": null}", "--record", record]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let modes = r#""messages-tuple","updates","values""#;
+    assert_eq!(without_times(&ended.out), lines(server.url.as_str(), modes));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), ended.out);
+
+    let seen = server.seen();
+    let start = seen.iter().find(|s| s.path == "/threads/t-1/runs/stream").unwrap();
+    let body = start.json();
+    assert_eq!((&body["assistant_id"], &body["input"]), (&value!("agent"), &value!({"x": null})));
+    assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
+    assert_eq!(start.header("x-api-key"), Some(CANARY));
+
+    // The file of before is not written over, and nothing is begun.
+    let before = server.seen().iter().filter(|s| s.path.ends_with("/stream")).count();
+    let ended = runtail(folder.path(), &["run", "agent", "--input", "{}", "--record", record]).await;
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("is there already and was left alone"), "{}", ended.err);
+    assert_eq!(server.seen().iter().filter(|s| s.path.ends_with("/stream")).count(), before);
+
+    let zipped = folder.path().join("tape.jsonl.gz");
+    let args = ["join", "t-1", RUN, "-o", "jsonl", "--mode", "values,custom", "--record", zipped.to_str().unwrap()];
+    let ended = runtail(folder.path(), &args).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let mut text = String::new();
+    let bytes = std::fs::read(&zipped).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).unwrap();
+    assert_eq!(text, ended.out);
+    let last = server.seen().into_iter().rfind(|s| s.path.ends_with("/stream")).unwrap();
+    assert_eq!(last.header("last-event-id"), Some("-1"));
+    assert_eq!(last.query, "stream_mode=%5B%22values%22%2C%22custom%22%5D");
+}
+
+#[tokio::test]
+async fn raw_is_what_came_and_text_is_harmless() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "raw"]).await;
+    let expected = "{\"run_id\":\"r-1\",\"attempt\":1}\n{\"a\": [1.0,  \"é\"]}\nnull\nnot\u{1b}[31m json\n";
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, expected, ""));
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
+    let expected = "· run      r-1 started\n· novel    null\n· custom   not json\n· end      success, 4 events in ";
+    assert!(ended.code == 0 && ended.out.starts_with(expected), "{}", ended.out);
+    assert!(!ended.out.contains('\u{1b}'));
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--ascii"]).await;
+    assert!(ended.out.is_ascii(), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn text_reads_like_a_conversation() {
+    // History, an input, tokens of two nodes that speak at once, a call, its result, and the state that repeats it all.
+    let events = concat!(
+        "event: values\ndata: {\"messages\":[{\"type\":\"human\",\"content\":\"old\",\"id\":\"1\"},{\"type\":\"ai\",\"content\":\"older\",\"id\":\"2\"},{\"type\":\"human\",\"content\":\"Go\\nnow\",\"id\":\"3\"}]}\n\n",
+        "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"Hel\",\"id\":\"4\"},{\"langgraph_node\":\"a\"}]\n\n",
+        "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"lo\",\"id\":\"4\"},{\"langgraph_node\":\"a\"}]\n\n",
+        "event: messages|sub:7\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"Hm\",\"id\":\"5\"},{\"langgraph_node\":\"b\"}]\n\n",
+        "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\" you\",\"id\":\"4\",\"tool_call_chunks\":[{\"name\":\"get\",\"args\":\"{\\\"x\\\": 1}\",\"id\":\"c\",\"index\":0}],\"chunk_position\":\"last\"},{\"langgraph_node\":\"a\"}]\n\n",
+        "event: messages\ndata: [{\"type\":\"tool\",\"content\":\"42\",\"name\":\"get\",\"tool_call_id\":\"c\",\"id\":\"6\"},{\"langgraph_node\":\"tools\"}]\n\n",
+        "event: updates\ndata: {\"a\":{\"messages\":[{\"type\":\"ai\",\"content\":\"Hello you\",\"id\":\"4\"}],\"n\":3}}\n\n",
+        "event: custom\ndata: {\"progress\": 1}\n\n",
+        "event: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n",
+    );
+    let server = server(events, "error", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
+    let expected = "· thread   2 earlier messages\n\
+                    human\n  Go\n  now\n\
+                    ai · a\n  Hello\n\
+                    ai · b · sub\n  Hm\n\
+                    ai · a (continued)\n   you\n  → get {\"x\": 1}\n\
+                    tool · get · tools\n  42\n\
+                    · update   a  messages, n: 3\n\
+                    · custom   {\"progress\": 1}\n\
+                    · error    E: no\n\
+                    · end      error, 9 events in ";
+    assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: the run failed: E: no\n"));
+    assert!(ended.out.starts_with(expected), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn how_a_run_ended_is_the_exit_code() {
+    let asks =
+        value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {"x": [{"id": "i", "value": "Go?"}]}});
+    for (run, thread, outcome, code, says) in [
+        ("success", idle(), "success", 0, ""),
+        (
+            "success",
+            asks,
+            "interrupted",
+            0,
+            "the thread waits for an answer: Go?\n  runtail run ASSISTANT --thread t-1",
+        ),
+        ("error", value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}), "error", 1, "boom"),
+        ("timeout", idle(), "timeout", 1, "ran out of time"),
+        ("interrupted", idle(), "cancelled", 1, "was cancelled"),
+    ] {
+        let server = server(EVENTS, run, thread).await;
+        let folder = configured(&server);
+        let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
+        assert_eq!(ended.code, code, "{run}: {}", ended.err);
+        assert!(ended.err.contains(says), "{run}: {}", ended.err);
+        let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
+        assert_eq!(end["outcome"], outcome, "{run}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_leaves_nothing_behind() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    let writes = || server.seen().iter().filter(|s| s.method == "POST" && s.path != "/assistants/search").count();
+    let refused: [(&[&str], i32, &str); 9] = [
+        (&["--input", "{bad"], 2, "--input is not JSON: key must be a string, at line 1 column 2\n  {bad\n   ^\n"),
+        (&["--input", "@/nowhere/x.json"], 2, "--input: /nowhere/x.json: No such file"),
+        (&["--input", "-"], 2, "--input (stdin) is empty"),
+        (&[], 2, "--input"),
+        (&["--input", "{}", "--thread", "t-1", "--stateless"], 2, "--stateless"),
+        (&["--resume", "1"], 2, "--thread"),
+        (&["--input", "{}", "--thread", "t-9"], 1, "not found"),
+        (&["--input", "{}", "--read-only"], 3, "--read-only was given"),
+        (&["--input", "{}", "--record", "/nowhere/x"], 2, "--record: cannot write /nowhere/x: No such file"),
+    ];
+    for (args, code, says) in refused {
+        let ended = runtail(folder.path(), &[&["run", "agent"], args].concat()).await;
+        assert_eq!((ended.code, ended.out.as_str()), (code, ""), "{args:?}: {}", ended.err);
+        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+    }
+    for name in ["nosuch", "00000000-0000-4000-8000-000000000000"] {
+        let ended = runtail(folder.path(), &["run", name, "--input", "{}"]).await;
+        assert_eq!(ended.code, 1, "{}", ended.err);
+        assert!(ended.err.contains(name) && ended.err.contains("agent (Ana's)  a-2"), "{}", ended.err);
+    }
+    assert_eq!(writes(), 0);
+    // An assistant of that name, where no graph has it.
+    let ended = runtail(folder.path(), &["run", "Ana's", "--input", "{}", "--stateless"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let seen = server.seen();
+    let start = seen.iter().find(|s| s.path == "/runs/stream").unwrap();
+    assert_eq!(start.json()["assistant_id"], "a-2");
+}
+
+#[tokio::test]
+async fn an_interrupt_is_answered() {
+    let asks = value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {}});
+    let server = server(EVENTS, "success", asks).await;
+    let folder = configured(&server);
+    let args = ["run", "agent", "--thread", "t-1", "--resume", "-5", "--mode", "values", "--subgraphs"];
+    let ended = runtail(folder.path(), &args).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let body = server.seen().iter().find(|s| s.path.ends_with("/runs/stream")).unwrap().json();
+    assert_eq!(body["command"], value!({"resume": -5}));
+    assert_eq!((body.get("input"), &body["stream_mode"]), (None, &value!(["values"])));
+    assert_eq!(body["stream_subgraphs"], true);
+}
+
+#[tokio::test]
+async fn refusals_and_a_server_that_is_gone() {
+    let forbidden = Server::start(|_| json(403, r#"{"detail":"no"}"#)).await;
+    let folder = configured(&forbidden);
+    for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN], &["tail", "t-1"]] {
+        let ended = runtail(folder.path(), args).await;
+        assert_eq!(ended.code, 3, "{args:?}: {}", ended.err);
+    }
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    for args in [&["join", "t-1", "r-9"][..], &["tail", "t-9", "--since", "-"]] {
+        let ended = runtail(folder.path(), args).await;
+        assert_eq!(ended.code, 1, "{args:?}");
+        assert!(ended.err.contains("not found"), "{args:?}: {}", ended.err);
+    }
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--url", &format!("http://127.0.0.1:{port}")]).await;
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    assert!(ended.err.contains("attempt 1 in") && ended.err.contains("connection refused"), "{}", ended.err);
+}
+
+/// A server whose stream never ends.
+async fn endless() -> Server {
+    Server::start(|seen| {
+        if !seen.path.ends_with("/stream") {
+            return around(seen, "running", &idle());
+        }
+        let ticks = futures::stream::unfold(0u32, |n| async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Some((Ok::<_, std::io::Error>(format!("event: custom\ndata: {{\"n\":{n}}}\nid: {n}\n\n")), n + 1))
+        });
+        stream(Body::from_stream(ticks.boxed()))
+    })
+    .await
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn signals_end_a_stream_in_order() {
+    let server = endless().await;
+    let folder = configured(&server);
+    for (signal, code, args) in [
+        (libc::SIGINT, 130, &["tail", "t-1", "--since", "5"][..]),
+        (libc::SIGTERM, 143, &["run", "agent", "--input", "{}"]),
+    ] {
+        let file = folder.path().join(format!("{code}.jsonl"));
+        let args = [args, &["--record", file.to_str().unwrap()]].concat();
+        let mut child = command(folder.path(), &args).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        while !text.contains("\"n\":3") {
+            assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
+        }
+        // SAFETY: kill touches no memory of ours, and the child was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id().unwrap() as i32, signal) }, 0);
+        out.read_to_string(&mut text).await.unwrap();
+        assert_eq!(child.wait().await.unwrap().code(), Some(code));
+        let end: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!((&end["kind"], &end["outcome"]), (&value!("end"), &value!("detached")));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+    let seen = server.seen();
+    assert!(!seen.iter().any(|s| s.path.contains("cancel")));
+    let tail = seen.iter().find(|s| s.path == "/threads/t-1/stream").unwrap();
+    assert_eq!((tail.query.as_str(), tail.header("last-event-id")), ("stream_modes=run_modes", Some("5")));
+}
+
+#[tokio::test]
+async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
+    let server = endless().await;
+    let folder = configured(&server);
+    let file = folder.path().join("tape.jsonl");
+    for (format, record) in [("jsonl", false), ("text", false), ("raw", false), ("jsonl", true)] {
+        let mut args = vec!["run", "agent", "--input", "{}", "-o", format];
+        if record {
+            args.extend(["--record", file.to_str().unwrap()]);
+        }
+        let mut child = command(folder.path(), &args).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut String::new()).await.unwrap();
+        drop(out);
+        let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
+        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
+    }
+    assert!(!server.seen().iter().any(|s| s.path.contains("cancel")));
+    // The recording has its end all the same.
+    let tape = std::fs::read_to_string(&file).unwrap();
+    assert!(tape.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{tape}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_recording_that_fails_does_not_end_the_stream() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", "/dev/full"]).await;
+    assert_eq!((ended.code, ended.out.lines().count()), (0, 8), "{}", ended.err);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    assert!(ended.err.starts_with("runtail: the recording /dev/full ends here, the stream goes on: "), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn the_log_tells_of_requests_and_of_no_secret() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    let log = folder.path().join("log");
+    let args = ["join", "t-1", RUN, "--mode", "values", "--log", log.to_str().unwrap()];
+    assert_eq!(runtail(folder.path(), &args).await.code, 0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    for part in ["path=/threads/t-1/runs/r-1/stream", "method=GET", "status=200", "stream open", "outcome=\"success\""]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in ["canary", "x-api-key", "stream_mode", "\u{1b}"] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+    let ended = runtail(folder.path(), &["config", "path", "--log", "/nowhere/log"]).await;
+    assert_eq!(ended.code, 2);
+}
+
+#[tokio::test]
+async fn states_runs_and_graphs() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("GET", "/threads/t-1/state") => json(200, r#"{"values":{"b":1,"a":2},"next":[]}"#),
+        ("GET", "/threads/t-1/history") => {
+            // Three pages, the last one short.
+            let from = seen.query.split("before=c").nth(1).map_or(250, |n| n.parse::<usize>().unwrap());
+            let limit: usize = seen.query.split('&').find_map(|p| p.strip_prefix("limit=")).unwrap().parse().unwrap();
+            let state = |n: usize| value!({"checkpoint": {"checkpoint_id": format!("c{n}")}, "metadata": {"step": n}});
+            json(200, Value::from((0..from).rev().take(limit).map(state).collect::<Vec<_>>()))
+        }
+        ("GET", "/threads/t-1/runs") => json(200, r#"[{"run_id":"r-1","status":"success","z":1,"a":null}]"#),
+        ("GET", "/assistants/agent/graph") => json(
+            200,
+            r#"{"nodes":[{"id":"__start__"},{"id":"chat"}],"edges":[{"source":"__start__","target":"chat"}]}"#,
+        ),
+        ("POST", "/threads/t-1/runs/r-1/cancel") => json(202, ""),
+        ("DELETE", "/threads/t-1") => json(204, ""),
+        _ => around(seen, "success", &idle()),
+    })
+    .await;
+    let folder = configured(&server);
+    let out = async |args: &[&str]| {
+        let ended = runtail(folder.path(), args).await;
+        assert_eq!(ended.code, 0, "{args:?}: {}", ended.err);
+        ended.out
+    };
+    assert_eq!(out(&["threads", "state", "t-1"]).await, "{\"values\":{\"b\":1,\"a\":2},\"next\":[]}\n");
+    assert_eq!(out(&["threads", "history", "t-1"]).await.lines().count(), 100);
+    assert_eq!(out(&["threads", "history", "t-1", "--limit", "1000"]).await.lines().count(), 250);
+    let table = out(&["threads", "history", "t-1", "--limit", "1", "--before", "c7", "-o", "table"]).await;
+    assert_eq!(table.lines().nth(1).unwrap().split_whitespace().next(), Some("c6"), "{table}");
+    assert_eq!(out(&["runs", "list", "t-1"]).await, "{\"run_id\":\"r-1\",\"status\":\"success\",\"z\":1,\"a\":null}\n");
+    assert!(out(&["runs", "get", "t-1", RUN, "-o", "table"]).await.contains("status     success"));
+    assert_eq!(out(&["assistants", "graph", "agent", "-o", "text"]).await, "__start__ ---> chat\n");
+    assert!(out(&["assistants", "graph", "agent", "-o", "mermaid"]).await.starts_with("flowchart TD\n"));
+    for args in [&["threads", "delete", "t-1"][..], &["runs", "cancel", "t-1", RUN]] {
+        let ended = runtail(folder.path(), &[args, &["--read-only"]].concat()).await;
+        assert_eq!(ended.code, 3, "{args:?}");
+    }
+    assert!(server.seen().iter().all(|s| s.method == "GET" || s.path == "/assistants/search"));
+    assert_eq!(out(&["runs", "cancel", "t-1", RUN]).await, "");
+    assert_eq!(out(&["threads", "delete", "t-1"]).await, "");
+    assert!(server.seen().iter().any(|s| s.method == "DELETE"));
+    assert!(out(&["man"]).await.contains(".TH runtail 1"));
+}
