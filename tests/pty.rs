@@ -183,17 +183,24 @@ fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
     term.wait_for("ended: success");
     let screen = term.screen();
     assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
-    term.keys("5");
+    term.keys("5g");
     term.wait_for("metadata");
     term.keys("\r");
     term.wait_for("event ");
     term.keys("q");
-    term.wait_for("FOLLOW");
+    term.wait_for("PAUSED");
     term.keys("q");
     term.wait_for("› assistants");
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
+}
+
+/// The short id after `thread` in the breadcrumb.
+fn shown_thread(term: &Term) -> Option<String> {
+    let screen = term.screen();
+    let id = screen.split("› thread ").nth(1)?.split_whitespace().next()?;
+    id.contains('…').then(|| id.to_owned())
 }
 
 #[test]
@@ -203,13 +210,16 @@ fn leaving_a_stream_does_not_cancel_its_run() {
     term.keys("hello");
     term.wait_for("hello");
     term.keys("\x12");
-    term.wait_for("LIVE");
+    term.wait_until("the new thread's id", |term| shown_thread(term).is_some());
+    let thread = shown_thread(&term).unwrap();
     term.keys("\x1b");
     term.wait_for("› assistants");
     term.keys("1");
     term.wait_for("› threads");
     // The thread that one comes from is selected: its runs are shown.
-    term.wait_until("the thread in the list", |term| term.screen().contains("busy") || term.screen().contains("idle"));
+    term.wait_until("the thread, selected", |term| {
+        term.screen().lines().any(|l| l.split('│').nth(1).is_some_and(|r| r.contains('▌') && r.contains(&thread)))
+    });
     term.keys("v");
     term.wait_for("TOOK");
     term.wait_until("the run's success", |term| {

@@ -56,13 +56,13 @@ pub(super) fn act_revisions(app: &mut App, action: Action) {
 pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(server) = &mut app.server else { return Vec::new() };
     match (action, server.tab) {
-        (Action::Threads, _) => server.tab = Tab::Threads,
-        (Action::Assistants, _) => server.tab = Tab::Assistants,
+        (Action::Threads, _) => server.show(Tab::Threads),
+        (Action::Assistants, _) => server.show(Tab::Assistants),
         (Action::Runs, Tab::Threads) => {
             if let Some(id) = server.thread_picker.selected.clone() {
                 server.runs_of = Some(id);
                 server.runs = Default::default();
-                server.tab = Tab::Runs;
+                server.show(Tab::Runs);
             }
         }
         (Action::Open | Action::Right, Tab::Threads) => {
@@ -94,7 +94,7 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
             return app.compose(Origin { thread, assistant, question: None });
         }
-        (Action::Left, Tab::Runs | Tab::Assistants) => server.tab = Tab::Threads,
+        (Action::Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),
         (Action::Describe, Tab::Threads) => {
             if let Some(id) = server.thread_picker.selected.clone() {
                 return vec![Effect::FetchThread(server.server.clone(), id)];

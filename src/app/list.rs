@@ -7,12 +7,14 @@ use super::scroll::{Flat, Place, Rows, Spot, window};
 pub struct Picker {
     /// Identity of the selected row.
     pub selected: Option<String>,
+    /// A row to select as soon as it is listed, unless the person moves before.
+    wish: Option<String>,
     place: Place,
 }
 
 impl Default for Picker {
     fn default() -> Self {
-        Picker { selected: None, place: Place::at_start() }
+        Picker { selected: None, wish: None, place: Place::at_start() }
     }
 }
 
@@ -20,6 +22,9 @@ impl Picker {
     /// Brings selection and window in line with the rows that there are now.
     pub fn settle(&mut self, ids: &[String], height: usize) {
         let rows = Flat { first: 0, end: ids.len() as u64 };
+        if self.wish.as_ref().is_some_and(|wish| ids.contains(wish)) {
+            self.selected = self.wish.take();
+        }
         match self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id)) {
             Some(at) => self.place.cursor = Spot { key: at as u64, line: 0 },
             None => self.place.cursor.key = self.place.cursor.key.min(rows.end.saturating_sub(1)),
@@ -28,9 +33,15 @@ impl Picker {
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
     }
 
+    /// Selects a row that may not be listed yet.
+    pub fn wish(&mut self, id: String) {
+        self.wish = Some(id);
+    }
+
     /// Moves by rows.
     pub fn step(&mut self, ids: &[String], height: usize, by: isize) {
         self.settle(ids, height);
+        self.wish = None;
         self.place.step(&Flat { first: 0, end: ids.len() as u64 }, height, by);
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
     }

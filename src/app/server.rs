@@ -97,6 +97,14 @@ impl Server {
         }
     }
 
+    /// Shows another list; a filter belongs to the one it was typed for.
+    pub fn show(&mut self, tab: Tab) {
+        if self.tab != tab {
+            self.tab = tab;
+            self.filter.clear();
+        }
+    }
+
     fn passes(&self, texts: &[&str]) -> bool {
         let wanted = self.filter.to_lowercase();
         wanted.is_empty() || texts.iter().any(|t| t.to_lowercase().contains(&wanted))

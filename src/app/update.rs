@@ -279,7 +279,7 @@ fn back(app: &mut App, quit: bool) {
             if let Some(viewer) = app.viewer.take() {
                 // Back to the list, on the thread that one comes from.
                 if let (Some(server), Some(thread)) = (&mut app.server, viewer.thread_id) {
-                    server.thread_picker.selected = Some(thread);
+                    server.thread_picker.wish(thread);
                 }
                 return;
             }
@@ -288,7 +288,7 @@ fn back(app: &mut App, quit: bool) {
                     return server.filter.clear();
                 }
                 if server.tab != Tab::Threads {
-                    server.tab = Tab::Threads;
+                    server.show(Tab::Threads);
                     return;
                 }
             }
