@@ -2,6 +2,8 @@
 
 #[path = "screens/dash.rs"]
 mod dash;
+#[path = "screens/picture.rs"]
+mod picture;
 
 use dash::demo_like;
 use runtail::app::Pane;
@@ -153,6 +155,14 @@ fn a_failing_profile_is_a_badge_and_empties_nothing() {
 }
 
 #[test]
+fn unknown_words_are_shown_as_they_are() {
+    let mut dash = demo_like((160, 40));
+    dash.odd_words();
+    let screen = dash.screen();
+    assert!(screen.contains("? NOVEL") && screen.contains("? REBALANCING"), "{screen}");
+}
+
+#[test]
 fn help_lists_what_works() {
     let mut dash = demo_like((100, 30));
     dash.keys("?");
@@ -204,4 +214,21 @@ fn any_size_can_be_drawn() {
             }
         }
     }
+}
+
+/// `UPDATE_PICTURE=1 cargo test --test screens` makes it anew.
+#[test]
+fn the_picture_in_the_readme_is_the_real_screen() {
+    let mut dash = demo_like((132, 34));
+    dash.open_thread();
+    dash.recording("tests/fixtures/support-run.jsonl");
+    let svg = picture::svg(&dash.buffer());
+    let path = "assets/screen.svg";
+    if std::env::var_os("UPDATE_PICTURE").is_some() {
+        std::fs::write(path, &svg).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(path).is_ok_and(|kept| kept == svg),
+        "the picture is old: UPDATE_PICTURE=1 makes it anew"
+    );
 }

@@ -9,7 +9,7 @@ use runtail::app::key::parse_keys;
 use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
 use runtail::app::{App, Settings, subscriptions, update};
 use runtail::config::{Config, TapeLimits};
-use runtail::stream::{Decoder, End, Frame, Framer, Item, Outcome, Record};
+use runtail::stream::{Decoder, End, Frame, Framer, Item, Outcome, Reader, Record};
 use runtail::ui::{Theme, draw};
 use serde_json::json;
 use std::time::Duration;
@@ -61,12 +61,18 @@ impl Dash {
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     }
 
-    pub fn screen(&mut self) -> String {
+    /// The finished screen, with its colours.
+    pub fn buffer(&mut self) -> ratatui::buffer::Buffer {
         let (w, h) = self.app.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: true, ascii: self.ascii };
         terminal.draw(|frame| draw(&self.app, &theme, frame)).unwrap();
-        let buffer = terminal.backend().buffer();
+        terminal.backend().buffer().clone()
+    }
+
+    pub fn screen(&mut self) -> String {
+        let (w, h) = self.app.size;
+        let buffer = self.buffer();
         let mut out = String::new();
         for y in 0..h {
             let mut line = String::new();
@@ -159,6 +165,25 @@ impl Dash {
         self.items(items);
     }
 
+    /// Everything of a recording, as if it came now, without its end.
+    pub fn recording(&mut self, path: &str) {
+        let mut items = Vec::new();
+        for record in Reader::open(std::path::Path::new(path)).unwrap() {
+            match record.unwrap() {
+                Record::Event(mut event) => {
+                    self.now += SignedDuration::from_millis(30);
+                    event.at = self.now;
+                    items.push(Item::Record(Record::Event(event)));
+                }
+                Record::Open { conn, status, .. } => {
+                    items.push(Item::Record(Record::Open { at: self.now, conn, status, resumed_after: None }));
+                }
+                _ => {}
+            }
+        }
+        self.items(items);
+    }
+
     pub fn retrying(&mut self, attempt: u32, seconds: u64, why: &str) {
         let item = Item::Retrying { at: self.now, attempt, wait: Duration::from_secs(seconds), why: why.into() };
         self.items(vec![item]);
@@ -184,6 +209,19 @@ impl Dash {
         };
         let name: std::sync::Arc<str> = profile.into();
         self.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(Err(error), None));
+    }
+
+    /// A deployment and a revision whose statuses nobody has heard of, with nulls where one expects something.
+    pub fn odd_words(&mut self) {
+        let list = serde_json::from_value(json!([
+            {"id": "x", "name": null, "status": "NOVEL", "latest_revision_id": "r", "source_config": null, "secrets": null}
+        ]));
+        let us: std::sync::Arc<str> = "prod-us".into();
+        let same = us.clone();
+        self.answer(move |k| *k == SubKey::Deployments(us.clone()), Answer::Deployments(Ok(list.unwrap()), None));
+        let revision = serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null})).unwrap();
+        let answer = Answer::Newest { deployment: "x".into(), revision };
+        self.answer(move |k| *k == SubKey::Deployments(same.clone()), answer);
     }
 
     pub fn hostile(&mut self) {
@@ -212,7 +250,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         deployment("d3", "invoice-agent", "READY"),
         deployment("d4", "triage", "AWAITING_DATABASE")
     ]);
-    let eu = json!([deployment("d1", "support-bot", "READY"), deployment("d5", "nightly-etl", "SOMETHING_NEW")]);
+    let eu = json!([deployment("d1", "support-bot", "READY"), deployment("d5", "nightly-etl", "UNUSED")]);
     for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
         let name: std::sync::Arc<str> = profile.into();
         let list = Ok(serde_json::from_value(list).unwrap());

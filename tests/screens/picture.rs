@@ -1,0 +1,78 @@
+//! A finished screen as an SVG: the picture in the README is made by the program's own drawing code.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+
+const CELL: (f64, f64) = (8.4, 18.0);
+const INK: &str = "#d8dee9";
+const PAPER: &str = "#101418";
+
+fn hex(color: Color) -> &'static str {
+    match color {
+        Color::Red => "#f14c4c",
+        Color::Green => "#23d18b",
+        Color::Yellow => "#e5c890",
+        Color::Magenta => "#d670d6",
+        Color::Cyan => "#29b8db",
+        _ => INK,
+    }
+}
+
+/// The picture. Runs of cells with one look become one text element, placed by column so that no font can shift them.
+pub fn svg(buffer: &Buffer) -> String {
+    let (w, h) = (buffer.area.width, buffer.area.height);
+    let (width, height) = (f64::from(w) * CELL.0 + 24.0, f64::from(h) * CELL.1 + 24.0);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n"
+    );
+    for y in 0..h {
+        let mut x = 0;
+        while x < w {
+            let cell = &buffer[(x, y)];
+            let start = x;
+            let mut text = String::new();
+            while x < w && buffer[(x, y)].style() == cell.style() {
+                let symbol = buffer[(x, y)].symbol();
+                text.push_str(symbol);
+                let columns = runtail::text::width(symbol).max(1) as u16;
+                x += columns;
+                // A wide character, or a blank after one, would shift what follows.
+                if columns > 1 {
+                    break;
+                }
+            }
+            let reversed = cell.modifier.contains(Modifier::REVERSED);
+            let top = f64::from(y) * CELL.1 + 12.0;
+            let left = f64::from(start) * CELL.0 + 12.0;
+            let room = f64::from(x - start) * CELL.0;
+            if reversed {
+                out.push_str(&format!(
+                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{room:.1}\" height=\"{}\" fill=\"{INK}\"/>\n",
+                    CELL.1
+                ));
+            }
+            let ink = if reversed { PAPER } else { hex(cell.fg) };
+            let weight = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+            let faint = if cell.modifier.contains(Modifier::DIM) && !reversed { " opacity=\"0.55\"" } else { "" };
+            // Blanks are not text: viewers disagree about them.
+            let mut at = start;
+            for word in text.split(' ') {
+                let columns = runtail::text::width(word) as u16;
+                if columns > 0 {
+                    let left = f64::from(at) * CELL.0 + 12.0;
+                    let room = f64::from(columns) * CELL.0;
+                    let word = word.replace('&', "&amp;").replace('<', "&lt;");
+                    out.push_str(&format!(
+                        "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{room:.1}\" fill=\"{ink}\"{weight}{faint}>{word}</text>\n",
+                        top + 13.5
+                    ));
+                }
+                at += columns + 1;
+            }
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
