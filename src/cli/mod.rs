@@ -13,6 +13,7 @@ mod log;
 mod man;
 mod output;
 mod recorder;
+mod replay;
 mod resolve;
 mod revisions;
 mod run;
@@ -22,6 +23,7 @@ mod stream_out;
 mod stream_text;
 mod tail;
 mod threads;
+mod verify;
 
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};
@@ -201,6 +203,10 @@ pub enum Command {
     Join(join::Options),
     /// Follow all that happens on a thread
     Tail(tail::Options),
+    /// Print a recording as the stream was, without network
+    Replay(replay::Options),
+    /// Check that a recording is whole and agrees with itself
+    Verify(verify::Options),
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
@@ -250,6 +256,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Run(options)) => run::run(&globals, options).await,
         Some(Command::Join(options)) => join::run(&globals, options).await,
         Some(Command::Tail(options)) => tail::run(&globals, options).await,
+        Some(Command::Replay(options)) => replay::run(&globals, options).await,
+        Some(Command::Verify(options)) => verify::run(&options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man) => man::run(),
