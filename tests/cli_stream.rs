@@ -360,6 +360,16 @@ async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
         assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
     }
     assert!(!server.seen().iter().any(|s| s.path.contains("cancel")));
+    // In a stream where nothing happens, too.
+    let silent = Server::start(|seen| match seen.path.ends_with("/stream") {
+        true => stream(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>())),
+        false => around(seen, "running", &idle()),
+    })
+    .await;
+    let mut child = command(folder.path(), &["tail", "t-1", "--url", silent.url.as_str()]).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
     // The recording has its end all the same.
     let tape = std::fs::read_to_string(&file).unwrap();
     assert!(tape.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{tape}");

@@ -11,12 +11,16 @@ use crate::text;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Batches that may wait for a slow reader; then the source waits, and the server after it.
 const BATCHES: usize = 8;
 /// Bytes that are collected before they are written in the middle of a batch, and kept allocated after it.
 const CHUNK: usize = 1 << 20;
+
+/// How often a stream in which nothing happens looks whether its reader is still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How a stream is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -73,7 +77,19 @@ pub(super) async fn play(
     // On a task of its own, so that reading goes on while this one writes.
     let source = tokio::spawn(follow(link, options, sender));
     let mut seen = Seen::default();
-    while let Some(items) = batches.recv().await {
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        let items = tokio::select! {
+            biased;
+            items = batches.recv() => match items {
+                Some(items) => items,
+                None => break,
+            },
+            _ = look.tick() => {
+                printer.look();
+                Vec::new()
+            }
+        };
         for item in &items {
             seen.note(item);
             printer.item(item);
@@ -127,6 +143,13 @@ impl Printer {
             lines: Vec::new(),
             out: String::new(),
             closed: None,
+        }
+    }
+
+    /// Notices a reader who left before there was anything to write.
+    fn look(&mut self) {
+        if self.closed.is_none() && reader_left() {
+            self.closed = Some(io::ErrorKind::BrokenPipe.into());
         }
     }
 
@@ -222,6 +245,20 @@ fn write(data: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(data)?;
     out.flush()
+}
+
+/// Whether stdout is a pipe that nobody reads any more.
+#[cfg(unix)]
+fn reader_left() -> bool {
+    let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+    // SAFETY: one pollfd that lives over the call is passed, and with no time to wait the call returns at once.
+    let ready = unsafe { libc::poll(&raw mut stdout, 1, 0) };
+    ready == 1 && stdout.revents & libc::POLLERR != 0
+}
+
+#[cfg(not(unix))]
+fn reader_left() -> bool {
+    false
 }
 
 /// What of an item is trouble with the connection, in a line.
