@@ -360,6 +360,16 @@ async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
         assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
     }
     assert!(!server.seen().iter().any(|s| s.path.contains("cancel")));
+    // In a stream where nothing happens, too.
+    let silent = Server::start(|seen| match seen.path.ends_with("/stream") {
+        true => stream(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>())),
+        false => around(seen, "running", &idle()),
+    })
+    .await;
+    let mut child = command(folder.path(), &["tail", "t-1", "--url", silent.url.as_str()]).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
     // The recording has its end all the same.
     let tape = std::fs::read_to_string(&file).unwrap();
     assert!(tape.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{tape}");
@@ -374,6 +384,45 @@ async fn a_recording_that_fails_does_not_end_the_stream() {
     assert_eq!((ended.code, ended.out.lines().count()), (0, 8), "{}", ended.err);
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     assert!(ended.err.starts_with("runtail: the recording /dev/full ends here, the stream goes on: "), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn recordings_are_replayed_and_verified() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (plain, zipped) = (path("a.jsonl"), path("b.jsonl.gz"));
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", &plain]).await;
+    let again = runtail(folder.path(), &["replay", &plain, "--record", &zipped]).await;
+    assert_eq!((again.code, again.out.as_str(), again.err.as_str()), (0, ended.out.as_str(), ""));
+    for format in ["text", "raw", "jsonl"] {
+        let live = runtail(folder.path(), &["join", "t-1", RUN, "-o", format]).await.out;
+        let again = runtail(folder.path(), &["replay", &zipped, "-o", format, "--speed", "100"]).await.out;
+        // All but how long it took.
+        let told = |text: &str| text.rsplit_once(" in ").map_or(text, |(told, _)| told).to_string();
+        let (live, again) =
+            if format == "jsonl" { (without_times(&live), without_times(&again)) } else { (live, again) };
+        assert_eq!(told(&live), told(&again), "{format}");
+    }
+    for file in [&plain, &zipped] {
+        let ended = runtail(folder.path(), &["verify", file]).await;
+        let expected = format!("{file}: sound; 4 events, 0 gaps, success\n");
+        assert_eq!((ended.code, ended.out, ended.err.as_str()), (0, expected, ""));
+    }
+    let text = std::fs::read_to_string(&plain).unwrap();
+    for (damaged, says) in [
+        (text.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
+        (text.replace("\"events\":4", "\"events\":9"), "the end counts 9 events, there are 4"),
+        (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "it has no end"),
+        (text[..text.len() - 9].to_string(), "ends in the middle of a line"),
+        (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "it has no head"),
+        (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is no record"),
+    ] {
+        std::fs::write(path("c.jsonl"), damaged).unwrap();
+        let ended = runtail(folder.path(), &["verify", &path("c.jsonl")]).await;
+        assert!(ended.code == 1 && ended.err.contains(says), "{says}: {}", ended.err);
+    }
+    assert_eq!(runtail(folder.path(), &["verify", "/nowhere/x"]).await.code, 1);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ const TOOL_LINES: usize = 6;
 /// Bytes of an event's data that are looked at for its line.
 const PREVIEW: usize = 600;
 /// Columns of the node in the updates view, and of the event's name in the raw view.
-const UPDATE_NODE: usize = 14;
+const UPDATE_NODE: usize = 18;
 const RAW_NAME: usize = 16;
 
 /// Time of day, in the zone of the person.
@@ -159,8 +159,7 @@ pub fn lifecycle(row: &LifecycleRow, tz: &TimeZone) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     line.push(tone, &format!("{glyph} "));
     line.push(body, &row.text);
-    if let Some(run) = row.run_id.as_ref().filter(|_| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::Error))
-    {
+    if let Some(run) = row.run_id.as_ref().filter(|_| row.kind == LifecycleKind::Error) {
         line = line.right(Tone::Dim, &format!("run {}", text::short_id(run)));
     }
     line

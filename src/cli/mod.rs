@@ -14,6 +14,7 @@ mod log;
 mod man;
 mod output;
 mod recorder;
+mod replay;
 mod resolve;
 mod revisions;
 mod run;
@@ -24,6 +25,7 @@ mod stream_out;
 mod stream_text;
 mod tail;
 mod threads;
+mod verify;
 
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};
@@ -206,6 +208,10 @@ pub enum Command {
     Join(join::Options),
     /// Follow all that happens on a thread
     Tail(tail::Options),
+    /// Print a recording as the stream was, without network
+    Replay(replay::Options),
+    /// Check that a recording is whole and agrees with itself
+    Verify(verify::Options),
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
@@ -262,6 +268,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Join(options)) => join::run(&globals, options).await,
         Some(Command::Tail(options)) => tail::run(&globals, options).await,
         Some(Command::Sim(options)) => sim::run(options).await,
+        Some(Command::Replay(options)) => replay::run(&globals, options).await,
+        Some(Command::Verify(options)) => verify::run(&options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man) => man::run(),

@@ -11,12 +11,16 @@ use crate::text;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Batches that may wait for a slow reader; then the source waits, and the server after it.
 const BATCHES: usize = 8;
 /// Bytes that are collected before they are written in the middle of a batch, and kept allocated after it.
 const CHUNK: usize = 1 << 20;
+
+/// How often a stream in which nothing happens looks whether its reader is still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How a stream is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,21 +70,32 @@ pub(super) async fn play(
     signals: &Signals,
 ) -> Result<Exit, Failure> {
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
-    let mut printer = Printer::new(wanted.format(), &options.head.modes, context.globals.ascii);
-    printer.recorder = recorder;
+    let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
     let is_endless = link.is_endless();
     let stop = options.stop.clone();
     let (sender, mut batches) = mpsc::channel(BATCHES);
     // On a task of its own, so that reading goes on while this one writes.
     let source = tokio::spawn(follow(link, options, sender));
     let mut seen = Seen::default();
-    while let Some(items) = batches.recv().await {
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        let items = tokio::select! {
+            biased;
+            items = batches.recv() => match items {
+                Some(items) => items,
+                None => break,
+            },
+            _ = look.tick() => {
+                printer.look();
+                Vec::new()
+            }
+        };
         for item in &items {
             seen.note(item);
             printer.item(item);
         }
         printer.flush();
-        if printer.closed.is_some() && !stop.is_cancelled() {
+        if printer.is_closed() && !stop.is_cancelled() {
             if printer.recorder.as_ref().is_none_or(|r| !r.is_on()) {
                 break;
             }
@@ -89,20 +104,21 @@ pub(super) async fn play(
         }
     }
     drop(batches);
-    printer.recorder.take().into_iter().for_each(Recorder::finish);
+    let was_closed = printer.is_closed();
+    let failure = printer.finish();
     if let Err(error) = source.await {
         return Err(Failure::new(Exit::Failed, format!("the stream broke off: {error}")));
     }
-    match printer.closed {
+    match failure {
+        Some(failure) => Err(failure),
         // A reader who has seen enough; the run goes on.
-        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Some(error) => Err(Failure::new(Exit::Failed, format!("cannot write to stdout: {error}"))),
+        None if was_closed => Ok(Exit::Done),
         None => seen.exit(is_endless, signals),
     }
 }
 
 /// Where a stream's items go.
-struct Printer {
+pub(super) struct Printer {
     format: StreamFormat,
     is_terminal: bool,
     teller: Teller,
@@ -116,20 +132,42 @@ struct Printer {
 }
 
 impl Printer {
-    fn new(format: StreamFormat, modes: &[String], ascii: bool) -> Printer {
+    /// A printer of what is wanted.
+    pub fn new(wanted: &StreamOutput, ascii: bool, recorder: Option<Recorder>) -> Printer {
         let is_terminal = io::stdout().is_terminal();
         Printer {
-            format,
+            format: wanted.format(),
             is_terminal,
-            teller: Teller::new(modes, is_terminal, ascii),
-            recorder: None,
+            teller: Teller::new(is_terminal, ascii),
+            recorder,
             lines: Vec::new(),
             out: String::new(),
             closed: None,
         }
     }
 
-    fn item(&mut self, item: &Item) {
+    /// Notices a reader who left before there was anything to write.
+    fn look(&mut self) {
+        if self.closed.is_none() && reader_left() {
+            self.closed = Some(io::ErrorKind::BrokenPipe.into());
+        }
+    }
+
+    /// Whether stdout takes no more.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Brings everything out and completes the recording. A failure is one of stdout other than that its reader left.
+    pub fn finish(mut self) -> Option<Failure> {
+        self.flush();
+        self.recorder.take().into_iter().for_each(Recorder::finish);
+        let error = self.closed.take().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)?;
+        Some(Failure::new(Exit::Failed, format!("cannot write to stdout: {error}")))
+    }
+
+    /// Takes the next item.
+    pub fn item(&mut self, item: &Item) {
         if let Item::Record(record) = item {
             if self.format == StreamFormat::Jsonl || self.recorder.is_some() {
                 // Into memory, where writing cannot fail.
@@ -178,7 +216,7 @@ impl Printer {
     }
 
     /// Brings everything to stdout and to the recording.
-    fn flush(&mut self) {
+    pub fn flush(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.write(&self.lines);
         }
@@ -207,6 +245,20 @@ fn write(data: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(data)?;
     out.flush()
+}
+
+/// Whether stdout is a pipe that nobody reads any more.
+#[cfg(unix)]
+fn reader_left() -> bool {
+    let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+    // SAFETY: one pollfd that lives over the call is passed, and with no time to wait the call returns at once.
+    let ready = unsafe { libc::poll(&raw mut stdout, 1, 0) };
+    ready == 1 && stdout.revents & libc::POLLERR != 0
+}
+
+#[cfg(not(unix))]
+fn reader_left() -> bool {
+    false
 }
 
 /// What of an item is trouble with the connection, in a line.

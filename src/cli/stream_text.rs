@@ -49,8 +49,8 @@ struct Told {
 }
 
 impl Teller {
-    /// A teller of a stream with these modes.
-    pub fn new(modes: &[String], is_terminal: bool, ascii: bool) -> Teller {
+    /// A teller at the beginning of a stream.
+    pub fn new(is_terminal: bool, ascii: bool) -> Teller {
         let (bullet, arrow) = if ascii { ("-", "->") } else { ("·", "→") };
         Teller {
             story: Story::default(),
@@ -61,7 +61,7 @@ impl Teller {
             open: None,
             in_line: false,
             seen_state: false,
-            only_values: modes == ["values"],
+            only_values: false,
             is_terminal,
             began: None,
             bullet,
@@ -93,6 +93,7 @@ impl Teller {
                 let line = format!("{}, {events} events in {}", end.outcome.as_str(), text::duration(took));
                 self.line("end", &line, out);
             }
+            Item::Record(Record::Tape(head)) => self.only_values = head.modes == ["values"],
             Item::Record(Record::Open { at, .. }) => {
                 self.began.get_or_insert(*at);
                 self.happened = self.lifecycle_count();

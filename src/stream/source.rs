@@ -319,8 +319,8 @@ impl<L: Link> Source<L> {
     /// Reads one connection to its end.
     async fn read(&mut self, mut body: BoxStream<'static, Result<Bytes, ApiError>>, conn: u32) -> Closed {
         let mut framer = Framer::new(self.options.max_event);
-        self.watchdog.opened();
         let mut heard = Instant::now();
+        self.watchdog.opened(heard);
         loop {
             let next = match futures::poll!(body.next()) {
                 std::task::Poll::Ready(next) => next,

@@ -12,19 +12,21 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub(super) struct Watchdog {
     last_beat: Option<Instant>,
     interval: Option<Duration>,
-    /// The server does send heartbeats, though their rhythm may not be known yet.
+    opened: Option<Instant>,
+    /// The first heartbeat came soon, so there is a rhythm, though it may not be known yet.
     beats: bool,
 }
 
 impl Watchdog {
     /// A new connection: its first heartbeat has nothing to do with the last one of the old.
-    pub fn opened(&mut self) {
+    pub fn opened(&mut self, now: Instant) {
+        self.opened = Some(now);
         self.last_beat = None;
     }
 
     /// A heartbeat came. Of several intervals the longest counts: several may arrive at once after we were busy.
     pub fn beat(&mut self, now: Instant) {
-        self.beats = true;
+        self.beats |= self.opened.is_some_and(|opened| now.duration_since(opened) <= LONGEST);
         if let Some(last) = self.last_beat.replace(now) {
             let interval = now.duration_since(last);
             self.interval = Some(self.interval.map_or(interval, |known| known.max(interval)));
@@ -50,10 +52,11 @@ mod tests {
         let start = Instant::now();
         let at = |s| start + Duration::from_secs(s);
         let mut dog = Watchdog::default();
+        dog.opened(at(0));
+        dog.beat(at(100));
         assert_eq!(dog.patience(), None);
-        dog.beat(at(5));
-        assert_eq!(dog.patience(), Some(LONGEST));
-        dog.opened();
+        dog.opened(at(100));
+        assert_eq!(dog.patience(), None);
         dog.beat(at(100));
         assert_eq!(dog.patience(), Some(LONGEST));
         dog.beat(at(105));

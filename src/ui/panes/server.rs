@@ -32,7 +32,6 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
         crumbs = crumbs.right(Tone::Dim, &super::server_software(info));
     }
     canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
-    canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tabs(server));
     let rows = below(area, 3);
     let error = match server.tab {
         Tab::Threads => &server.threads.error,
@@ -40,16 +39,17 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
         Tab::Runs => &server.runs.error,
     };
     let ids = server.shown_ids();
+    let mut tab_line = tabs(server);
+    if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
+        tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("not fresh: {}", error.detail));
+    }
+    canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
     if ids.is_empty() {
         let (tone, words) = match error {
             Some(error) => (Tone::Bad, format!("{error}\n\nr asks again.")),
             None => nothing(server),
         };
         return canvas.words(rows, tone, &words);
-    }
-    if let Some(error) = error {
-        let line = Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not fresh: {}", error.detail));
-        canvas.line(area.x + 30, area.y + 1, area.w.saturating_sub(31), &line);
     }
     let (heads, lines) = table(app, server, rows.w.saturating_sub(4) as usize);
     canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &heads);
