@@ -101,14 +101,19 @@ impl Dash {
 
     pub fn open_server(&mut self) {
         self.keys("<Enter>");
-        let server = self.app.server.as_ref().unwrap().server.clone();
+        self.assistants();
+        self.threads();
+    }
+
+    /// Answers what the server that is open was asked for first.
+    pub fn assistants(&mut self) {
+        let Some(server) = self.app.server.as_ref().map(|s| s.server.clone()) else { return };
         let assistants = serde_json::from_value(json!([
             {"assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca", "graph_id": "agent", "name": "agent", "version": 1},
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
              "description": "Plans, searches in parallel, writes"},
         ]));
         self.feed(Msg::Done(Done::Assistants(server, Ok(assistants.unwrap()))));
-        self.threads();
     }
 
     pub fn threads(&mut self) {

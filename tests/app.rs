@@ -1,0 +1,157 @@
+//! The dashboard's state under scripts and random sequences of messages.
+
+#[path = "screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
+
+use dash::{Dash, demo_like};
+use proptest::prelude::*;
+use runtail::app::key::{Code, Key};
+use runtail::app::msg::{Answer, Effect, Msg, SubKey};
+use runtail::app::subscriptions;
+
+/// Something that may happen to a dashboard.
+#[derive(Debug, Clone)]
+enum Step {
+    Key(Key),
+    Paste(String),
+    Resize(u16, u16),
+    Wheel(i8, u16, u16),
+    Click(u16, u16),
+    Assistants,
+    Threads,
+    Runs,
+    Stream,
+    Retry,
+    End,
+    Refuse,
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    let named = prop_oneof![
+        Just(Code::Enter),
+        Just(Code::Esc),
+        Just(Code::Tab),
+        Just(Code::BackTab),
+        Just(Code::Up),
+        Just(Code::Down),
+        Just(Code::Left),
+        Just(Code::Right),
+        Just(Code::Home),
+        Just(Code::End),
+        Just(Code::PageUp),
+        Just(Code::PageDown),
+        Just(Code::Backspace),
+        Just(Code::Delete),
+    ];
+    prop_oneof![
+        4 => named.prop_map(Key::plain),
+        2 => proptest::sample::select(vec!['n', 'n', '2']).prop_map(Key::char),
+        2 => Just(Key { ctrl: true, ..Key::char('r') }),
+        4 => proptest::sample::select("12345nrvdacfghjklGLHR?!/[]-+= x\"{}é".chars().collect::<Vec<_>>()).prop_map(Key::char),
+        2 => proptest::sample::select("urdbflzx".chars().collect::<Vec<_>>())
+            .prop_map(|c| Key { ctrl: true, ..Key::char(c) }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => key().prop_map(Step::Key),
+        1 => "\\PC{0,20}".prop_map(Step::Paste),
+        1 => (0u16..220, 0u16..70).prop_map(|(w, h)| Step::Resize(w, h)),
+        1 => (-5i8..5, 0u16..200, 0u16..60).prop_map(|(n, x, y)| Step::Wheel(n, x, y)),
+        1 => (0u16..200, 0u16..60).prop_map(|(x, y)| Step::Click(x, y)),
+        3 => Just(Step::Assistants),
+        2 => Just(Step::Threads),
+        1 => Just(Step::Runs),
+        3 => Just(Step::Stream),
+        1 => Just(Step::Retry),
+        1 => Just(Step::End),
+        1 => Just(Step::Refuse),
+    ]
+}
+
+fn listens(dash: &Dash, wanted: fn(&SubKey) -> bool) -> bool {
+    subscriptions(&dash.app).iter().any(|s| wanted(&s.key))
+}
+
+fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
+    match step {
+        Step::Key(key) => return dash.feed(Msg::Key(key)),
+        Step::Paste(text) => return dash.feed(Msg::Paste(text)),
+        Step::Resize(w, h) => dash.resize(w, h),
+        Step::Wheel(lines, x, y) => return dash.feed(Msg::Wheel { lines, x, y }),
+        Step::Click(x, y) => return dash.feed(Msg::Click { x, y }),
+        Step::Assistants => dash.assistants(),
+        Step::Threads if listens(dash, |k| matches!(k, SubKey::Threads(_))) => dash.threads(),
+        Step::Runs if listens(dash, |k| matches!(k, SubKey::Runs(..))) => dash.runs(),
+        Step::Stream if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.capture("fanout-many-subgraphs"),
+        Step::Retry if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.retrying(2, 3, "cut"),
+        Step::End if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.end(runtail::stream::Outcome::Error),
+        Step::Refuse => dash.refuse("prod-eu"),
+        _ => {}
+    }
+    Vec::new()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_happens_breaks_the_dashboard(steps in proptest::collection::vec(step(), 1..80)) {
+        let mut dash = demo_like((120, 30));
+        for step in steps {
+            take(&mut dash, step);
+            // Each state can be drawn.
+            dash.screen();
+        }
+    }
+
+    #[test]
+    fn a_read_only_dashboard_never_asks_for_a_write(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut dash = demo_like((120, 30));
+        dash.app.settings.read_only = true;
+        for step in steps {
+            take(&mut dash, step);
+            for sub in subscriptions(&dash.app) {
+                prop_assert!(!sub.stream.is_some_and(|(_, target)| target.is_write()), "a run would be started");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Threads(_))).unwrap();
+    let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
+    // Asked again by hand: the answer to the first question is late.
+    dash.keys("r");
+    let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Threads(Ok(threads), None) };
+    dash.feed(late);
+    assert!(!dash.screen().contains("late"));
+}
+
+#[test]
+fn a_stream_that_is_left_is_no_longer_subscribed() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    assert!(listens(&dash, |k| matches!(k, SubKey::Stream(_))));
+    assert!(!listens(&dash, |k| matches!(k, SubKey::Threads(_))), "what is not on the screen is not polled");
+    dash.keys("<Esc>");
+    assert!(!listens(&dash, |k| matches!(k, SubKey::Stream(_))));
+    assert!(listens(&dash, |k| matches!(k, SubKey::Threads(_))));
+}
+
+#[test]
+fn a_still_dashboard_needs_no_ticks() {
+    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
+    dash.threads();
+    assert_eq!(dash.app.next_tick(), None);
+    // A stream counts seconds until it has ended and its notice is gone.
+    dash.keys("<Enter>");
+    assert!(dash.app.next_tick().is_some());
+    dash.end(runtail::stream::Outcome::Success);
+    assert_eq!(dash.app.next_tick(), None);
+}
