@@ -13,9 +13,21 @@ use crate::api::Kind;
 use jiff::Timestamp;
 
 /// Takes a message.
+///
+/// Data that comes is only taken in: laying it out waits for [`App::settle`], which a frame or the next key asks for, so a
+/// fast stream costs one layout a frame and not one a batch.
 pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
     app.now = app.now.max(at);
+    if !matches!(msg, Msg::Answer { .. }) {
+        app.settle();
+    }
     let effects = match msg {
+        Msg::Answer { key, epoch, answer } => {
+            if wanted(app, &key, epoch) {
+                take(app, key, answer);
+            }
+            return Vec::new();
+        }
         Msg::Key(key) => press(app, key),
         Msg::Paste(text) => paste(app, &text),
         Msg::Resize(w, h) => {
@@ -25,12 +37,6 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Wheel { lines, x, y } => wheel(app, lines, x, y),
         Msg::Click { x, y } => click(app, x, y),
         Msg::Tick => Vec::new(),
-        Msg::Answer { key, epoch, answer } => {
-            if wanted(app, &key, epoch) {
-                take(app, key, answer);
-            }
-            Vec::new()
-        }
         Msg::Done(done) => {
             take_done(app, done);
             Vec::new()

@@ -157,6 +157,7 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                 Some(Err(_)) | None => return Ok(Ended::TerminalGone),
             },
             () = sleep_until(asked), if asked.is_some() => {
+                app.settle();
                 screen.draw(|frame| draw(&app, &theme, frame))?;
                 last_frame = Instant::now();
                 frame_at = None;

@@ -63,6 +63,7 @@ impl Dash {
 
     /// The finished screen, with its colours.
     pub fn buffer(&mut self) -> ratatui::buffer::Buffer {
+        self.app.settle();
         let (w, h) = self.app.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: true, ascii: self.ascii };
