@@ -1,0 +1,119 @@
+//! The dashboard in a real terminal on the real Python agent server (`tests/real/serve`).
+#![cfg(feature = "tui")]
+
+mod support;
+
+use support::term::Term;
+
+fn open() -> Term {
+    let url = support::server::url();
+    let term = Term::spawn(&["--url", &url], 140, 40);
+    term.wait_for("Assistants 6");
+    term
+}
+
+/// The composer of a run of this assistant, by way of the assistants.
+fn compose(term: &Term, assistant: &str) {
+    term.keys("2");
+    term.wait_for("› assistants");
+    term.keys("/");
+    term.wait_for("Esc clear");
+    term.keys(&format!("{assistant}\r"));
+    term.wait_for(&format!("/{assistant}"));
+    term.keys("\r");
+    term.wait_for(&format!("‹ {assistant} ›"));
+}
+
+/// Replaces the input of the composer.
+fn input(term: &Term, text: &str) {
+    term.keys("\x05\x15"); // to the end of the line, and away with it
+    term.keys(text);
+    term.wait_for("● JSON");
+    term.wait_for(text);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_run_is_composed_and_read_in_every_view() {
+    let mut term = open();
+    compose(&term, "agent");
+    term.keys("weather in Kraków?");
+    term.wait_for("weather in Kraków?");
+    term.keys("\x12");
+    term.wait_for("ended: success");
+    let messages = term.screen();
+    assert!(messages.contains("→ weather {\"city\": \"Kraków\""), "{messages}");
+    assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
+    for (key, shown) in [("2", "chat"), ("3", "state "), ("4", "started"), ("5", "messages")] {
+        term.keys(key);
+        term.wait_for(shown);
+    }
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn an_interrupt_is_answered() {
+    let mut term = open();
+    compose(&term, "approval");
+    input(&term, "{}");
+    term.keys("\x12");
+    term.wait_for("ended: interrupted");
+    term.wait_for("waits for");
+    term.keys("n");
+    term.wait_for("ANSWER THE INTERRUPT");
+    assert!(term.screen().contains("‹ approval ›"), "the assistant that asked: {}", term.screen());
+    term.keys("\x12");
+    term.wait_for("ended: success");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_failed_run_says_why_and_its_thread_too() {
+    let mut term = open();
+    compose(&term, "broken");
+    input(&term, "{}");
+    term.keys("\x12");
+    term.wait_for("ended: error");
+    term.wait_for("boom: the node failed");
+    // The thread is tailed from its start: the error itself is never replayed, the rest is.
+    term.keys("\x1b");
+    term.wait_for("› assistants");
+    term.keys("1");
+    term.wait_until("the failed thread, selected", |term| {
+        term.screen().lines().any(|l| l.contains('▌') && l.contains("✗ error"))
+    });
+    term.keys("\r");
+    term.wait_for("LIVE");
+    term.keys("4");
+    term.wait_for("started");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_run_under_way_is_joined_and_outlives_the_dashboard() {
+    let mut term = open();
+    compose(&term, "slow");
+    input(&term, "{\"seconds\": 6}");
+    term.keys("\x12");
+    term.wait_for("LIVE");
+    term.wait_for("› run 0");
+    term.keys("\x1b");
+    term.wait_for("› assistants");
+    term.keys("1");
+    term.wait_until("the busy thread, selected", |term| {
+        term.screen().lines().any(|l| l.contains('▌') && l.contains("◐ busy"))
+    });
+    term.keys("v");
+    term.wait_for("TOOK");
+    term.wait_for("◐ running");
+    term.keys("\r");
+    term.wait_for("ended: success");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+}
