@@ -80,12 +80,14 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
             return app.compose(Origin { assistant, ..Origin::default() });
         }
         (Action::NewRun, Tab::Threads) => {
-            // On a thread that waits one answers; otherwise a new run begins a new thread.
-            let waiting = server.thread().filter(|t| t.status == "interrupted");
-            let from = waiting.map(|t| Origin {
-                thread: Some(t.thread_id.clone()),
-                assistant: server.assistant_of(&t.thread_id),
-                question: Some(t.waiting().first().map(|i| i.value.to_string()).unwrap_or_default()),
+            // On a thread that waits one answers; otherwise a new run of the same kind begins a new thread.
+            let from = server.thread().map(|t| {
+                let waits = t.status == "interrupted";
+                Origin {
+                    thread: waits.then(|| t.thread_id.clone()),
+                    assistant: server.assistant_of(&t.thread_id),
+                    question: waits.then(|| t.waiting().first().map(|i| i.value.to_string()).unwrap_or_default()),
+                }
             });
             return app.compose(from.unwrap_or_default());
         }
