@@ -72,13 +72,23 @@ impl ControlPlane {
     /// All deployments, over all pages.
     ///
     /// # Errors
-    /// Also where a part could be read: [`ControlPlane::deployment_rows`] keeps it.
+    /// Also where a part could be read: [`ControlPlane::deployment_list`] keeps it.
     pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
-        let rows = self.deployment_rows(query).await?;
-        match rows.incomplete {
-            Some(error) => Err(error),
-            None => rows.items.into_iter().map(|row| self.typed(row)).collect(),
+        let list = self.deployment_list(query).await?;
+        list.incomplete.map_or(Ok(list.items), Err)
+    }
+
+    /// All deployments, as far as they can be read. A record that is none does not take the others with it.
+    pub async fn deployment_list(&self, query: &DeploymentQuery) -> Result<Listing<Deployment>, ApiError> {
+        let Listing { items: rows, mut incomplete } = self.deployment_rows(query).await?;
+        let mut items = Vec::with_capacity(rows.len());
+        for row in rows {
+            match self.typed(row) {
+                Ok(deployment) => items.push(deployment),
+                Err(error) => incomplete = Some(error),
+            }
         }
+        Ok(Listing { items, incomplete })
     }
 
     /// All deployments as the server describes them, secrets included. A failure of the first page is an error; one of a

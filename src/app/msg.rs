@@ -1,7 +1,7 @@
 //! What can happen (`Msg`), what must be done once (`Effect`), and what must be kept going (`Subscription`).
 
 use super::key::Key;
-use crate::api::{ApiError, ServerInfo};
+use crate::api::{ApiError, Listing, ServerInfo};
 use crate::model::{Assistant, Deployment, Revision, Run, RunCreate, Thread};
 use crate::stream::{Item, Target};
 use jiff::Timestamp;
@@ -72,8 +72,8 @@ pub enum Msg {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum Answer {
-    /// The deployments of a profile, and when they will be asked for again.
-    Deployments(Result<Vec<Deployment>, ApiError>, Option<Timestamp>),
+    /// The deployments of a profile, as far as they could be read, and when they will be asked for again.
+    Deployments(Result<Listing<Deployment>, ApiError>, Option<Timestamp>),
     /// The newest revision of a deployment in the list.
     Newest {
         /** The deployment. */

@@ -66,22 +66,21 @@ fn take(app: &mut App, key: SubKey, answer: Answer) {
             let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return };
             let state = &mut app.profiles[number];
             state.next_poll = next;
-            match result {
-                Ok(deployments) => {
+            let error = match result {
+                Ok(listing) => {
                     if state.loaded_at.is_none() && !app.fleet.touched {
                         app.fleet.picker = Default::default();
                     }
-                    (state.error, state.loaded_at) = (None, Some(at));
-                    app.fleet.replace(number, &profile, deployments);
+                    state.loaded_at = Some(at);
+                    app.fleet.replace(number, &profile, listing.items);
+                    listing.incomplete
                 }
-                Err(error) => {
-                    // Said once, not at each poll.
-                    let news = state.error.as_ref().is_none_or(|old| old.kind != error.kind);
-                    state.error = Some(error.clone());
-                    if news {
-                        app.notify(true, error.to_string());
-                    }
-                }
+                Err(error) => Some(error),
+            };
+            // Said once, not at each poll.
+            let old = std::mem::replace(&mut app.profiles[number].error, error.clone());
+            if let Some(error) = error.filter(|new| old.is_none_or(|old| old.kind != new.kind)) {
+                app.notify(true, error.to_string());
             }
         }
         (SubKey::Deployments(profile), Answer::Newest { deployment, revision }) => {

@@ -2,7 +2,7 @@
 
 use super::effects::perform;
 use super::services::Services;
-use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, ThreadQuery};
+use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing, ThreadQuery};
 use crate::app::msg::{Answer, Effect, Msg, NextPoll, ServerRef, StreamTarget, SubKey, Subscription};
 use crate::model::Deployment;
 use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
@@ -152,7 +152,7 @@ async fn deployments(services: &Services, profile: &str, out: &Out) {
         let wait = pause(services.poll.interval, result.as_ref().err());
         let newest: Vec<(String, String)> = result
             .iter()
-            .flatten()
+            .flat_map(|listing| &listing.items)
             .filter_map(|d| Some((d.id.clone(), d.latest_revision_id.clone()?)))
             .filter(|(_, revision)| !known.get(revision).copied().unwrap_or(false))
             .collect();
@@ -169,17 +169,24 @@ async fn deployments(services: &Services, profile: &str, out: &Out) {
     }
 }
 
-async fn list_deployments(services: &Services, profile: &str) -> Result<Vec<Deployment>, ApiError> {
+async fn list_deployments(services: &Services, profile: &str) -> Result<Listing<Deployment>, ApiError> {
     let control_plane = services.control_plane(profile).await?;
     let pinned = services.pinned(profile);
     if pinned.is_empty() {
-        return control_plane.deployments(&DeploymentQuery::default()).await;
+        return control_plane.deployment_list(&DeploymentQuery::default()).await;
     }
-    let mut found = Vec::new();
+    // One that cannot be read does not take the others with it.
+    let (mut items, mut incomplete) = (Vec::new(), None);
     for id in pinned {
-        found.push(control_plane.deployment(id).await?);
+        match control_plane.deployment(id).await {
+            Ok(deployment) => items.push(deployment),
+            Err(error) => incomplete = Some(error),
+        }
     }
-    Ok(found)
+    match incomplete {
+        Some(error) if items.is_empty() => Err(error),
+        incomplete => Ok(Listing { items, incomplete }),
+    }
 }
 
 async fn newest_revisions(

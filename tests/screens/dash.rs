@@ -224,7 +224,7 @@ impl Dash {
         ]));
         let us: std::sync::Arc<str> = "prod-us".into();
         let same = us.clone();
-        self.answer(move |k| *k == SubKey::Deployments(us.clone()), Answer::Deployments(Ok(list.unwrap()), None));
+        self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(list.unwrap()));
         let revision = serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null})).unwrap();
         let answer = Answer::Newest { deployment: "x".into(), revision };
         self.answer(move |k| *k == SubKey::Deployments(same.clone()), answer);
@@ -235,12 +235,13 @@ impl Dash {
         let deployments =
             serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
         let us: std::sync::Arc<str> = "prod-us".into();
-        self.answer(
-            move |k| *k == SubKey::Deployments(us.clone()),
-            Answer::Deployments(Ok(deployments.unwrap()), None),
-        );
+        self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(deployments.unwrap()));
         self.feed(Msg::Notice { error: true, text: name.into() });
     }
+}
+
+fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
+    Answer::Deployments(Ok(runtail::api::Listing { items, incomplete: None }), None)
 }
 
 /// Two regions with a few deployments, one of them on its way.
@@ -259,8 +260,8 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
     let eu = json!([deployment("d1", "support-bot", "READY"), deployment("d5", "nightly-etl", "UNUSED")]);
     for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
         let name: std::sync::Arc<str> = profile.into();
-        let list = Ok(serde_json::from_value(list).unwrap());
-        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(list, None));
+        let list = serde_json::from_value(list).unwrap();
+        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), listed(list));
     }
     for (profile, id, status, minutes) in [
         ("prod-us", "d2", "DEPLOYED", 180),
