@@ -64,7 +64,10 @@ fn an_interrupt_is_answered() {
     term.keys("n");
     term.wait_for("ANSWER THE INTERRUPT");
     assert!(term.screen().contains("‹ approval ›"), "the assistant that asked: {}", term.screen());
+    // Nothing is approved by two keys.
     term.keys("\x12");
+    term.wait_for("Nothing was sent");
+    term.keys("{\"approved\": true}\x12");
     term.wait_for("ended: success");
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);

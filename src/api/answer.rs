@@ -120,6 +120,9 @@ fn hint(kind: &Kind, status: u16, detail: &str, about: About) -> Option<String> 
             "this is not part of the organisation's plan, or not switched on"
         }
         Kind::Forbidden => "is the key one of this region and this workspace, and may it do this?",
+        Kind::NotFound if about.is_list && !control => {
+            "something answers there, but not as an agent server: is the path of the address right?"
+        }
         Kind::NotFound if about.is_list => {
             "is the address right? A self-hosted control plane is under /api-host; for a server that cannot list \
              deployments, pin their ids with `deployments = […]` in the profile"

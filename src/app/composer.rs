@@ -134,7 +134,7 @@ impl Composer {
             problem: None,
         };
         let resume = composer.question.is_some();
-        composer.set_input(if resume { "true" } else { "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}" });
+        composer.set_input(if resume { "" } else { "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}" });
         if !resume {
             let (row, col) = composer.input.cursor();
             composer.input.go(row, col - 4);
@@ -151,6 +151,14 @@ impl Composer {
     fn check(&mut self) {
         self.problem = match serde_json::from_str::<Value>(&self.input.text()) {
             Ok(_) => None,
+            Err(_) if self.input.text().trim().is_empty() => {
+                let message = if self.question.is_some() {
+                    "type the answer: true, \"text\", {…}"
+                } else {
+                    "type the input: {…}"
+                };
+                Some(JsonError { line: 1, column: 1, message: message.into() })
+            }
             Err(e) => {
                 let text = e.to_string();
                 let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string();

@@ -30,6 +30,13 @@ pub struct ProfileState {
     pub error: Option<ApiError>,
 }
 
+impl ProfileState {
+    /// What stands for the profile where there is little room: its region, or its name where the region is but a host.
+    pub fn tag(&self) -> &str {
+        self.region.as_deref().filter(|r| !r.contains(['.', ':'])).unwrap_or(&self.name)
+    }
+}
+
 /// Identity of a row: `profile/id`.
 pub type RowId = String;
 

@@ -2,6 +2,7 @@
 
 use super::key::Key;
 use super::line::{Line, Tone};
+use super::server::Tab;
 use std::collections::BTreeMap;
 
 /// Where keys are pressed.
@@ -261,8 +262,14 @@ impl Keymap {
     }
 
     /// The rows that the footer shows in a context, most useful first.
-    pub fn hints(&self, context: Context) -> Vec<(String, &'static str)> {
+    pub fn hints(&self, context: Context, tab: Option<Tab>) -> Vec<(String, &'static str)> {
         let ids: &[&str] = match context {
+            Context::Server if tab == Some(Tab::Assistants) => {
+                &["server.open", "server.describe", "server.threads", "server.filter", "app.back"]
+            }
+            Context::Server if tab == Some(Tab::Runs) => {
+                &["server.open", "server.new_run", "server.describe", "server.threads", "app.back"]
+            }
             Context::Deployments => &[
                 "deployments.open",
                 "deployments.new_run",
@@ -292,6 +299,7 @@ impl Keymap {
 pub fn key_glyph(key: Key) -> String {
     match key.to_string().as_str() {
         "Enter" => "⏎".into(),
+        "BackTab" => "Shift-Tab".into(),
         other => other.to_string(),
     }
 }
@@ -310,7 +318,7 @@ pub fn help_lines(keymap: &Keymap, here: Context) -> Vec<Line> {
             let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|k| key_glyph(*k)).collect();
             let keys = keys.join("  ");
             lines.push(
-                Line::of(Tone::Accent, &format!("  {keys:<22}"))
+                Line::of(Tone::Accent, &format!("  {keys:<25} "))
                     .with(Tone::Plain, binding.help)
                     .right(Tone::Dim, binding.id),
             );
@@ -339,7 +347,7 @@ mod tests {
         let map = Keymap::default();
         use Context::*;
         for context in [Deployments, Revisions, Server, Stream, Inspector, Composer, Page] {
-            assert!(map.hints(context).len() >= 3, "{context:?}");
+            assert!(map.hints(context, None).len() >= 3, "{context:?}");
         }
     }
 

@@ -240,6 +240,14 @@ impl App {
         self.notice_until = self.now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
     }
 
+    /// A key was pressed: a notice that stood long enough to be read gives the footer back.
+    fn pass_notice(&mut self) {
+        let read = |n: &Notice| self.now > n.at + jiff::SignedDuration::from_secs(2);
+        if self.notices.last().is_some_and(read) {
+            self.notice_until = None;
+        }
+    }
+
     /// The notice that stands in the footer now.
     pub fn notice(&self) -> Option<&Notice> {
         let until = self.notice_until?;

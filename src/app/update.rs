@@ -148,6 +148,7 @@ fn take_done(app: &mut App, done: Done) {
 fn press(app: &mut App, key: Key) -> Vec<Effect> {
     let context = app.context();
     app.fleet.touched = true;
+    app.pass_notice();
     if app.filtering {
         return filter_key(app, key);
     }

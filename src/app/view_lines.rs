@@ -103,13 +103,15 @@ fn pad(line: &mut Line, column: usize) {
 
 fn tool_result(message: &Message, width: usize, lines: &mut Vec<Line>) {
     let tone = if message.is_error { Tone::Bad } else { Tone::Plain };
-    let wrapped = wrap(message.text.trim_end(), width.saturating_sub(2));
+    // The name says whose result it is where several tools were called at once.
+    let name = message.name.as_deref().map(|n| format!("{n} ")).unwrap_or_default();
+    let wrapped = wrap(&format!("{name}{}", message.text.trim_end()), width.saturating_sub(2));
+    let name = text::clean(&name).into_owned();
     for (i, text) in wrapped.iter().take(TOOL_LINES).enumerate() {
-        let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " }).with(tone, text);
-        if i == 0
-            && let Some(name) = &message.name
-        {
-            line = line.right(Tone::Dim, name);
+        let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " });
+        match text.strip_prefix(name.as_str()).filter(|_| i == 0) {
+            Some(rest) => line = line.with(Tone::Dim, &name).with(tone, rest),
+            None => line.push(tone, text),
         }
         lines.push(line);
     }

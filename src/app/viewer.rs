@@ -178,6 +178,7 @@ impl Viewer {
                 Item::Connecting { at, conn } => self.link = LinkState::Connecting { since: at, conn },
                 Item::Retrying { at, attempt, wait, why } => {
                     let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
+                    let why = why.lines().next().unwrap_or_default().to_string();
                     self.link = LinkState::Retrying { attempt, until, why };
                 }
                 Item::Started { thread_id, run_id } => {

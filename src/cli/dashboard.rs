@@ -42,7 +42,8 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
     match runtime::run(options).await {
         Ok(Ended::Quit) => Ok(Exit::Done),
         Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),
-        Ok(Ended::TerminalGone) => Ok(Exit::Failed),
+        // As if the hang-up had been signalled.
+        Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
         Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
     }
 }

@@ -172,6 +172,28 @@ impl Globals {
     }
 }
 
+impl Globals {
+    /// The options that lead to the same server, for a command that is suggested: empty, or with a blank before it.
+    pub fn where_to(&self) -> String {
+        let mut words = String::new();
+        let mut option = |name: &str, value: &str| {
+            let quoted = value.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
+            words.push_str(&if quoted { format!(" {name} {value}") } else { format!(" {name} '{value}'") });
+        };
+        if let Some(file) = &self.config {
+            option("--config", &file.to_string_lossy());
+        }
+        if let Some(url) = &self.url {
+            option("--url", url);
+        }
+        self.profiles.iter().for_each(|profile| option("-p", profile));
+        if let Some(deployment) = &self.deployment {
+            option("-d", deployment);
+        }
+        words
+    }
+}
+
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {

@@ -4,7 +4,7 @@
 use super::recorder::Recorder;
 use super::signals::Signals;
 use super::stream_text::Teller;
-use super::{Context, Exit, Failure, output};
+use super::{Context, Exit, Failure, Globals, output};
 use crate::api::{ApiError, Kind};
 use crate::stream::{Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
 use crate::text;
@@ -113,7 +113,7 @@ pub(super) async fn play(
         Some(failure) => Err(failure),
         // A reader who has seen enough; the run goes on.
         None if was_closed => Ok(Exit::Done),
-        None => seen.exit(is_endless, signals),
+        None => seen.exit(is_endless, signals, &context.globals),
     }
 }
 
@@ -315,7 +315,7 @@ impl Seen {
     }
 
     /// Says on stderr what has to be said, and gives the code.
-    fn exit(self, is_endless: bool, signals: &Signals) -> Result<Exit, Failure> {
+    fn exit(self, is_endless: bool, signals: &Signals, globals: &Globals) -> Result<Exit, Failure> {
         let Some(end) = self.end else {
             return Err(Failure::new(Exit::Failed, "the stream broke off without an end"));
         };
@@ -328,14 +328,18 @@ impl Seen {
             Outcome::Interrupted => {
                 say("the thread waits for an answer");
                 if let Some(thread) = &self.thread {
-                    output::complain(&format!("  runtail run ASSISTANT --thread {thread} --resume JSON gives it"));
+                    output::complain(&format!(
+                        "  runtail{} run ASSISTANT --thread {thread} --resume JSON gives it",
+                        globals.where_to()
+                    ));
                 }
                 Exit::Done
             }
             Outcome::Detached => {
                 if let (Some(thread), Some(run), false) = (&self.thread, &self.run, is_endless) {
                     output::complain(&format!(
-                        "runtail: left; the run goes on\n  runtail join {thread} {run} follows it again"
+                        "runtail: left; the run goes on\n  runtail{} join {thread} {run} follows it again",
+                        globals.where_to()
                     ));
                 }
                 signals.exit()

@@ -51,7 +51,7 @@ pub(super) fn url_profile(text: &str) -> Result<Profile, ConfigError> {
     let url = base::as_it_stands(&url);
     let tag = base::tag(&url);
     Ok(Profile {
-        name: "url".into(),
+        name: tag.clone(),
         region: Some(tag.clone()),
         agent_servers: vec![(tag, url)],
         allow_http: true,

@@ -93,8 +93,15 @@ pub async fn run(options: Options) -> io::Result<Ended> {
     let mut screen = Screen::enter()?;
     let result = run_loop(options, &mut screen, &mut signals).await;
     terminal::restore();
-    result
+    match result {
+        // What a closed window or a lost connection leaves behind.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe || e.raw_os_error() == Some(EIO) => Ok(Ended::TerminalGone),
+        result => result,
+    }
 }
+
+/// The error of reading and writing a terminal whose other end is closed; the same number on every Unix.
+const EIO: i32 = 5;
 
 async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
     let theme = Theme { color: options.color, ascii: options.settings.ascii };

@@ -12,6 +12,7 @@ use crossterm::{cursor, execute, queue};
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use std::io::{self, IsTerminal, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
@@ -24,7 +25,8 @@ static UI_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 /// The terminal while the dashboard has it.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: its drop complains on stderr, and panics where that is closed too. [`restore`] does what is needed.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     mouse: bool,
 }
 
@@ -38,7 +40,7 @@ impl Screen {
         crossterm::style::force_color_output(true);
         modes_on()?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        Ok(Screen { terminal, mouse: false })
+        Ok(Screen { terminal: ManuallyDrop::new(terminal), mouse: false })
     }
 
     /// Columns and rows.

@@ -1,5 +1,6 @@
 //! The header (which profiles, how they are) and the footer (what goes on, which keys make sense).
 
+use crate::api::ApiError;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::viewer::Viewer;
@@ -32,12 +33,16 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Strong, "READ-ONLY");
     }
-    for profile in app.profiles.iter().filter(|p| p.control_plane) {
-        let tag = profile.region.as_deref().unwrap_or(&profile.name);
-        let (mark, tone) = match (&profile.error, profile.loaded_at) {
+    for profile in &app.profiles {
+        let tag = profile.tag();
+        let (error, answered) = match profile.control_plane {
+            true => (profile.error.as_ref(), profile.loaded_at.is_some()),
+            false => server_health(app, &profile.name),
+        };
+        let (mark, tone) = match (error, answered) {
             (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
-            (None, Some(_)) => ("●".to_string(), Tone::Good),
-            (None, None) => ("◐".to_string(), Tone::Moving),
+            (None, true) => ("●".to_string(), Tone::Good),
+            (None, false) => ("◐".to_string(), Tone::Moving),
         };
         line = line.right(Tone::Dim, &format!("  {tag} ")).right(tone, &mark);
     }
@@ -45,6 +50,16 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line = line.right(Tone::Plain, " ");
     }
     canvas.line_for_right(area.x, area.y, area.w, &line);
+}
+
+/// How the agent servers of a profile without a control plane are: a failure, and whether any has answered.
+fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool) {
+    // What is polled knows more than what was asked once.
+    if let Some(server) = app.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some()) {
+        return (server.threads.error.as_ref(), true);
+    }
+    let infos = || app.infos.iter().filter(|(server, _)| &*server.profile == profile).map(|(_, info)| info);
+    (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))
 }
 
 /// The last line: a filter being typed, a notice, or what goes on; at the right the keys that make sense.
@@ -72,7 +87,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         return;
     }
     let mut hints = Line::new();
-    for (key, label) in app.keymap.hints(app.context()) {
+    for (key, label) in app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab)) {
         hints.push(Tone::Accent, &key);
         hints.push(Tone::Dim, &format!(" {label}  "));
     }

@@ -22,8 +22,14 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         count.push(Tone::Dim, &format!("{} of {}   ", shown.len(), app.fleet.rows.len()));
         count.push(Tone::Accent, &format!("/{}", app.fleet.filter));
     }
+    let ago = |at: Option<Timestamp>| at.and_then(|t| Duration::try_from(app.now - t).ok()).map(text::age);
+    let stale = app.profiles.iter().filter(|p| p.error.is_some());
+    for (profile, age) in stale.filter_map(|p| Some((p, ago(p.loaded_at)?))) {
+        count = count.right(Tone::Moving, &format!("  {} is {age} old", profile.tag()));
+    }
     canvas.line(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &count);
-    let columns = Columns::new(area.w);
+    let tags = app.profiles.iter().map(|p| text::width(p.tag())).max().unwrap_or(0);
+    let columns = Columns::new(area.w, tags as u16);
     columns.heads(canvas, area.x, area.y + 1);
     let rows = below(area, 2);
     if shown.is_empty() {
@@ -42,10 +48,12 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         match &row.deployment {
             Some(deployment) => {
                 let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
+                let tone = if stale { Tone::Dim } else { tone };
                 cell(canvas, x, y, columns.state, glyph, tone, &word, "");
                 match app.fleet.newest.get(&row.id) {
                     Some(revision) => {
                         let (glyph, tone) = phase_look(revision.phase());
+                        let tone = if stale { Tone::Dim } else { tone };
                         let age = revision_age(revision, app.now);
                         cell(canvas, x, y, columns.revision, glyph, tone, &revision.status, &age);
                     }
@@ -102,11 +110,9 @@ fn cell(
     }
 }
 
-/// How long a revision has been on its way, or how long ago it came to its end.
+/// How long ago a revision was made: lists are in this order.
 pub(super) fn revision_age(revision: &Revision, now: Timestamp) -> String {
-    let from =
-        if revision.phase().is_final() { revision.updated_at.or(revision.created_at) } else { revision.created_at };
-    from.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
+    revision.created_at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
 
 fn nothing(app: &App) -> (Tone, String) {
@@ -135,9 +141,9 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(width: u16) -> Columns {
+    fn new(width: u16, tags: u16) -> Columns {
         // In little room the name matters more than the age.
-        let (region, state, revision) = (7, 11, if width < 56 { 15 } else { 20 });
+        let (region, state, revision) = (tags.clamp(6, 14) + 1, 11, if width < 56 { 15 } else { 20 });
         let left = width.saturating_sub(5 + region + state + revision);
         let (name, url) = if left > 64 { (30, Some(left - 32)) } else { (left.min(40), None) };
         let at_region = 3 + name + 1;

@@ -20,7 +20,7 @@ use crate::app::line::Tone;
 /// The tag of a row's region. An agent server by itself has none beside its own address.
 fn region<'a>(app: &'a App, row: &Row) -> &'a str {
     let profile = app.profiles.get(row.profile).filter(|p| p.control_plane || row.deployment.is_some());
-    profile.map(|p| p.region.as_deref().unwrap_or(&p.name)).unwrap_or("")
+    profile.map(|p| p.tag()).unwrap_or("")
 }
 
 /// Which software an agent server is, in a few words.

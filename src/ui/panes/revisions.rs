@@ -54,7 +54,11 @@ fn next_poll(history: &History, app: &App) -> String {
             let wait = Duration::try_from(at - app.now).unwrap_or_default();
             let settled = history.revisions.first().is_some_and(|r| r.phase().is_final());
             match error {
-                Some(error) => format!("{} · again in {}", error.badge(), text::age(wait)),
+                Some(error) => {
+                    let old = history.loaded_at.and_then(|t| Duration::try_from(app.now - t).ok()).map(text::age);
+                    let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
+                    format!("{old}{} · again in {}", error.badge(), text::age(wait))
+                }
                 None if settled => "settled".into(),
                 None => format!("next poll {}", text::age(wait)),
             }

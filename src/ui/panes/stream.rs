@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Profile's region and the server's name, with the focus mark.
 pub(super) fn breadcrumb(app: &App, server: &ServerRef, focused: bool) -> Line {
     let profile = app.profiles.iter().find(|p| p.name == server.profile);
-    let region = profile.map_or(&*server.profile, |p| p.region.as_deref().unwrap_or(&p.name));
+    let region = profile.map_or(&*server.profile, |p| p.tag());
     let mut line = Line::new();
     if region != &*server.name {
         line.push(Tone::Dim, region);
