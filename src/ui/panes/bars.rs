@@ -25,11 +25,15 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Moving, "DEMO");
         line.push(Tone::Dim, " simulated servers");
     }
-    for label in app.profiles.iter().filter_map(|p| p.label.as_deref()) {
+    let all_read_only = !app.profiles.is_empty() && app.profiles.iter().all(|p| p.read_only);
+    for (profile, label) in app.profiles.iter().filter_map(|p| Some((p, p.label.as_deref()?))) {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Strong, &format!("‹{label}›"));
+        if profile.read_only && !all_read_only {
+            line.push(Tone::Dim, " read-only");
+        }
     }
-    if app.settings.read_only || (!app.profiles.is_empty() && app.profiles.iter().all(|p| p.read_only)) {
+    if all_read_only {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Strong, "READ-ONLY");
     }

@@ -103,7 +103,13 @@ fn cell(
     let style = canvas.theme.style(tone);
     canvas.text(x + at, y, 1, glyph, style);
     let for_age = if age.is_empty() || width < 16 { 0 } else { 4 };
-    canvas.foreign(x + at + 2, y, width.saturating_sub(2 + for_age), word, Tone::Plain);
+    canvas.foreign(
+        x + at + 2,
+        y,
+        width.saturating_sub(2 + for_age),
+        word,
+        if tone == Tone::Dim { Tone::Dim } else { Tone::Plain },
+    );
     let age_width = text::width(age) as u16;
     if age_width > 0 && for_age > 0 {
         canvas.foreign(x + at + width - age_width, y, age_width, age, Tone::Dim);
