@@ -128,7 +128,7 @@ fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
     // Asked again by hand: the answer to the first question is late.
     dash.keys("r");
-    let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Threads(Ok(threads), None) };
+    let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Threads(Ok(threads)) };
     dash.feed(late);
     assert!(!dash.screen().contains("late"));
 }

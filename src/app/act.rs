@@ -6,6 +6,7 @@ use super::msg::{Effect, StreamTarget};
 use super::server::Tab;
 use super::viewer::{VIEWS, View};
 use super::{App, Overlay};
+use crate::stream::Target;
 
 pub(super) fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(row) = app.fleet.selected().cloned() else { return Vec::new() };
@@ -99,7 +100,9 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
         (Action::Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),
         (Action::Describe, Tab::Threads) => {
             if let Some(id) = server.thread_picker.selected.clone() {
-                return vec![Effect::FetchThread(server.server.clone(), id)];
+                let ask = Effect::FetchThread(server.server.clone(), id);
+                app.describing = true;
+                return vec![ask];
             }
         }
         (Action::Describe, Tab::Assistants) => {
@@ -131,17 +134,17 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PrevState if viewer.view == View::Values => viewer.step_state(-1),
         Action::NextState if viewer.view == View::Values => viewer.step_state(1),
         Action::Left if viewer.view == View::Values => {
-            if let Some(tree) = &mut viewer.state {
+            if let Some(tree) = viewer.tree() {
                 tree.fold();
             }
         }
         Action::Right if viewer.view == View::Values => {
-            if let Some(tree) = &mut viewer.state {
+            if let Some(tree) = viewer.tree() {
                 tree.unfold();
             }
         }
         Action::Open if viewer.view == View::Values => {
-            if let Some(tree) = &mut viewer.state {
+            if let Some(tree) = viewer.tree() {
                 tree.toggle();
             }
         }
@@ -155,8 +158,12 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
                 (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
                     StreamTarget::Join { thread: thread.clone(), run: run.clone() }
                 }
-                (StreamTarget::Start { .. }, ..) => {
+                (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
                     app.notify(true, "A stateless run is not kept by the server: there is nothing to replay.");
+                    return Vec::new();
+                }
+                (StreamTarget::Start { .. }, ..) => {
+                    app.notify(true, "The server has not said which run it started: there is nothing to replay. n composes it again.");
                     return Vec::new();
                 }
                 (other, ..) => other.clone(),

@@ -6,6 +6,7 @@ use super::textarea::TextArea;
 use crate::model::{Assistant, RunCreate};
 use crate::stream::Target;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The fields, in the order of Tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub struct Composer {
     pub assistants: Vec<(String, String)>,
     /// The chosen one.
     pub assistant: usize,
+    /// The one to begin with, by id or by graph: the list may come later.
+    wanted: Option<String>,
     /// The thread that the composer was opened from.
     pub thread: Option<String>,
     /// Where the run is started.
@@ -101,30 +104,15 @@ impl Composer {
     /// A composer with an input to begin from.
     pub fn new(server: ServerRef, assistants: &[Assistant], from: Origin) -> Self {
         let Origin { thread, assistant: wanted, question } = from;
-        let mut choices: Vec<(String, String)> = assistants
-            .iter()
-            .map(|a| {
-                let name = a.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(&a.graph_id);
-                let label = if name == a.graph_id { name.to_string() } else { format!("{name} ({})", a.graph_id) };
-                (a.assistant_id.clone(), label)
-            })
-            .collect();
-        choices.sort_by(|a, b| a.1.cmp(&b.1));
-        // A thread's notes name the assistant; some servers note the graph alone.
-        let named = |w: &str| {
-            let by_graph = || assistants.iter().find(|a| a.graph_id == w).map(|a| a.assistant_id.as_str());
-            let id = if choices.iter().any(|(id, _)| id == w) { Some(w) } else { by_graph() };
-            id.and_then(|id| choices.iter().position(|(i, _)| i == id))
-        };
-        let assistant = wanted.as_deref().and_then(named).unwrap_or(0);
         let place = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
         let mut modes = MODES.to_vec();
         modes.push(("subgraphs", true));
         let mut composer = Composer {
             server,
             field: Field::Input,
-            assistants: choices,
-            assistant,
+            assistants: Vec::new(),
+            assistant: 0,
+            wanted,
             thread,
             place,
             modes,
@@ -133,6 +121,7 @@ impl Composer {
             input: TextArea::default(),
             problem: None,
         };
+        composer.offer(assistants);
         let resume = composer.question.is_some();
         composer.set_input(if resume { "" } else { "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}" });
         if !resume {
@@ -140,6 +129,20 @@ impl Composer {
             composer.input.go(row, col - 4);
         }
         composer
+    }
+
+    /// Takes the assistants that there are, and chooses the one that was wanted from the beginning.
+    pub fn offer(&mut self, assistants: &[Assistant]) {
+        let label = |a: &Assistant| {
+            let name = a.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(&a.graph_id);
+            if name == a.graph_id { name.to_string() } else { format!("{name} ({})", a.graph_id) }
+        };
+        self.assistants = assistants.iter().map(|a| (a.assistant_id.clone(), label(a))).collect();
+        self.assistants.sort_by(|a, b| a.1.cmp(&b.1));
+        // A thread's notes name the assistant; some servers note the graph alone.
+        let at = |id: &str| self.assistants.iter().position(|(i, _)| i == id);
+        let by_graph = |graph: &str| at(&assistants.iter().find(|a| a.graph_id == graph)?.assistant_id);
+        self.assistant = self.wanted.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
     }
 
     /// Replaces the input.
@@ -244,6 +247,11 @@ impl Composer {
         }
     }
 
+    /// Id of the chosen assistant.
+    pub fn chosen(&self) -> Option<String> {
+        self.assistants.get(self.assistant).map(|(id, _)| id.clone())
+    }
+
     /// Whether the input answers an interrupt.
     pub fn resumes(&self) -> bool {
         self.question.is_some() && self.place == Where::ThisThread
@@ -286,7 +294,7 @@ impl Composer {
             (Where::ThisThread | Where::NewThread, _) => Target::NewThread,
             (Where::Stateless, _) => Target::Stateless,
         };
-        Ok(StreamTarget::Start { on, body: Box::new(body) })
+        Ok(StreamTarget::Start { on, body: Arc::new(body) })
     }
 }
 

@@ -24,8 +24,6 @@ pub struct ProfileState {
     pub control_plane: bool,
     /// When its list was last answered.
     pub loaded_at: Option<Timestamp>,
-    /// When it will be asked again.
-    pub next_poll: Option<Timestamp>,
     /// Why the last request failed.
     pub error: Option<ApiError>,
 }
@@ -105,16 +103,28 @@ impl Fleet {
         self.newest.retain(|id, _| known.contains(id.as_str()));
     }
 
+    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late.
+    pub fn take_newest(&mut self, row: RowId, revision: Revision) {
+        let newer = |known: &Revision| match known.id == revision.id {
+            true => known.phase().is_final() && !revision.phase().is_final(),
+            false => known.created_at > revision.created_at,
+        };
+        if !self.newest.get(&row).is_some_and(newer) {
+            self.newest.insert(row, revision);
+        }
+    }
+
     /// The rows that pass the filter.
     pub fn shown(&self) -> Vec<&Row> {
+        if self.filter.is_empty() {
+            return self.rows.iter().collect();
+        }
         let wanted = self.filter.to_lowercase();
         let passes = |row: &&Row| {
             let revision = self.newest.get(&row.id).map_or("", |r| r.status.as_str());
             let status = row.deployment.as_ref().and_then(|d| d.status.as_deref()).unwrap_or("");
-            wanted.is_empty()
-                || [row.name.as_str(), row.id.as_str(), revision, status]
-                    .iter()
-                    .any(|t| t.to_lowercase().contains(&wanted))
+            let texts = [row.name.as_str(), row.id.as_str(), revision, status];
+            texts.iter().any(|t| t.to_lowercase().contains(&wanted))
         };
         self.rows.iter().filter(passes).collect()
     }

@@ -67,16 +67,20 @@ impl History {
         self.loaded_at = Some(at);
     }
 
-    /// What a revision is for its deployment: the server's word where it gave one, else from the list.
-    pub fn role(&self, revision: &Revision, deployment: Option<&Deployment>) -> RevisionRole {
+    /// What a revision is for its deployment: the server's word where it gave one, else from the list. `as_of` is when the
+    /// server gave that word.
+    pub fn role(&self, revision: &Revision, deployment: Option<&Deployment>, as_of: Option<Timestamp>) -> RevisionRole {
         match revision.phase() {
             Phase::Failed | Phase::Skipped | Phase::Interrupted => RevisionRole::Out,
             Phase::Deployed => {
+                let newest = self.revisions.iter().find(|r| r.phase() == Phase::Deployed);
+                // A revision that was seen to become DEPLOYED after the deployment's record was read took over since.
+                let took_over = newest.filter(|r| {
+                    let deployed = self.seen.get(&r.id).and_then(|s| s.last());
+                    deployed.is_some_and(|s| s.from_start && as_of.is_none_or(|at| s.since > at))
+                });
                 let active = deployment.and_then(|d| d.active_revision_id.as_deref());
-                let newest_deployed =
-                    self.revisions.iter().find(|r| r.phase() == Phase::Deployed).map(|r| r.id.as_str());
-                // The deployment's record may be older than this list, so a newer DEPLOYED one counts as serving.
-                let known = active.filter(|a| newest_deployed == Some(*a)).or(newest_deployed);
+                let known = took_over.map(|r| r.id.as_str()).or(active).or(newest.map(|r| r.id.as_str()));
                 if known == Some(revision.id.as_str()) { RevisionRole::Serving } else { RevisionRole::Superseded }
             }
             _ => RevisionRole::Candidate,
@@ -120,7 +124,12 @@ mod tests {
         assert_eq!(shown, [("QUEUED", 20, false), ("BUILDING", 30, true)]);
         history.take(vec![revision("b", "DEPLOYED"), revision("a", "DEPLOYED")], at(60));
         assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
-        assert_eq!(history.role(&history.revisions[0], None), RevisionRole::Serving);
-        assert_eq!(history.role(&history.revisions[1], None), RevisionRole::Superseded);
+        assert_eq!(history.role(&history.revisions[0], None, None), RevisionRole::Serving);
+        assert_eq!(history.role(&history.revisions[1], None, None), RevisionRole::Superseded);
+        // The server's word counts from when it was given: here it was rolled back after what was seen.
+        let rolled_back = Deployment { active_revision_id: Some("a".into()), ..Deployment::default() };
+        assert_eq!(history.role(&history.revisions[1], Some(&rolled_back), Some(at(70))), RevisionRole::Serving);
+        assert_eq!(history.role(&history.revisions[0], Some(&rolled_back), Some(at(70))), RevisionRole::Superseded);
+        assert_eq!(history.role(&history.revisions[0], Some(&rolled_back), Some(at(50))), RevisionRole::Serving);
     }
 }

@@ -4,7 +4,7 @@
 use super::line::{Line, Tone, wrap};
 use super::scroll::{Place, Rows, Spot};
 use crate::text;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -157,6 +157,8 @@ pub struct Tree {
     /// Indices of the nodes that have a line, in order.
     visible: Vec<u32>,
     heights: Vec<u32>,
+    /// The lines of the texts that are shown whole, by node.
+    whole: HashMap<u32, Vec<String>>,
     width: usize,
     base: Fold,
     /// Where the reader is.
@@ -178,6 +180,7 @@ impl Tree {
             toggled: HashSet::new(),
             visible: Vec::new(),
             heights: Vec::new(),
+            whole: HashMap::new(),
             width: 0,
             base: Fold::Start,
             place: Place::at_start(),
@@ -198,7 +201,7 @@ impl Tree {
             self.relayout(width);
         }
         let mut place = self.place;
-        place.settle(&*self, height);
+        place.fill(&*self, height);
         self.place = place;
     }
 
@@ -210,10 +213,16 @@ impl Tree {
     fn refold(&mut self) {
         self.visible.clear();
         self.heights.clear();
+        self.whole.clear();
         let mut i = 0u32;
         while let Some(node) = self.doc.nodes.get(i as usize) {
             self.visible.push(i);
-            let lines = if self.shown_whole(i) { self.whole_text(i).len() as u32 + 1 } else { 1 };
+            let mut lines = 1;
+            if self.shown_whole(i) {
+                let text = self.wrapped(i);
+                lines += text.len() as u32;
+                self.whole.insert(i, text);
+            }
             self.heights.push(lines);
             i = if self.is_container(i) && self.is_folded(i) { node.next } else { i + 1 };
         }
@@ -239,7 +248,7 @@ impl Tree {
         self.doc.nodes[i as usize].kind == Kind::Text && self.toggled.contains(&self.doc.nodes[i as usize].path)
     }
 
-    fn whole_text(&self, i: u32) -> Vec<String> {
+    fn wrapped(&self, i: u32) -> Vec<String> {
         let node = &self.doc.nodes[i as usize];
         let indent = 2 * (node.depth as usize).min(20) + 4;
         wrap(&unquote(self.doc.slice(node.value)), self.width.saturating_sub(indent))
@@ -307,7 +316,7 @@ impl Tree {
         let node = &self.doc.nodes[i as usize];
         let indent = "  ".repeat((node.depth as usize).min(20));
         if spot.line > 0 {
-            let text = self.whole_text(i).into_iter().nth(spot.line - 1).unwrap_or_default();
+            let text = self.whole.get(&i).and_then(|lines| lines.get(spot.line - 1)).map_or("", String::as_str);
             return Line::of(Tone::Plain, &format!("{indent}    {text}"));
         }
         let mark = match (self.is_container(i), self.is_container(i) && self.is_folded(i)) {

@@ -29,7 +29,7 @@ impl Picker {
             Some(at) => self.place.cursor = Spot { key: at as u64, line: 0 },
             None => self.place.cursor.key = self.place.cursor.key.min(rows.end.saturating_sub(1)),
         }
-        self.place.settle(&rows, height);
+        self.place.fill(&rows, height);
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
     }
 
@@ -50,6 +50,7 @@ impl Picker {
     pub fn select(&mut self, ids: &[String], height: usize, at: usize) {
         if let Some(id) = ids.get(at) {
             self.selected = Some(id.clone());
+            self.wish = None;
             self.settle(ids, height);
         }
     }

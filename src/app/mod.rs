@@ -138,6 +138,8 @@ pub struct App {
     pub notices: Vec<Notice>,
     /// Until when the newest notice stands in the footer.
     pub notice_until: Option<Timestamp>,
+    /// Whether the document of a thread was asked for and is still waited for.
+    pub describing: bool,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
     /// Grows with each refresh by hand: subscriptions of lists begin again.
@@ -161,7 +163,6 @@ impl App {
                 read_only: settings.read_only || p.is_read_only(settings.write),
                 control_plane: p.control_plane.is_some(),
                 loaded_at: None,
-                next_poll: None,
                 error: None,
             })
             .collect();
@@ -184,6 +185,7 @@ impl App {
             filtering: false,
             notices: Vec::new(),
             notice_until: None,
+            describing: false,
             draft: None,
             epoch: 0,
             next_stream: 1,

@@ -20,6 +20,7 @@ pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
         let context = app.context();
         go(app, context, lines.into(), true);
     } else if let Some((pane, _)) = pane_at(app, x, y) {
+        app.fleet.touched = true;
         let focus = std::mem::replace(&mut app.focus, pane);
         let context = app.context();
         go(app, context, lines.into(), context == Context::Stream);

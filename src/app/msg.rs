@@ -58,12 +58,10 @@ pub enum Msg {
     /// An answer to an effect.
     Done(Done),
     /// A background task panicked. The dashboard goes on.
-    TaskPanicked(String),
-    /// Something for the person to know.
-    Notice {
-        /** Whether it is an error. */
-        error: bool,
-        /** The text. */
+    TaskPanicked {
+        /// The subscription that it kept.
+        key: Option<SubKey>,
+        /// Its message.
         text: String,
     },
 }
@@ -72,8 +70,8 @@ pub enum Msg {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum Answer {
-    /// The deployments of a profile, as far as they could be read, and when they will be asked for again.
-    Deployments(Result<Listing<Deployment>, ApiError>, Option<Timestamp>),
+    /// The deployments of a profile, as far as they could be read.
+    Deployments(Result<Listing<Deployment>, ApiError>),
     /// The newest revision of a deployment in the list.
     Newest {
         /** The deployment. */
@@ -84,9 +82,9 @@ pub enum Answer {
     /// The revisions of a deployment.
     Revisions(Result<Vec<Revision>, ApiError>, NextPoll),
     /// Threads of an agent server, newest first.
-    Threads(Result<Vec<Thread>, ApiError>, Option<Timestamp>),
+    Threads(Result<Vec<Thread>, ApiError>),
     /// Runs of a thread, newest first.
-    Runs(Result<Vec<Run>, ApiError>, Option<Timestamp>),
+    Runs(Result<Vec<Run>, ApiError>),
     /// Items of a stream.
     Items(Vec<Item>),
 }
@@ -111,7 +109,7 @@ pub enum Done {
     /// Its assistants.
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
     /// One thread, whole.
-    Thread(ServerRef, Result<Thread, ApiError>),
+    Thread(Result<Thread, ApiError>),
 }
 
 /// Something to be done once. Each is answered by one message, or by none where it says so.
@@ -167,7 +165,7 @@ pub enum StreamTarget {
         /// On which thread.
         on: Target,
         /// The request.
-        body: Box<RunCreate>,
+        body: Arc<RunCreate>,
     },
     /// A run that somebody started.
     Join {

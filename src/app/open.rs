@@ -74,17 +74,18 @@ impl App {
         let known: &[_] = server.assistants.value.as_deref().unwrap_or(&[]);
         let chosen = from.assistant.is_some();
         let mut composer = Composer::new(server.server.clone(), known, from);
-        if let Some(draft) = self.draft.take()
-            && draft.server == composer.server
-            && draft.question == composer.question
-        {
+        let fits = |draft: &mut Composer| draft.server == composer.server && draft.question == composer.question;
+        if let Some(draft) = self.draft.take_if(fits) {
             composer.set_input(&draft.input.text());
-            composer.modes = draft.modes;
-            if !chosen && draft.assistants.len() == composer.assistants.len() {
-                composer.assistant = draft.assistant;
+            let id = draft.chosen().filter(|_| !chosen);
+            if let Some(at) = id.and_then(|id| composer.assistants.iter().position(|(i, _)| *i == id)) {
+                composer.assistant = at;
             }
+            composer.modes = draft.modes;
         }
-        let ask = if known.is_empty() { vec![Effect::FetchAssistants(server.server.clone())] } else { Vec::new() };
+        // When they could not be had before, they are asked for again.
+        let again = server.assistants.error.is_some() && known.is_empty();
+        let ask = if again { vec![Effect::FetchAssistants(server.server.clone())] } else { Vec::new() };
         self.overlays.push(Overlay::Compose(Box::new(composer)));
         ask
     }
@@ -161,7 +162,7 @@ impl App {
         self.fleet.picker.settle(&ids, deployments);
         let ids = self.revision_ids();
         self.revision_picker.settle(&ids, revisions);
-        if let Some(server) = &mut self.server {
+        if let Some(server) = self.server.as_mut().filter(|_| self.viewer.is_none()) {
             let ids = server.shown_ids();
             server.picker().settle(&ids, rows);
             // The end of the list is in sight: ask for more where there may be more.
@@ -171,8 +172,10 @@ impl App {
                 server.limit += PAGE;
             }
         }
+        // A pane that is not shown keeps the layout that it had.
+        let shown = self.regions().stream.is_some();
         let (width, height) = self.stream_window();
-        if let Some(viewer) = &mut self.viewer {
+        if let Some(viewer) = self.viewer.as_mut().filter(|_| shown) {
             viewer.prepare(width, height);
         }
         let area = self.overlay_area();

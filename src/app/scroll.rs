@@ -70,9 +70,19 @@ impl Place {
         if self.follow { 0 } else { rows.end().saturating_sub(self.seen) }
     }
 
-    /// Brings the place in line with the list and the window's height: entries that were let go clamp it, following
-    /// puts the cursor on the last line, and the cursor is on the screen.
+    /// Brings the place in line with a list that grows and with the window's height: entries that were let go clamp it,
+    /// following puts the cursor on the last line, and the cursor is on the screen. A paused window stays where it is,
+    /// even where the list's end came nearer.
     pub fn settle(&mut self, rows: &impl Rows, height: usize) {
+        self.bring(rows, height, self.follow);
+    }
+
+    /// The same for a list that is replaced as a whole, and after a move: no room is left below the end.
+    pub fn fill(&mut self, rows: &impl Rows, height: usize) {
+        self.bring(rows, height, true);
+    }
+
+    fn bring(&mut self, rows: &impl Rows, height: usize, fill: bool) {
         if rows.first() >= rows.end() || height == 0 {
             return;
         }
@@ -92,8 +102,17 @@ impl Place {
         }
         // Room below the end is wasted only where the list is shorter than the window.
         let last_page = back(rows, last, height - 1);
-        if self.top > last_page {
+        if fill && self.top > last_page {
             self.top = last_page;
+        }
+    }
+
+    /// After a new layout an entry has another number of lines: the place keeps its part of it.
+    pub fn rescale(&mut self, key: u64, before: usize, after: usize) {
+        for spot in [&mut self.cursor, &mut self.top] {
+            if spot.key == key && before > 0 {
+                spot.line = spot.line * after / before;
+            }
         }
     }
 
@@ -106,7 +125,7 @@ impl Place {
             self.follow = false;
         }
         self.cursor = walk(rows, clamp(rows, self.cursor), lines);
-        self.settle(rows, height);
+        self.fill(rows, height);
     }
 
     /// Moves cursor and window together by lines, as a page key or the wheel does.
@@ -119,14 +138,14 @@ impl Place {
         }
         self.top = walk(rows, clamp(rows, self.top), lines);
         self.cursor = walk(rows, clamp(rows, self.cursor), lines);
-        self.settle(rows, height);
+        self.fill(rows, height);
     }
 
     /// To the first line.
     pub fn to_start(&mut self, rows: &impl Rows, height: usize) {
         self.follow = false;
         self.cursor = Spot { key: rows.first(), line: 0 };
-        self.settle(rows, height);
+        self.fill(rows, height);
     }
 
     /// To the last line, following it where the list grows.
@@ -135,7 +154,7 @@ impl Place {
         if rows.first() < rows.end() {
             self.cursor = last_spot(rows);
         }
-        self.settle(rows, height);
+        self.fill(rows, height);
     }
 }
 

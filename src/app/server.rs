@@ -2,7 +2,7 @@
 
 use super::list::Picker;
 use super::msg::ServerRef;
-use crate::api::{ApiError, ServerInfo};
+use crate::api::ApiError;
 use crate::model::{Assistant, Run, Thread};
 use jiff::Timestamp;
 
@@ -54,8 +54,6 @@ pub const MAX_ROWS: usize = 1000;
 pub struct Server {
     /// Which one.
     pub server: ServerRef,
-    /// Who it is.
-    pub info: Loaded<ServerInfo>,
     /// What is listed.
     pub tab: Tab,
     /// Threads, newest first.
@@ -83,7 +81,6 @@ impl Server {
     pub fn new(server: ServerRef) -> Server {
         Server {
             server,
-            info: Loaded::default(),
             tab: Tab::Threads,
             threads: Loaded::default(),
             assistants: Loaded::default(),
@@ -113,6 +110,9 @@ impl Server {
     /// The threads that pass the filter.
     pub fn shown_threads(&self) -> Vec<&Thread> {
         let all = self.threads.value.iter().flatten();
+        if self.filter.is_empty() {
+            return all.collect();
+        }
         all.filter(|t| {
             let metadata = t.metadata.as_ref().map(|m| m.to_string()).unwrap_or_default();
             self.passes(&[&t.thread_id, &t.status, &metadata])

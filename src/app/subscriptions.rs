@@ -20,6 +20,7 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
     }
     if let Some(server) = &app.server
         && app.viewer.is_none()
+        && app.regions().stream.is_some()
     {
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => list(SubKey::Threads(server.server.clone()), server.limit),

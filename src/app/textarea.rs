@@ -1,4 +1,4 @@
-//! A small text editor for the composer and the filter: graphemes, lines, no history.
+//! A small text editor for the composer: graphemes, lines, no history.
 
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -1,7 +1,6 @@
 //! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
 
 use super::act::{act_deployments, act_inspector, act_revisions, act_server, act_stream};
-use super::composer::{Composer, Origin};
 use super::key::{Code, Key};
 use super::keys::{Action, Context};
 use super::mouse::{click, wheel};
@@ -12,12 +11,15 @@ use super::{App, Overlay, Pane};
 use crate::api::Kind;
 use jiff::Timestamp;
 
+/// Most bytes that are offered to the clipboard: terminals drop longer sequences in silence.
+const COPY_CAP: usize = 74_000;
+
 /// Takes a message.
 ///
 /// Data that comes is only taken in: laying it out waits for [`App::settle`], which a frame or the next key asks for, so a
 /// fast stream costs one layout a frame and not one a batch.
 pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
-    app.now = app.now.max(at);
+    app.now = at;
     if !matches!(msg, Msg::Answer { .. }) {
         app.settle();
     }
@@ -41,12 +43,16 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
             take_done(app, done);
             Vec::new()
         }
-        Msg::TaskPanicked(what) => {
-            app.notify(true, format!("A background task failed and was stopped: {what}. The rest goes on."));
-            Vec::new()
-        }
-        Msg::Notice { error, text } => {
-            app.notify(error, text);
+        Msg::TaskPanicked { key, text } => {
+            if let (Some(SubKey::Stream(id)), Some(viewer)) = (key, &mut app.viewer)
+                && viewer.id == id
+            {
+                viewer.broke_off(&text);
+            }
+            app.notify(
+                true,
+                format!("A background task failed and was stopped: {text}. The rest goes on; r asks again."),
+            );
             Vec::new()
         }
     };
@@ -62,10 +68,9 @@ fn wanted(app: &App, key: &SubKey, epoch: u64) -> bool {
 fn take(app: &mut App, key: SubKey, answer: Answer) {
     let at = app.now;
     match (key, answer) {
-        (SubKey::Deployments(profile), Answer::Deployments(result, next)) => {
+        (SubKey::Deployments(profile), Answer::Deployments(result)) => {
             let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return };
             let state = &mut app.profiles[number];
-            state.next_poll = next;
             let error = match result {
                 Ok(listing) => {
                     if state.loaded_at.is_none() && !app.fleet.touched {
@@ -73,6 +78,8 @@ fn take(app: &mut App, key: SubKey, answer: Answer) {
                     }
                     state.loaded_at = Some(at);
                     app.fleet.replace(number, &profile, listing.items);
+                    let rows = &app.fleet.rows;
+                    app.histories.retain(|id, _| rows.iter().any(|row| &row.id == id));
                     listing.incomplete
                 }
                 Err(error) => Some(error),
@@ -84,7 +91,7 @@ fn take(app: &mut App, key: SubKey, answer: Answer) {
             }
         }
         (SubKey::Deployments(profile), Answer::Newest { deployment, revision }) => {
-            app.fleet.newest.insert(format!("{profile}/{deployment}"), revision);
+            app.fleet.take_newest(format!("{profile}/{deployment}"), revision);
         }
         (SubKey::Revisions(profile, deployment), Answer::Revisions(result, next)) => {
             let id = format!("{profile}/{deployment}");
@@ -101,12 +108,12 @@ fn take(app: &mut App, key: SubKey, answer: Answer) {
                 Err(error) => history.error = Some(error),
             }
         }
-        (SubKey::Threads(_), Answer::Threads(result, _)) => {
+        (SubKey::Threads(_), Answer::Threads(result)) => {
             if let Some(server) = &mut app.server {
                 server.threads.take(result, at);
             }
         }
-        (SubKey::Runs(..), Answer::Runs(result, _)) => {
+        (SubKey::Runs(..), Answer::Runs(result)) => {
             if let Some(server) = &mut app.server {
                 server.runs.take(result, at);
             }
@@ -132,10 +139,12 @@ fn take_done(app: &mut App, done: Done) {
                 && composer.server == from
                 && composer.assistants.is_empty()
             {
-                composer.assistants = Composer::new(from, &known, Origin::default()).assistants;
+                composer.offer(&known);
             }
         }
-        Done::Thread(_, result) => match result {
+        // The page comes over what one does now, so only who still waits for it gets it.
+        Done::Thread(_) if !std::mem::take(&mut app.describing) => {}
+        Done::Thread(result) => match result {
             Ok(thread) => {
                 let title = format!("thread {}", crate::text::short_id(&thread.thread_id));
                 app.inspect_record(title, &thread);
@@ -148,6 +157,7 @@ fn take_done(app: &mut App, done: Done) {
 fn press(app: &mut App, key: Key) -> Vec<Effect> {
     let context = app.context();
     app.fleet.touched = true;
+    app.describing = false;
     app.pass_notice();
     if app.filtering {
         return filter_key(app, key);
@@ -309,9 +319,6 @@ fn back(app: &mut App, quit: bool) {
 
 fn refresh(app: &mut App) -> Vec<Effect> {
     app.epoch += 1;
-    for profile in &mut app.profiles {
-        profile.next_poll = None;
-    }
     let mut effects: Vec<Effect> = app.infos.keys().cloned().map(Effect::FetchInfo).collect();
     if let Some(server) = &app.server {
         effects.push(Effect::FetchAssistants(server.server.clone()));
@@ -407,15 +414,19 @@ fn copy(app: &mut App) -> Vec<Effect> {
     };
     match text {
         Some(text) => {
-            app.notify(
-                false,
-                format!(
-                    "Copied {} ({}) to the clipboard by OSC 52.",
-                    crate::text::short_id(&text),
-                    crate::text::bytes(text.len() as u64)
-                ),
-            );
-            vec![Effect::Copy(text)]
+            let all = crate::text::bytes(text.len() as u64);
+            let mut end = text.len().min(COPY_CAP);
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let said = match end == text.len() {
+                true => format!("Copied {} ({all}) to the clipboard by OSC 52.", crate::text::short_id(&text)),
+                false => {
+                    format!("Copied the first {} of {all}: terminals take no more.", crate::text::bytes(end as u64))
+                }
+            };
+            app.notify(false, said);
+            vec![Effect::Copy(text[..end].to_string())]
         }
         None => Vec::new(),
     }

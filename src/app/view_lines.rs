@@ -58,7 +58,7 @@ pub fn message(message: &Message, first: bool, writing: bool, width: usize, tz: 
     for call in &message.tool_calls {
         let name = if call.name.is_empty() { "tool" } else { &call.name };
         let room = width.saturating_sub(text::width(name) + 4);
-        let args = text::clean(&call.args).into_owned();
+        let args = text::clean(head(&call.args, 4 * room + 8)).into_owned();
         lines.push(
             Line::of(Tone::Accent, "→ ")
                 .with(Tone::Strong, name)
@@ -70,14 +70,7 @@ pub fn message(message: &Message, first: bool, writing: bool, width: usize, tz: 
 }
 
 fn heading(message: &Message, tz: &TimeZone) -> Line {
-    let role: &str = match &message.role {
-        Role::Human => "human",
-        Role::Ai => "ai",
-        Role::Tool => "tool",
-        Role::System => "system",
-        Role::Other(other) => other,
-    };
-    let mut line = Line::of(Tone::Strong, role);
+    let mut line = Line::of(Tone::Strong, message.role.word());
     if let Some(name) = &message.name {
         line.push(Tone::Dim, &format!(" {name}"));
     }
@@ -95,6 +88,15 @@ fn heading(message: &Message, tz: &TimeZone) -> Line {
     line.right(Tone::Dim, &clock(message.started_at, tz))
 }
 
+/// The first bytes of a text, whole characters.
+fn head(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// Fills up to a column, so that what follows stands in one.
 fn pad(line: &mut Line, column: usize) {
     let missing = column.saturating_sub(line.width());
@@ -105,7 +107,10 @@ fn tool_result(message: &Message, width: usize, lines: &mut Vec<Line>) {
     let tone = if message.is_error { Tone::Bad } else { Tone::Plain };
     // The name says whose result it is where several tools were called at once.
     let name = message.name.as_deref().map(|n| format!("{n} ")).unwrap_or_default();
-    let wrapped = wrap(&format!("{name}{}", message.text.trim_end()), width.saturating_sub(2));
+    // Only what can be on these lines is looked at, however long the result is.
+    let body = message.text.trim_end();
+    let shown = head(body, (TOOL_LINES + 1) * width * 4);
+    let wrapped = wrap(&format!("{name}{shown}"), width.saturating_sub(2));
     let name = text::clean(&name).into_owned();
     for (i, text) in wrapped.iter().take(TOOL_LINES).enumerate() {
         let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " });
@@ -115,7 +120,10 @@ fn tool_result(message: &Message, width: usize, lines: &mut Vec<Line>) {
         }
         lines.push(line);
     }
-    if wrapped.len() > TOOL_LINES {
+    if shown.len() < body.len() {
+        let size = text::bytes(body.len() as u64);
+        lines.push(Line::of(Tone::Dim, &format!("  … {size} in all, ⏎ opens it")));
+    } else if wrapped.len() > TOOL_LINES {
         lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - TOOL_LINES)));
     }
 }
@@ -189,11 +197,7 @@ pub fn raw(event: &Event, width: usize, tz: &TimeZone) -> Line {
     line.push(Tone::Bad, &note);
     line.push(Tone::Plain, "  ");
     let room = width.saturating_sub(line.width());
-    let mut end = PREVIEW.min(data.len());
-    while !data.is_char_boundary(end) {
-        end -= 1;
-    }
-    line.push(Tone::Dim, &text::fit(&text::clean(&data[..end]), room));
+    line.push(Tone::Dim, &text::fit(&text::clean(head(data, PREVIEW)), room));
     line
 }
 

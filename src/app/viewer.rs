@@ -237,6 +237,12 @@ impl Viewer {
         let open = self.is_open();
         let items = self.projections.messages.items();
         let evicted = self.projections.messages.evicted();
+        let place = self.places[View::Messages as usize];
+        let height_of = |blocks: &[Block], key: u64| {
+            let block = key.checked_sub(evicted).and_then(|n| blocks.get(usize::try_from(n).ok()?));
+            block.map_or(0, |b| b.lines.len())
+        };
+        let before = [place.top.key, place.cursor.key].map(|key| (key, height_of(&self.blocks, key)));
         if rewrap {
             self.blocks.clear();
         } else if evicted > self.blocks_from {
@@ -256,8 +262,17 @@ impl Viewer {
                 None => self.blocks.push(block),
             }
         }
-        self.show_state();
+        if rewrap {
+            let mut place = place;
+            for (i, (key, lines)) in before.into_iter().enumerate() {
+                if i == 0 || key != before[0].0 {
+                    place.rescale(key, lines, height_of(&self.blocks, key));
+                }
+            }
+            self.places[View::Messages as usize] = place;
+        }
         if self.view == View::Values {
+            self.show_state();
             if let Some(tree) = &mut self.state {
                 tree.prepare(width, height);
             }
@@ -305,9 +320,7 @@ impl Viewer {
     /// Moves by lines: the cursor, or cursor and window together.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
         if self.view == View::Values {
-            if lines < 0 {
-                self.pause_state();
-            }
+            self.pause_state();
             let height = self.height;
             if let Some(tree) = &mut self.state {
                 let mut place = tree.place;
@@ -325,6 +338,20 @@ impl Viewer {
                 if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
             },
         );
+    }
+
+    /// The state's tree, to be folded by hand: whoever does that reads, so it stays as it is.
+    pub fn tree(&mut self) -> Option<&mut Tree> {
+        self.pause_state();
+        self.state.as_mut()
+    }
+
+    /// Its task failed: nothing more will come.
+    pub fn broke_off(&mut self, why: &str) {
+        let at = crate::api::Place { host: self.server.url.to_string(), ..Default::default() };
+        let hint = Some("this is a fault of runtail; R opens the stream again".to_string());
+        let detail = format!("the stream broke off: {why}");
+        self.link = LinkState::Failed(ApiError { kind: crate::api::Kind::Protocol, at, detail, hint });
     }
 
     fn pause_state(&mut self) {

@@ -25,6 +25,17 @@ pub enum Role {
 }
 
 impl Role {
+    /// The word that people read.
+    pub fn word(&self) -> &str {
+        match self {
+            Role::Human => "human",
+            Role::Ai => "ai",
+            Role::Tool => "tool",
+            Role::System => "system",
+            Role::Other(other) => other,
+        }
+    }
+
     pub(super) fn of(word: &str) -> Role {
         match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
             "human" | "user" | "Human" => Role::Human,

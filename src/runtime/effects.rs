@@ -25,7 +25,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
                 Ok(client) => client.thread(&thread).await,
                 Err(error) => Err(error),
             };
-            Done::Thread(server, result)
+            Done::Thread(result)
         }
         Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
     };

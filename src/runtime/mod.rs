@@ -90,7 +90,8 @@ pub enum Ended {
 pub async fn run(options: Options) -> io::Result<Ended> {
     terminal::install_panic_hook();
     let mut signals = Signals::new()?;
-    let mut screen = Screen::enter()?;
+    // Half-way in is a way out too.
+    let mut screen = Screen::enter().inspect_err(|_| terminal::restore())?;
     let result = run_loop(options, &mut screen, &mut signals).await;
     terminal::restore();
     match result {
@@ -115,21 +116,19 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
     let mut pending = first;
     loop {
         for effect in std::mem::take(&mut pending) {
-            if !runner.run(effect.clone()) {
-                match effect {
-                    Effect::Suspend => {
-                        drop(keys);
-                        screen.suspend()?;
-                        keys = input::open();
-                        frame_at = Some(Instant::now());
-                    }
-                    Effect::Redraw => {
-                        screen.clear()?;
-                        frame_at = Some(Instant::now());
-                    }
-                    Effect::Copy(text) => screen.copy(&text)?,
-                    _ => {}
+            match effect {
+                Effect::Suspend => {
+                    drop(keys);
+                    screen.suspend()?;
+                    keys = input::open();
+                    frame_at = Some(Instant::now());
                 }
+                Effect::Redraw => {
+                    screen.clear()?;
+                    frame_at = Some(Instant::now());
+                }
+                Effect::Copy(text) => screen.copy(&text)?,
+                effect => runner.run(effect),
             }
         }
         if app.quit {
@@ -164,10 +163,19 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                 Some(Err(_)) | None => return Ok(Ended::TerminalGone),
             },
             () = sleep_until(asked), if asked.is_some() => {
+                // The terminal may have changed its size before its event has reached us.
+                let size = screen.size()?;
+                if size != app.size {
+                    pending = update(&mut app, Timestamp::now(), Msg::Resize(size.0, size.1));
+                }
                 app.settle();
                 screen.draw(|frame| draw(&app, &theme, frame))?;
                 last_frame = Instant::now();
                 frame_at = None;
+            }
+            Some((key, text)) = runner.next_panic() => {
+                pending = update(&mut app, Timestamp::now(), Msg::TaskPanicked { key, text });
+                frame_at = Some(Instant::now());
             }
             Some(msg) = receiver.recv() => {
                 let start = Instant::now();
@@ -178,10 +186,6 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                 }
                 let later = last_frame + DATA_FRAME;
                 frame_at = Some(frame_at.map_or(later, |f| f.min(later)));
-            }
-            Some(panic) = runner.next_panic() => {
-                pending = update(&mut app, Timestamp::now(), Msg::TaskPanicked(panic));
-                frame_at = Some(Instant::now());
             }
             () = sleep_until(tick), if tick.is_some() => {
                 pending = update(&mut app, Timestamp::now(), Msg::Tick);

@@ -28,6 +28,7 @@ mod unix {
         hangup: Stream,
         interrupt: Stream,
         terminate: Stream,
+        quit: Stream,
         stop: Stream,
         resume: Stream,
     }
@@ -39,6 +40,7 @@ mod unix {
                 hangup: signal(SignalKind::hangup())?,
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
+                quit: signal(SignalKind::quit())?,
                 stop: signal(SignalKind::from_raw(libc::SIGTSTP))?,
                 resume: signal(SignalKind::from_raw(libc::SIGCONT))?,
             })
@@ -50,6 +52,7 @@ mod unix {
                 _ = self.hangup.recv() => Signal::End(libc::SIGHUP),
                 _ = self.interrupt.recv() => Signal::End(libc::SIGINT),
                 _ = self.terminate.recv() => Signal::End(libc::SIGTERM),
+                _ = self.quit.recv() => Signal::End(libc::SIGQUIT),
                 _ = self.stop.recv() => Signal::Stop,
                 _ = self.resume.recv() => Signal::Continue,
             }

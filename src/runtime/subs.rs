@@ -19,6 +19,8 @@ use tokio::time::Instant;
 const LIST_PAUSE: Duration = Duration::from_secs(3);
 /// A settled history is looked at this many times less often than one that moves.
 const SETTLED: u32 = 5;
+/// How long a deployment has to stay selected before its revisions are asked for.
+const SETTLE: Duration = Duration::from_millis(150);
 /// Newest revisions that are asked for at once.
 const AT_ONCE: usize = 4;
 
@@ -37,18 +39,14 @@ impl Runner {
         Runner { services, out, running: BTreeMap::new(), tasks: JoinSet::new(), max_event }
     }
 
-    /// Runs an effect; `false` where the loop must do it.
-    pub fn run(&mut self, effect: Effect) -> bool {
-        if matches!(effect, Effect::Suspend | Effect::Redraw | Effect::Copy(_)) {
-            return false;
-        }
+    /// Runs an effect.
+    pub fn run(&mut self, effect: Effect) {
         let (services, out) = (self.services.clone(), self.out.clone());
         self.tasks.spawn(async move {
             if let Some(msg) = perform(&services, effect).await {
                 let _ = out.send(msg).await;
             }
         });
-        true
     }
 
     /// Brings the tasks in line with what is wanted.
@@ -95,15 +93,18 @@ impl Runner {
         }
     }
 
-    /// The message of the next task that panicked. Tasks that end well are only counted out.
-    pub async fn next_panic(&mut self) -> Option<String> {
+    /// The next task that panicked: the subscription that it kept, and its message. Tasks that end well are only counted
+    /// out.
+    pub async fn next_panic(&mut self) -> Option<(Option<SubKey>, String)> {
         loop {
-            match self.tasks.join_next().await {
+            match self.tasks.join_next_with_id().await {
                 Some(Err(error)) if error.is_panic() => {
+                    let id = error.id();
+                    let key = self.running.iter().find(|(_, (_, _, task))| task.id() == id).map(|(key, _)| key.clone());
                     let payload = error.into_panic();
                     let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
                     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-                    return Some(crate::text::clean(text.as_deref().unwrap_or("panic")).into_owned());
+                    return Some((key, crate::text::clean(text.as_deref().unwrap_or("panic")).into_owned()));
                 }
                 Some(_) => {}
                 // Nothing runs now: later tasks wake nobody here, so this branch waits for ever and the loop comes
@@ -156,7 +157,7 @@ async fn deployments(services: &Services, profile: &str, out: &Out) {
             .filter_map(|d| Some((d.id.clone(), d.latest_revision_id.clone()?)))
             .filter(|(_, revision)| !known.get(revision).copied().unwrap_or(false))
             .collect();
-        if !out.send(Answer::Deployments(result, wait.map(after))).await {
+        if !out.send(Answer::Deployments(result)).await {
             return;
         }
         if let Ok(control_plane) = services.control_plane(profile).await {
@@ -211,6 +212,8 @@ async fn newest_revisions(
 }
 
 async fn revisions(services: &Services, profile: &str, id: &str, limit: usize, out: &Out) {
+    // Who only scrolls past a deployment does not ask for its revisions.
+    tokio::time::sleep(SETTLE).await;
     let poll = services.poll.clone();
     let mut moving_since: Option<(String, Instant)> = None;
     loop {
@@ -257,7 +260,7 @@ async fn threads(services: &Services, server: &ServerRef, limit: usize, out: &Ou
             Err(error) => Err(error),
         };
         let wait = pause(LIST_PAUSE, result.as_ref().err());
-        if !out.send(Answer::Threads(result, wait.map(after))).await {
+        if !out.send(Answer::Threads(result)).await {
             return;
         }
         match wait {
@@ -274,7 +277,7 @@ async fn runs(services: &Services, server: &ServerRef, thread: &str, limit: usiz
             Err(error) => Err(error),
         };
         let wait = pause(LIST_PAUSE, result.as_ref().err());
-        if !out.send(Answer::Runs(result, wait.map(after))).await {
+        if !out.send(Answer::Runs(result)).await {
             return;
         }
         match wait {
@@ -298,7 +301,9 @@ async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, m
         let options =
             SourceOptions { max_event: usize::try_from(max_event).unwrap_or(usize::MAX), ..SourceOptions::default() };
         match target {
-            StreamTarget::Start { on, body } => follow(RunLink::new(client, on, *body), options, sender).await,
+            StreamTarget::Start { on, body } => {
+                follow(RunLink::new(client, on, (*body).clone()), options, sender).await
+            }
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
                 follow(JoinLink::new(client, thread, run, Vec::new()), options, sender).await;

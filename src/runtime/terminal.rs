@@ -17,9 +17,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
 
-/// Most bytes that are offered to the clipboard: terminals drop longer sequences in silence.
-const COPY_CAP: usize = 74_000;
-
 static ENTERED: AtomicBool = AtomicBool::new(false);
 static UI_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
@@ -81,11 +78,7 @@ impl Screen {
 
     /// Offers a text to the clipboard (OSC 52). Base64 carries it, so nothing in it can reach the terminal.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        let mut end = text.len().min(COPY_CAP);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let payload = base64::engine::general_purpose::STANDARD.encode(&text[..end]);
+        let payload = base64::engine::general_purpose::STANDARD.encode(text);
         write!(io::stdout(), "\x1b]52;c;{payload}\x07")?;
         io::stdout().flush()
     }
@@ -103,6 +96,8 @@ impl Screen {
 
     /// Takes the terminal again, for example after somebody else stopped and continued the process.
     pub fn reenter(&mut self) -> io::Result<()> {
+        // Raw mode is remembered as on when the shell has taken it away, and would not be set again.
+        let _ = disable_raw_mode();
         modes_on()?;
         self.mouse = false;
         self.clear()

@@ -164,6 +164,9 @@ impl Canvas<'_> {
     }
 
     fn reverse(&mut self, x: u16, y: u16, width: u16) {
+        if y >= self.buffer.area.height {
+            return;
+        }
         for x in x..(x + width).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
             cell.modifier.remove(Modifier::DIM);

@@ -58,7 +58,7 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &on, Tone::Dim);
     let mut y = area.y + 1;
     for (field, name, line) in
-        [(Field::Assistant, "Assistant", assistant_line(composer)), (Field::Where, "Where", where_line(composer))]
+        [(Field::Assistant, "Assistant", assistant_line(app, composer)), (Field::Where, "Where", where_line(composer))]
     {
         label(canvas, composer, field, name, area.x, y);
         canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &line);
@@ -104,10 +104,15 @@ fn label(canvas: &mut Canvas<'_>, composer: &Composer, field: Field, name: &str,
     canvas.foreign(x + 1, y, LABELS - 1, name, if chosen { Tone::Accent } else { Tone::Dim });
 }
 
-fn assistant_line(composer: &Composer) -> Line {
-    match composer.assistants.get(composer.assistant) {
-        None => Line::of(Tone::Dim, "asking the server for its assistants…"),
-        Some((_, name)) => Line::of(Tone::Dim, "‹ ")
+fn assistant_line(app: &App, composer: &Composer) -> Line {
+    let server = app.server.as_ref().filter(|s| s.server == composer.server);
+    let failed = server.and_then(|s| s.assistants.error.as_ref());
+    match (composer.assistants.get(composer.assistant), failed) {
+        (None, Some(error)) => {
+            Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &error.detail).with(Tone::Dim, "  Esc, r asks again")
+        }
+        (None, None) => Line::of(Tone::Dim, "asking the server for its assistants…"),
+        (Some((_, name)), _) => Line::of(Tone::Dim, "‹ ")
             .with(Tone::Strong, name)
             .with(Tone::Dim, &format!(" ›   {} of {}", composer.assistant + 1, composer.assistants.len())),
     }
@@ -177,7 +182,7 @@ fn input(composer: &Composer, canvas: &mut Canvas<'_>, area: Area) -> Option<(u1
         let visible: String = if shift > 0 && number == row { skip_columns(&shown, shift) } else { shown.into_owned() };
         canvas.foreign(area.x + 5, y, width, &visible, Tone::Plain);
         if number == row {
-            cursor = Some((area.x + 5 + (text::width(&text::clean(head)) - shift) as u16, y));
+            cursor = Some((area.x + 5 + text::width(&text::clean(head)).saturating_sub(shift) as u16, y));
         }
         y += 1;
         if let Some(problem) = composer.problem.as_ref().filter(|p| p.line == number + 1)

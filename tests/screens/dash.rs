@@ -127,7 +127,7 @@ impl Dash {
              "metadata": {"graph_id": "broken"}, "error": {"error": "ValueError", "message": "boom: the node failed — détails"}},
             {"thread_id": "01a1fbb8-1f78-73e0-8673-6126729aa3fd", "status": "idle", "updated_at": null, "metadata": null},
         ]));
-        self.answer(|k| matches!(k, SubKey::Threads(_)), Answer::Threads(Ok(threads.unwrap()), None));
+        self.answer(|k| matches!(k, SubKey::Threads(_)), Answer::Threads(Ok(threads.unwrap())));
     }
 
     pub fn runs(&mut self) {
@@ -137,7 +137,7 @@ impl Dash {
             {"run_id": "01a1fbb4-1743-72b0-bac9-4236eccc2000", "status": "success", "created_at": "2026-11-21T13:50:00Z",
              "updated_at": "2026-11-21T13:50:12Z", "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
         ]));
-        self.answer(|k| matches!(k, SubKey::Runs(..)), Answer::Runs(Ok(runs.unwrap()), None));
+        self.answer(|k| matches!(k, SubKey::Runs(..)), Answer::Runs(Ok(runs.unwrap())));
     }
 
     pub fn open_thread(&mut self) {
@@ -214,7 +214,7 @@ impl Dash {
             hint: Some("The key is missing, wrong or revoked. Set LANGSMITH_API_KEY to a key of this region.".into()),
         };
         let name: std::sync::Arc<str> = profile.into();
-        self.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(Err(error), None));
+        self.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(Err(error)));
     }
 
     /// A deployment and a revision whose statuses nobody has heard of, with nulls where one expects something.
@@ -236,12 +236,12 @@ impl Dash {
             serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
         let us: std::sync::Arc<str> = "prod-us".into();
         self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(deployments.unwrap()));
-        self.feed(Msg::Notice { error: true, text: name.into() });
+        self.feed(Msg::TaskPanicked { key: None, text: name.into() });
     }
 }
 
 fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
-    Answer::Deployments(Ok(runtail::api::Listing { items, incomplete: None }), None)
+    Answer::Deployments(Ok(runtail::api::Listing { items, incomplete: None }))
 }
 
 /// Two regions with a few deployments, one of them on its way.

@@ -109,7 +109,11 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
     // Role and age stand at the right edge.
     let room = width.saturating_sub(line.width() + 18);
     line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
-    let role = match history.role(revision, Some(deployment)) {
+    let role = match history.role(
+        revision,
+        Some(deployment),
+        app.fleet.selected().and_then(|r| app.profiles.get(r.profile)?.loaded_at),
+    ) {
         RevisionRole::Serving => ("serving", Tone::Good),
         RevisionRole::Superseded => ("superseded", Tone::Dim),
         RevisionRole::Candidate => ("candidate", Tone::Moving),
