@@ -155,3 +155,57 @@ fn a_still_dashboard_needs_no_ticks() {
     dash.end(runtail::stream::Outcome::Success);
     assert_eq!(dash.app.next_tick(), None);
 }
+
+#[test]
+fn the_assistant_of_a_thread_is_chosen_even_when_the_list_comes_late() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Enter>");
+    dash.threads();
+    // The third thread ran the graph `broken`, which this server does not list; the first one `agent`.
+    dash.keys("n");
+    assert!(dash.screen().contains("asking the server for its assistants"), "{}", dash.screen());
+    dash.assistants();
+    assert!(dash.screen().contains("‹ agent ›"), "{}", dash.screen());
+}
+
+#[test]
+fn what_was_typed_for_one_question_does_not_answer_another() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("nhello<Esc>");
+    // The second thread waits at an interrupt: its composer is empty, and the draft is kept.
+    dash.keys("<Down>n");
+    let screen = dash.screen();
+    assert!(screen.contains("ANSWER THE INTERRUPT") && !screen.contains("hello"), "{screen}");
+    dash.keys("<ctrl-r>");
+    assert!(dash.screen().contains("Nothing was sent"), "{}", dash.screen());
+    dash.keys("<Esc><Up>n");
+    assert!(!dash.screen().contains("ANSWER"), "{}", dash.screen());
+}
+
+#[test]
+fn a_state_that_one_reads_stays() {
+    let mut dash = demo_like((100, 36));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    dash.keys("3<Down><Down>");
+    let read = dash.body();
+    dash.capture("agent-values");
+    assert_eq!(dash.body(), read);
+    assert!(dash.screen().contains("PAUSED +"), "{}", dash.screen());
+    dash.keys("<End>");
+    assert!(dash.screen().contains("FOLLOW") && dash.body() != read);
+}
+
+#[test]
+fn another_width_and_back_keeps_the_place_in_a_long_message() {
+    let mut dash = demo_like((80, 24));
+    dash.open_thread();
+    dash.recording("tests/fixtures/support-run.jsonl");
+    dash.keys("<Up><Up><PageUp>");
+    let before = dash.body();
+    dash.resize(100, 24);
+    dash.screen();
+    dash.resize(80, 24);
+    assert_eq!(dash.body(), before);
+}

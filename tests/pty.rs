@@ -46,7 +46,12 @@ fn q_quits_and_leaves_a_normal_terminal() {
 
 #[test]
 fn signals_leave_a_normal_terminal() {
-    for (name, signal, code) in [("INT", libc::SIGINT, 130), ("TERM", libc::SIGTERM, 143), ("HUP", libc::SIGHUP, 129)] {
+    for (name, signal, code) in [
+        ("INT", libc::SIGINT, 130),
+        ("TERM", libc::SIGTERM, 143),
+        ("HUP", libc::SIGHUP, 129),
+        ("QUIT", libc::SIGQUIT, 131),
+    ] {
         let mut term = demo(100, 30);
         term.signal(signal);
         let status = term.exit_status();
@@ -227,5 +232,20 @@ fn leaving_a_stream_does_not_cancel_its_run() {
     });
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn a_terminal_that_shrank_while_we_were_stopped_is_drawn_at_its_new_size() {
+    let term = Term::spawn_as_job(&["--demo"], 160, 50);
+    term.wait_for("vendor-intake");
+    term.keys("G\x1a");
+    term.wait_for("job stopped");
+    term.resize(100, 14);
+    term.keys("\r");
+    term.wait_for("DEMO");
+    term.wait_for("vendor-intake");
+    term.keys("q");
+    term.wait_for("job ended 0");
     assert_restored(&term);
 }
