@@ -154,6 +154,7 @@ impl Link for Server {
             status: 200,
             thread_id: None,
             run_id: None,
+            answered: None,
             body: stream::iter(chunks.into_iter().chain(tail)).boxed(),
         })
     }
@@ -296,7 +297,7 @@ fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Opened {
         Tail::End => chunks.boxed(),
         Tail::Silence => chunks.chain(stream::pending()).boxed(),
     };
-    Opened { status: 200, thread_id: Some("t".into()), run_id: None, body }
+    Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, body }
 }
 
 type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
@@ -327,7 +328,7 @@ impl Link for Script {
             Tail::End => body.boxed(),
             Tail::Silence => body.chain(stream::pending()).boxed(),
         };
-        Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, body })
+        Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, body })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

@@ -7,7 +7,7 @@ use crate::text;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use reqwest::header::{CONTENT_LOCATION, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use std::fmt;
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub struct EventStream {
     pub run_id: Option<String>,
     /// The thread, likewise.
     pub thread_id: Option<String>,
+    /// When the server answered, by its own clock (`Date`), in milliseconds.
+    pub answered: Option<u64>,
     /// The body, as it comes. Ends without an error when the server closes it.
     pub body: BoxStream<'static, Result<Bytes, ApiError>>,
 }
@@ -58,6 +60,7 @@ pub(super) async fn of_response(
         return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
     }
     let (thread_id, run_id) = names(headers, &url);
+    let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
     let status = response.status().as_u16();
     // The client lives as long as its stream: it owns the connection.
     let http = http.clone();
@@ -65,7 +68,13 @@ pub(super) async fn of_response(
         let _keep = &http;
         chunk.map_err(|e| network::failure(&e, &url, at.clone()))
     });
-    Ok(EventStream { status, run_id, thread_id, body: body.boxed() })
+    Ok(EventStream { status, run_id, thread_id, answered, body: body.boxed() })
+}
+
+/// An HTTP date, which knows whole seconds, in milliseconds.
+fn milliseconds(date: &str) -> Option<u64> {
+    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
+    u64::try_from(at.as_millisecond()).ok()
 }
 
 /// The thread and the run that the answer's head names: `Content-Location: /threads/{t}/runs/{r}` on all servers, and

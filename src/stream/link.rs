@@ -1,6 +1,6 @@
 //! The links to a real agent server: a run that we start, a run that we join, the stream of a whole thread.
 
-use super::source::{Link, Opened, Verdict};
+use super::terms::{Link, Opened, Verdict};
 use super::{Outcome, error_text};
 use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 use crate::model::{Run, RunCreate, Thread};
@@ -23,8 +23,8 @@ const QUESTION: usize = 160;
 
 impl From<EventStream> for Opened {
     fn from(stream: EventStream) -> Opened {
-        let EventStream { status, run_id, thread_id, body } = stream;
-        Opened { status, thread_id, run_id, body }
+        let EventStream { status, run_id, thread_id, answered, body } = stream;
+        Opened { status, thread_id, run_id, answered, body }
     }
 }
 

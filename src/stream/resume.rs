@@ -7,6 +7,7 @@
 use super::Data;
 use super::decode::Decoded;
 use super::names::Namespace;
+use super::overlap::{Overlap, Said};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -17,6 +18,9 @@ const WINDOW: usize = 64;
 const WHOLE: usize = 256;
 /// Events without an id that are remembered behind the last one with an id.
 const MAX_WITHOUT_ID: usize = 4096;
+
+/// How often in a row a connection is given up because it cannot tell a repetition from an event that is like another.
+const MAX_UNSURE: u32 = 5;
 
 /// Events that servers send live but never store, so that their absence from a replay says nothing.
 const NEVER_REPLAYED: [&str; 3] = ["error", "end", "state_update"];
@@ -68,6 +72,8 @@ pub(super) enum Admit {
     NewAfterGap,
     /// It is on the tape already.
     Repeated,
+    /// It may be either, and only another connection can tell: take the stream up again.
+    Unsure,
 }
 
 /// Where to take a stream up again.
@@ -92,11 +98,76 @@ pub(super) struct Tail {
     expected_ids: Vec<Arc<str>>,
     expected_stored: bool,
     repeated_any: bool,
+    overlap: Overlap,
+    /// The newest id of all.
+    top: Option<(u64, u64)>,
+    /// The newest id of those that are remembered no more.
+    forgotten: Option<Arc<str>>,
+    /// How often in a row it was unsure, about what, and whether that was new in the end.
+    unsure: u32,
+    doubted: Option<Decoded>,
+    has_twins: bool,
+    guessed: bool,
+    /// What is to be said of the last decision.
+    doubt: Option<&'static str>,
 }
 
 impl Tail {
+    /// A connection is open, that was asked for what comes after an id or for nothing of the past; `answered` is the
+    /// server's clock in milliseconds.
+    pub fn opened(&mut self, after: Option<&str>, answered: Option<u64>) {
+        self.overlap.opened(after.is_some(), answered, self.top);
+        self.guessed = false;
+    }
+
+    /// Something other than doubt ended a connection.
+    pub fn moved_on(&mut self) {
+        self.unsure = 0;
+    }
+
+    /// What has to be said of the last decision, once.
+    pub fn doubt(&mut self) -> Option<&'static str> {
+        self.doubt.take()
+    }
+
     /// Decides about an event, and remembers it if it is new.
     pub fn admit(&mut self, event: &Decoded) -> Admit {
+        match self.overlap.say(event) {
+            Said::Once => {}
+            Said::Again => return Admit::Repeated,
+            Said::AgainPerhaps => {
+                self.say("the server repeated more than is remembered, so new events among it may have been let pass");
+                return Admit::Repeated;
+            }
+            Said::Unsure if self.unsure < MAX_UNSURE => {
+                self.unsure += 1;
+                self.doubted = Some(event.clone());
+                return Admit::Unsure;
+            }
+            Said::Unsure => {
+                self.say("events are alike in all, and whether the server repeated some cannot be told");
+                self.overlap.presume(event, !self.has_twins);
+                if !self.has_twins {
+                    return Admit::Repeated;
+                }
+            }
+        }
+        let admit = self.expect(event);
+        if admit != Admit::Repeated && self.doubted.as_ref() == Some(event) {
+            self.has_twins = true;
+        }
+        admit
+    }
+
+    fn say(&mut self, doubt: &'static str) {
+        if !self.guessed {
+            self.guessed = true;
+            self.doubt = Some(doubt);
+        }
+    }
+
+    /// Whether it is one of those that a resumed connection has to repeat.
+    fn expect(&mut self, event: &Decoded) -> Admit {
         let mut gap = false;
         if !self.expected.is_empty() {
             if let Some(i) = self.expected.iter().position(|e| e.is(event)) {
@@ -133,6 +204,11 @@ impl Tail {
         self.newest.is_some()
     }
 
+    /// Whether the stream can be taken up again: by ids, or from the start while nothing has come.
+    pub fn can_go_on(&self, past: Option<&str>) -> bool {
+        self.has_ids() || !self.any_event && past.is_some()
+    }
+
     /// The connection is lost: from where to go on. `first_after` is what the first connection asked for; `everything`
     /// is the id that asks for all there is, where all there is belongs to this tape.
     pub fn resume_point(&mut self, first_after: Option<&str>, everything: Option<&str>) -> ResumePoint {
@@ -154,7 +230,10 @@ impl Tail {
         };
         let other = |e: &&Seen| e.id.as_ref().is_some_and(|id| *id != newest);
         // In order of the ids where they have one, so that an event that came late doesn't lead astray; else by position.
-        if let Some(id) = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone()) {
+        // Never before what is forgotten: it could not be told from new events.
+        let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
+        let floor = self.forgotten.clone().filter(|id| key(id).is_some());
+        if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| key(id)) {
             let point = key(&id);
             let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| key(id) > point);
             let last = self.seen.iter().rposition(|e| e.id.as_ref() == Some(&id)).unwrap_or(0);
@@ -193,6 +272,7 @@ impl Tail {
         self.any_event = true;
         match &event.id {
             Some(id) if self.newest.as_ref() != Some(id) => {
+                self.top = self.top.max(key(id));
                 self.anchor = self.seen.iter().rposition(|e| e.id.is_some());
                 self.newest = Some(id.clone());
             }
@@ -203,7 +283,8 @@ impl Tail {
         let Decoded { name, ns, id, data } = event.clone();
         self.seen.push_back(Seen { name, ns, id, data: Print::Whole(data) });
         while self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
-            self.seen.pop_front();
+            let gone = self.seen.pop_front().and_then(|e| e.id);
+            self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| key(id));
             self.anchor = self.anchor.map(|a| a - 1);
         }
         if self.seen.len() > WHOLE {

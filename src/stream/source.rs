@@ -4,6 +4,7 @@
 use super::decode::{Decoded, Decoder};
 use super::framer::{Frame, Framer};
 use super::resume::{Admit, Tail};
+use super::terms::{Link, Notice, Opened, Retries, SourceOptions, Verdict};
 use super::watchdog::Watchdog;
 use super::{Data, End, Head, Item, Outcome, Record};
 use crate::api::{ApiError, Kind};
@@ -14,111 +15,22 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::future::Future;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
 const BATCH_ITEMS: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
 /// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
 const LIVED: Duration = Duration::from_secs(10);
+/// Between two connections lies at least this: longer than a millisecond, so that what was received before the second
+/// cannot be what its server repeats (`overlap.rs`).
+const BREATH: Duration = Duration::from_millis(5);
 /// How often the server is asked about a stream that it closed in order while the run seems to go on: its status may
 /// lag behind. And how often when the run reported its error already.
 const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
-
-/// How a source reaches its server.
-pub trait Link: Send {
-    /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id.
-    fn connect(&mut self, after: Option<&str>) -> impl Future<Output = Result<Opened, ApiError>> + Send;
-
-    /// After a connection closed: is it over?
-    fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
-
-    /// The id that asks for everything from the start, where everything belongs to this tape (we started the run).
-    fn everything(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// A stream that has no end of its own, as that of a thread.
-    fn is_endless(&self) -> bool {
-        false
-    }
-}
-
-/// An open connection.
-pub struct Opened {
-    /// HTTP status.
-    pub status: u16,
-    /// The thread, where the answer told.
-    pub thread_id: Option<String>,
-    /// The run, where the answer told.
-    pub run_id: Option<String>,
-    /// The bytes.
-    pub body: BoxStream<'static, Result<Bytes, ApiError>>,
-}
-
-/// What the server says about a stream whose connection closed.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// The run goes on: join again.
-    Active,
-    /// It is over.
-    Over(Outcome, Option<String>),
-    /// It never ends: join again.
-    Endless,
-    /// There is nobody to ask (a stateless run): the end of the body has to do.
-    Untold,
-}
-
-/// How long, and how often, to try again.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Retries {
-    /// The first wait is random below this, the next below twice this, …
-    pub base: Duration,
-    /// … but never longer than this.
-    pub cap: Duration,
-    /// Failures in a row after which a run is given up. The stream of a thread never is.
-    pub limit: u32,
-    /// The same before the first connection: a server that is not there should not be waited for too long.
-    pub first_limit: u32,
-}
-
-impl Default for Retries {
-    fn default() -> Self {
-        Retries { base: Duration::from_millis(500), cap: Duration::from_secs(30), limit: 12, first_limit: 4 }
-    }
-}
-
-/// What a source needs to know.
-#[derive(Debug, Clone)]
-pub struct SourceOptions {
-    /// The head of the tape; ids that become known are filled in.
-    pub head: Head,
-    /// Larger events are cut to their head.
-    pub max_event: usize,
-    /// The id that the first connection asks to begin after.
-    pub first_after: Option<String>,
-    /// How to try again.
-    pub retries: Retries,
-    /// Cancelled by who wants to leave with an `End` record (`detached`); to drop the receiver is to leave without.
-    pub stop: CancellationToken,
-}
-
-impl Default for SourceOptions {
-    fn default() -> Self {
-        SourceOptions {
-            head: Head::default(),
-            max_event: 64 << 20,
-            first_after: None,
-            retries: Retries::default(),
-            stop: CancellationToken::new(),
-        }
-    }
-}
 
 /// Follows a stream to its end. Returns when it ended, was stopped, or when nobody listens any more.
 pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
@@ -169,6 +81,8 @@ enum Closed {
     Reset,
     Timeout,
     Idle,
+    /// By us: what it said could not be told from a repetition.
+    Unsure,
 }
 
 impl Closed {
@@ -179,6 +93,7 @@ impl Closed {
             Closed::Reset => "reset",
             Closed::Timeout => "timeout",
             Closed::Idle => "idle",
+            Closed::Unsure => "unsure",
         }
     }
 }
@@ -228,6 +143,7 @@ impl<L: Link> Source<L> {
                     return over.unwrap_or((Outcome::Unknown, Some(detail)));
                 }
             };
+            self.tail.opened(after.as_deref(), opened.answered);
             self.opened(&opened, after.clone());
             if let Some(since) = outage.filter(|_| !exact) {
                 let away = crate::text::duration(since.elapsed());
@@ -240,6 +156,15 @@ impl<L: Link> Source<L> {
             let closed = self.read(opened.body, conn).await;
             let now = Timestamp::now();
             self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
+            if closed == Closed::Unsure {
+                // What was there before a connection is never what it repeats: the next one can tell.
+                let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
+                (after, exact) = (point.after, point.exact);
+                self.flush().await;
+                tokio::time::sleep(BREATH).await;
+                continue;
+            }
+            self.tail.moved_on();
             if self.sums.events > events || began.elapsed() >= LIVED {
                 self.failures = 0;
             }
@@ -251,7 +176,8 @@ impl<L: Link> Source<L> {
             match verdict {
                 Verdict::Over(outcome, detail) => {
                     let trusted = self.live_error.is_some() || (closed == Closed::Eof && at_once);
-                    if trusted || over.is_some() && closed == Closed::Eof || !self.tail.has_ids() {
+                    let past = self.options.first_after.as_deref().or(self.link.everything());
+                    if trusted || over.is_some() && closed == Closed::Eof || !self.tail.can_go_on(past) {
                         if self.tail.is_unanswered() {
                             self.gap("what the server still had was not repeated: events may be missing".into());
                         } else if !trusted && !self.tail.has_ids() {
@@ -272,6 +198,7 @@ impl<L: Link> Source<L> {
                 Closed::Reset => "the connection broke",
                 Closed::Timeout => "the server took too long",
                 Closed::Idle => "heartbeats stopped",
+                Closed::Unsure => "",
             };
             if !self.wait(why.into(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
@@ -350,6 +277,12 @@ impl<L: Link> Source<L> {
             };
             let at = Timestamp::now();
             self.sums.bytes += chunk.len() as u64;
+            while let Some(notice) = self.link.notice() {
+                match notice {
+                    Notice::Gap(why) => self.gap(why),
+                    Notice::Replays { answered } => self.tail.opened(Some(""), answered),
+                }
+            }
             framer.push(chunk);
             while let Some(frame) = framer.next_frame() {
                 match frame {
@@ -359,8 +292,10 @@ impl<L: Link> Source<L> {
                     }
                     Frame::Block(block) => {
                         self.batch_bytes += block.bytes.len();
-                        if let Some(event) = self.decoder.decode(block) {
-                            self.event(event, at, conn);
+                        if let Some(event) = self.decoder.decode(block)
+                            && !self.event(event, at, conn)
+                        {
+                            return Closed::Unsure;
                         }
                     }
                 }
@@ -371,8 +306,14 @@ impl<L: Link> Source<L> {
         }
     }
 
-    fn event(&mut self, event: Decoded, at: Timestamp, conn: u32) {
-        match self.tail.admit(&event) {
+    /// Takes an event; false when it cannot be told whether it is one that came before.
+    fn event(&mut self, event: Decoded, at: Timestamp, conn: u32) -> bool {
+        let admit = self.tail.admit(&event);
+        if let Some(doubt) = self.tail.doubt() {
+            self.gap(doubt.into());
+        }
+        match admit {
+            Admit::Unsure => return false,
             Admit::Repeated => {
                 self.sums.duplicates += 1;
                 if let Some(Item::Repeated { events, .. }) = self.batch.last_mut() {
@@ -380,7 +321,7 @@ impl<L: Link> Source<L> {
                 } else {
                     self.note(Item::Repeated { at, events: 1 });
                 }
-                return;
+                return true;
             }
             Admit::NewAfterGap => {
                 self.gap("the server did not repeat what it was asked to: events may be missing".into())
@@ -406,6 +347,7 @@ impl<L: Link> Source<L> {
         }
         let event = event.at(self.sums.events, at, conn);
         self.note(Item::Record(Record::Event(event)));
+        true
     }
 
     /// Asks what the close means, until there is an answer. Tells also whether it came at once: who had to wait for
@@ -489,7 +431,7 @@ impl<L: Link> Source<L> {
         let wait = ceiling.mul_f64(fastrand::f64()).max(at_least.unwrap_or_default());
         self.note(Item::Retrying { at: Timestamp::now(), attempt: self.failures, wait, why });
         self.flush().await;
-        tokio::time::sleep(wait).await;
+        tokio::time::sleep(wait.max(BREATH)).await;
         true
     }
 

@@ -1,0 +1,211 @@
+//! What a connection that replays says twice. The Python server subscribes first, then replays a store that goes on
+//! growing, then delivers its queue: everything published between the subscription and the end of the replay comes a
+//! second time, as one block, in the same order, once on a connection, after newer ids.
+
+use super::decode::Decoded;
+use super::resume::key;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Events that are remembered of a connection; a block that reaches back further is known by its ids alone.
+const REMEMBERED: usize = 1 << 17;
+/// How far, in milliseconds, the head of an answer and the server's subscription may lie apart: before, after.
+const WHEN: (u64, u64) = (1_000, 5_000);
+
+/// Whether an event repeats one of its own connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// It is the first of its kind.
+    Once,
+    /// It repeats one that came before.
+    Again,
+    /// It repeats one, as far as ids can tell: further back than anything remembered.
+    AgainPerhaps,
+    /// It equals one of the same millisecond, in which the repetition may begin: nothing in this connection can tell.
+    Unsure,
+}
+
+/// What came on one connection, as long as a repetition may come.
+#[derive(Debug, Default)]
+pub(super) struct Overlap {
+    is_possible: bool,
+    said: VecDeque<((u64, u64), u64)>,
+    /// How many were let go at the front, and the newest id among them.
+    forgotten: Option<(u64, u64)>,
+    /// The block has begun: where in `said` its next event is looked for.
+    next: Option<usize>,
+    /// The server's clock when it answered, in milliseconds.
+    answered: Option<u64>,
+    /// Ids up to here were there before the connection was: they cannot be where the repetition begins.
+    settled: Option<(u64, u64)>,
+}
+
+impl Overlap {
+    /// A new connection. Only one that was asked for the past repeats anything.
+    pub fn opened(&mut self, replays: bool, answered: Option<u64>, settled: Option<(u64, u64)>) {
+        *self = Overlap { is_possible: replays, answered, settled, ..Overlap::default() };
+    }
+
+    /// Decides about an event, and remembers it.
+    pub fn say(&mut self, event: &Decoded) -> Said {
+        let Some(id) = event.id.as_deref().filter(|_| self.is_possible) else { return Said::Once };
+        let Some(at) = key(id) else { return Said::Once };
+        let print = print_of(event);
+        let newest = self.said.back().map(|(key, _)| *key);
+        if let Some(next) = self.next {
+            return self.inside(next, at, print);
+        }
+        match newest {
+            Some(newest) if at < newest => match self.find(0, at, print) {
+                Some(i) => self.begin(i),
+                None if self.forgotten.is_some_and(|f| at <= f) => Said::AgainPerhaps,
+                None => Said::Once,
+            },
+            Some(newest) if at == newest => match self.find(0, at, print) {
+                // Where each event has an id of its own, this is the same event.
+                Some(i) if !id.contains('-') || at.1 != 0 => self.begin(i),
+                Some(_) if self.may_begin(at) => Said::Unsure,
+                _ => self.remember(at, print),
+            },
+            _ => self.remember(at, print),
+        }
+    }
+
+    /// Takes an event about which it was unsure for the begin of the repetition, or for a new one.
+    pub fn presume(&mut self, event: &Decoded, again: bool) {
+        let Some(at) = event.id.as_deref().and_then(key) else { return };
+        let print = print_of(event);
+        match self.find(0, at, print) {
+            Some(i) if again => self.begin(i),
+            _ => self.remember(at, print),
+        };
+    }
+
+    fn begin(&mut self, i: usize) -> Said {
+        self.next = Some(i + 1);
+        self.end_if_done();
+        Said::Again
+    }
+
+    /// In the block. What it does not repeat was never stored; it stands where it came.
+    fn inside(&mut self, next: usize, at: (u64, u64), print: u64) -> Said {
+        if self.said.back().is_none_or(|(newest, _)| at > *newest) {
+            self.end();
+            return Said::Once;
+        }
+        match self.find(next, at, print) {
+            Some(i) => self.begin(i),
+            None => Said::Once,
+        }
+    }
+
+    /// The block ends with the last event of the replay, and there is only one.
+    fn end_if_done(&mut self) {
+        if self.next.is_some_and(|next| next >= self.said.len()) {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        *self = Overlap::default();
+    }
+
+    /// The first event from `from` on that equals this one. Ids ascend here.
+    fn find(&self, from: usize, at: (u64, u64), print: u64) -> Option<usize> {
+        let first = self.said.partition_point(|(key, _)| *key < at).max(from);
+        let same = self.said.iter().enumerate().skip(first).take_while(|(_, (key, _))| *key == at);
+        same.filter(|(_, (_, known))| *known == print).map(|(i, _)| i).next()
+    }
+
+    /// Whether the repetition may begin in this millisecond: only around the moment when the connection was made.
+    fn may_begin(&self, at: (u64, u64)) -> bool {
+        self.settled.is_none_or(|settled| at > settled)
+            && self.answered.is_some_and(|t| (t.saturating_sub(WHEN.0)..=t.saturating_add(WHEN.1)).contains(&at.0))
+    }
+
+    fn remember(&mut self, at: (u64, u64), print: u64) -> Said {
+        self.said.push_back((at, print));
+        if self.said.len() > REMEMBERED {
+            self.forgotten = self.said.pop_front().map(|(key, _)| key);
+        }
+        Said::Once
+    }
+}
+
+/// Stands for all that makes an event equal to another.
+pub(super) fn print_of(event: &Decoded) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&event.name, &event.ns, &event.id, event.data.text()).hash(&mut hasher);
+    if let super::Data::TooLarge { size, .. } = &event.data {
+        size.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Data;
+    use Said::*;
+
+    fn say(overlap: &mut Overlap, id: &str, data: &str) -> Said {
+        let data = Data::Json(data.into());
+        overlap.say(&Decoded { name: "custom".into(), ns: [].into(), id: Some(id.into()), data })
+    }
+
+    fn said(events: &[(&str, &str)], answered: Option<u64>) -> Vec<Said> {
+        let mut overlap = Overlap::default();
+        overlap.opened(true, answered, None);
+        events.iter().map(|(id, data)| say(&mut overlap, id, data)).collect()
+    }
+
+    #[test]
+    fn one_block_once() {
+        let replay = [("5-0", "a"), ("5-0", "a"), ("6-0", "b"), ("6-0", "b")];
+        // It may begin inside a millisecond; behind it, what is alike is new.
+        for (from, expected) in [(0, [Again; 4].as_slice()), (1, &[Again; 3])] {
+            let mut all = replay.to_vec();
+            all.extend(&replay[from..]);
+            all.extend([("6-0", "b"), ("7-0", "c"), ("7-0", "c")]);
+            let said = said(&all, None);
+            assert_eq!(said[4..4 + expected.len()], *expected);
+            assert!(said[4 + expected.len()..].iter().all(|s| *s == Once), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_stored_stands_in_the_middle() {
+        let said = said(
+            &[("5-0", "a"), ("6-0", "b"), ("7-0", "c"), ("5-0", "a"), ("6-0", "!"), ("6-0", "b"), ("7-0", "c")],
+            None,
+        );
+        assert_eq!(said, [Once, Once, Once, Again, Once, Again, Again]);
+    }
+
+    #[test]
+    fn within_a_millisecond_it_is_unsure_only_around_the_beginning() {
+        assert_eq!(said(&[("5-0", "a"), ("5-0", "a")], Some(1_000)), [Once, Unsure]);
+        assert_eq!(said(&[("5-0", "a"), ("5-0", "b")], Some(1_000)), [Once, Once]);
+        assert_eq!(said(&[("9000-0", "a"), ("9000-0", "a")], Some(1_000)), [Once, Once]);
+        assert_eq!(said(&[("5", "a"), ("5", "a")], Some(1_000)), [Once, Again]);
+        let mut settled = Overlap::default();
+        settled.opened(true, Some(1_000), Some((5, 0)));
+        assert_eq!([say(&mut settled, "5-0", "a"), say(&mut settled, "5-0", "a")], [Once, Once]);
+        let mut live = Overlap::default();
+        live.opened(false, Some(1_000), None);
+        assert_eq!([say(&mut live, "5-0", "a"), say(&mut live, "5-0", "a")], [Once, Once]);
+    }
+
+    #[test]
+    fn what_is_too_long_to_remember_is_known_by_its_ids() {
+        let mut overlap = Overlap::default();
+        overlap.opened(true, Some(1_000), None);
+        let n = REMEMBERED + 10;
+        for i in 0..n {
+            assert_eq!(say(&mut overlap, &format!("{i}-0"), "1"), Once);
+        }
+        assert_eq!(overlap.said.len(), REMEMBERED);
+        assert_eq!(say(&mut overlap, "9-0", "1"), AgainPerhaps);
+        assert_eq!(say(&mut overlap, "10-0", "1"), Again);
+    }
+}

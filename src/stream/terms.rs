@@ -1,0 +1,118 @@
+//! What a source and the side that it reads from agree upon: how a link is asked, and what it may answer.
+
+use super::{Head, Outcome};
+use crate::api::ApiError;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use std::future::Future;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How a source reaches its server.
+pub trait Link: Send {
+    /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id.
+    fn connect(&mut self, after: Option<&str>) -> impl Future<Output = Result<Opened, ApiError>> + Send;
+
+    /// After a connection closed: is it over?
+    fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
+
+    /// The id that asks for everything from the start, where everything belongs to this tape (we started the run).
+    fn everything(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A stream that has no end of its own, as that of a thread.
+    fn is_endless(&self) -> bool {
+        false
+    }
+
+    /// What the link has to say about the bytes that it gave, before the next of them are read.
+    fn notice(&mut self) -> Option<Notice> {
+        None
+    }
+}
+
+/// What a link knows about its bytes that they don't tell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// Something may be missing here.
+    Gap(String),
+    /// From here on another connection is read, that was asked for the past.
+    Replays {
+        /// As in [`Opened`].
+        answered: Option<u64>,
+    },
+}
+
+/// An open connection.
+pub struct Opened {
+    /// HTTP status.
+    pub status: u16,
+    /// The thread, where the answer told.
+    pub thread_id: Option<String>,
+    /// The run, where the answer told.
+    pub run_id: Option<String>,
+    /// When the server answered by its own clock, in milliseconds.
+    pub answered: Option<u64>,
+    /// The bytes.
+    pub body: BoxStream<'static, Result<Bytes, ApiError>>,
+}
+
+/// What the server says about a stream whose connection closed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// The run goes on: join again.
+    Active,
+    /// It is over.
+    Over(Outcome, Option<String>),
+    /// It never ends: join again.
+    Endless,
+    /// There is nobody to ask (a stateless run): the end of the body has to do.
+    Untold,
+}
+
+/// How long, and how often, to try again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retries {
+    /// The first wait is random below this, the next below twice this, …
+    pub base: Duration,
+    /// … but never longer than this.
+    pub cap: Duration,
+    /// Failures in a row after which a run is given up. The stream of a thread never is.
+    pub limit: u32,
+    /// The same before the first connection: a server that is not there should not be waited for too long.
+    pub first_limit: u32,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Retries { base: Duration::from_millis(500), cap: Duration::from_secs(30), limit: 12, first_limit: 4 }
+    }
+}
+
+/// What a source needs to know.
+#[derive(Debug, Clone)]
+pub struct SourceOptions {
+    /// The head of the tape; ids that become known are filled in.
+    pub head: Head,
+    /// Larger events are cut to their head.
+    pub max_event: usize,
+    /// The id that the first connection asks to begin after.
+    pub first_after: Option<String>,
+    /// How to try again.
+    pub retries: Retries,
+    /// Cancelled by who wants to leave with an `End` record (`detached`); to drop the receiver is to leave without.
+    pub stop: CancellationToken,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        SourceOptions {
+            head: Head::default(),
+            max_event: 64 << 20,
+            first_after: None,
+            retries: Retries::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
