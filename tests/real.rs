@@ -267,6 +267,15 @@ fn bad_input_never_reaches_the_server() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_refused_run_leaves_no_thread_behind() {
+    let done = runtail(&["run", "agent", "--input", "{}", "--mode", "banana"]).expect(1);
+    assert!(done.stderr.contains("stream_mode"), "the field is named: {done:?}");
+    let thread = done.stderr.split("/threads/").nth(1).and_then(|rest| rest.split('/').next()).expect("its address");
+    assert_eq!(server::request("GET", &format!("/threads/{thread}"), None).0, 404, "the thread made for it is gone");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn read_only_starts_nothing() {
     let thread = server::new_thread();
     let done = runtail(&["--read-only", "run", "agent", "--thread", &thread, "--input", ASK]);

@@ -47,6 +47,8 @@ pub struct RunLink {
     thread: Option<String>,
     /// The new thread is not there yet.
     to_create: bool,
+    /// The thread is ours: it was made for this run.
+    made: bool,
     body: RunCreate,
     mark: String,
     start: Start,
@@ -84,7 +86,7 @@ impl RunLink {
             Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
             Target::Stateless => None,
         };
-        RunLink { server, thread, to_create, body, mark, start: Start::Unsent, kind: None }
+        RunLink { server, thread, to_create, made: false, body, mark, start: Start::Unsent, kind: None }
     }
 
     /// The thread that the run is started on; none for a stateless run.
@@ -101,10 +103,23 @@ impl RunLink {
             }
             Err(error) if is_refusal(&error) => {
                 self.start = Start::Unsent;
+                if self.made && !error.is_transient() {
+                    self.unmake().await;
+                }
                 Err(error)
             }
             Err(error) => self.look(error).await,
         }
+    }
+
+    /// Takes back the thread that was made for a run that the server does not want, so that nothing is left behind.
+    async fn unmake(&mut self) {
+        if let Some(thread) = &self.thread {
+            // A server that cannot delete keeps it; the refusal is what matters.
+            let _ = self.server.delete_thread(thread).await;
+        }
+        self.made = false;
+        self.to_create = true;
     }
 
     /// Looks for the run whose start was not answered, and joins it. `lost` is what happened to the answer.
@@ -162,6 +177,7 @@ impl Link for RunLink {
             let thread = self.server.create_thread(&body).await?;
             self.thread = Some(thread.thread_id);
             self.to_create = false;
+            self.made = true;
         }
         match (&self.start, self.thread.clone()) {
             (Start::Unsent, _) => self.send().await,
