@@ -248,46 +248,6 @@ impl Link for JoinLink {
     }
 }
 
-/// All that happens on a thread, from now on or from an id (`-`: from the start).
-#[derive(Debug)]
-pub struct ThreadLink {
-    server: AgentServer,
-    thread: String,
-    modes: Vec<String>,
-    kind: Option<ServerKind>,
-}
-
-impl ThreadLink {
-    /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
-    pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
-        ThreadLink { server, thread, modes, kind: None }
-    }
-}
-
-impl Link for ThreadLink {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
-        // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
-        self.server.thread(&self.thread).await?;
-        let repeat = kind(&self.server, &mut self.kind).await? != ServerKind::Python;
-        let stream = self.server.thread_stream(&self.thread, &self.modes, repeat, after).await;
-        let stream = stream.map_err(|mut error| {
-            if matches!(error.kind, Kind::NotFound | Kind::Status(405)) {
-                error.hint = Some("this server has no stream of whole threads: join a run instead".into());
-            }
-            error
-        })?;
-        Ok(Opened { thread_id: Some(self.thread.clone()), run_id: None, ..stream.into() })
-    }
-
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(Verdict::Endless)
-    }
-
-    fn is_endless(&self) -> bool {
-        true
-    }
-}
-
 /// Whether an answer leaves no doubt that nothing was started. A 5xx does not: it may come from something in between.
 fn is_refusal(error: &ApiError) -> bool {
     match error.kind {
@@ -308,7 +268,7 @@ fn refused(detail: &str) -> ApiError {
 }
 
 /// Which software answers; asked once.
-async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -> Result<ServerKind, ApiError> {
+pub(super) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -> Result<ServerKind, ApiError> {
     match known {
         Some(kind) => Ok(*kind),
         None => Ok(*known.insert(server.info().await?.kind)),

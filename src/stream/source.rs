@@ -281,6 +281,7 @@ impl<L: Link> Source<L> {
                 match notice {
                     Notice::Gap(why) => self.gap(why),
                     Notice::Replays { answered } => self.tail.opened(Some(""), answered),
+                    Notice::Present => self.tail.opened(None, None),
                 }
             }
             framer.push(chunk);

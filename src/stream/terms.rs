@@ -42,6 +42,8 @@ pub enum Notice {
         /// As in [`Opened`].
         answered: Option<u64>,
     },
+    /// From here on nothing of the past comes.
+    Present,
 }
 
 /// An open connection.

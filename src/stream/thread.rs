@@ -1,0 +1,96 @@
+//! The link to the stream of a whole thread.
+//!
+//! The Python server takes the events that it stored, sends them, and subscribes only then: what is published meanwhile
+//! is lost, without a trace. So the past is never read together with the present (`whole.rs`).
+
+use super::link::kind;
+use super::terms::{Link, Notice, Opened, Verdict};
+use super::whole::{Memory, Side, Whole};
+use crate::api::{AgentServer, ApiError, Kind, ServerKind};
+use crate::model::Run;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs of a thread that are asked for, newest first.
+const RUNS: usize = 100;
+
+/// All that happens on a thread, from now on or from an id (`-`: from the start).
+#[derive(Debug)]
+pub struct ThreadLink {
+    thread: Thread,
+    kind: Option<ServerKind>,
+    memory: Arc<Mutex<Memory>>,
+}
+
+/// A thread on its server.
+#[derive(Debug, Clone)]
+pub(super) struct Thread {
+    server: AgentServer,
+    id: String,
+    modes: Vec<String>,
+}
+
+impl ThreadLink {
+    /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
+    pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
+        ThreadLink { thread: Thread { server, id: thread, modes }, kind: None, memory: Arc::default() }
+    }
+}
+
+impl Link for ThreadLink {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
+        self.thread.server.thread(&self.thread.id).await?;
+        let is_python = kind(&self.thread.server, &mut self.kind).await? == ServerKind::Python;
+        match after {
+            Some(after) if is_python && self.thread.has_runs() => {
+                // Listening comes first. What the list then calls finished is all in the past that is asked for next.
+                let live = self.thread.open(false, None).await?;
+                let runs = self.thread.runs().await?;
+                let past = self.thread.open(false, Some(after)).await?;
+                let (status, answered) = (live.status, live.answered);
+                let sides = (Side::new(past.body), Side::new(live.body));
+                let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
+                Ok(Opened { status, thread_id: Some(self.thread.id.clone()), run_id: None, answered: None, body })
+            }
+            _ => self.thread.open(!is_python, after).await,
+        }
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(Verdict::Endless)
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).notices.pop_front()
+    }
+}
+
+impl Thread {
+    /// Whether the events of runs were asked for.
+    fn has_runs(&self) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes")
+    }
+
+    async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {
+        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await;
+        let stream = stream.map_err(|mut error| {
+            if matches!(error.kind, Kind::NotFound | Kind::Status(405)) {
+                error.hint = Some("this server has no stream of whole threads: join a run instead".into());
+            }
+            error
+        })?;
+        Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..stream.into() })
+    }
+
+    pub(super) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
+        self.server.runs(&self.id, RUNS).await
+    }
+
+    pub(super) async fn join(&self, run: &str, after: &str) -> Result<Opened, ApiError> {
+        Ok(self.server.join_run(&self.id, run, &[], Some(after)).await?.into())
+    }
+}
