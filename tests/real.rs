@@ -488,7 +488,7 @@ fn a_link_that_falls_silent_is_given_up() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
     // The server itself loses what is published while its thread stream replays (it replays first and listens
-    // afterwards). A tail that does not fetch that from the run's own stream has to say that something may be missing.
+    // afterwards); a tail fetches that from the run's own stream.
     const N: u64 = 3000;
     let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
     let link = Proxy::to(server::address(), cuts);
@@ -502,7 +502,8 @@ fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
     let seen = tape.numbers("custom", "seq");
     assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {}", tape.end);
     let missing = N - seen.len() as u64;
-    assert!(missing == 0 || tape.end["gaps"].as_u64() > Some(0), "{missing} missing, not said: {}", tape.end);
-    assert_eq!(link.cuts_done(), cuts.len());
+    assert_eq!(missing, 0, "missing: {}", tape.end);
+    // Several connections make one tail, so which of them meets which cut differs; some did.
+    assert!(link.cuts_done() >= 2, "{}", tape.end);
     assert_eq!(server::run_end(&thread, &run), "success");
 }

@@ -97,7 +97,7 @@ impl Dev {
         let run = |run| {
             let events = || self.all.iter().enumerate().filter(move |(_, sent)| sent.run == run);
             let (begin, first) = events().next().unwrap();
-            let (end, last) = events().last().unwrap();
+            let (end, last) = events().next_back().unwrap();
             // The status changes before the end is published.
             let status = match now {
                 now if now >= end => "success",
