@@ -317,7 +317,7 @@ async fn signals_end_a_stream_in_order() {
     let server = endless().await;
     let folder = configured(&server);
     for (signal, code, args) in [
-        (libc::SIGINT, 130, &["tail", "t-1", "--since", "5"][..]),
+        (libc::SIGINT, 130, &["tail", "t-1", "--mode", "lifecycle", "--since", "5"][..]),
         (libc::SIGTERM, 143, &["run", "agent", "--input", "{}"]),
     ] {
         let file = folder.path().join(format!("{code}.jsonl"));
@@ -339,7 +339,7 @@ async fn signals_end_a_stream_in_order() {
     let seen = server.seen();
     assert!(!seen.iter().any(|s| s.path.contains("cancel")));
     let tail = seen.iter().find(|s| s.path == "/threads/t-1/stream").unwrap();
-    assert_eq!((tail.query.as_str(), tail.header("last-event-id")), ("stream_modes=run_modes", Some("5")));
+    assert_eq!((tail.query.as_str(), tail.header("last-event-id")), ("stream_modes=lifecycle", Some("5")));
 }
 
 #[tokio::test]
