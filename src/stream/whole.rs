@@ -250,6 +250,8 @@ impl Whole {
         tokio::select! {
             biased;
             piece = past.next() => match piece? {
+                // State updates and errors are never stored, so this is no past: the present has it too, and gives it.
+                Piece::Block(block) if block.kind == Is::Aside => {}
                 Piece::Block(block) if self.is_past(&block) => self.give(block),
                 Piece::Block(_) => {
                     self.past = None;
