@@ -320,7 +320,8 @@ impl AgentServer {
     }
 
     async fn call(&self, method: Method, url: Url, body: Option<&Value>, expect: &[u16]) -> Result<Answer, ApiError> {
-        let call = Call { plane: Plane::Agent, method, url, body, expect, is_list: false, retry: self.retry };
+        let reads = method == Method::GET;
+        let call = Call { plane: Plane::Agent, method, url, body, expect, is_list: false, reads, retry: self.retry };
         self.http.call(call).await
     }
 

@@ -2,12 +2,14 @@
 
 use super::answer::Plane;
 use super::http::{Answer, Call, Http, join};
+use super::logs::LogCalls;
 use super::{ApiError, Kind, Retry};
 use crate::model::{AuthAuthenticateRequest, AuthAuthenticateResponse, Deployment, Revision};
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 /// Rows asked for at once; the most that the server gives.
 const PAGE: usize = 100;
@@ -17,9 +19,11 @@ const MAX_PAGES: usize = 1000;
 /// A control plane, spoken to with the keys of one profile.
 #[derive(Debug, Clone)]
 pub struct ControlPlane {
-    http: Http,
-    base: Url,
-    retry: Retry,
+    pub(super) http: Http,
+    pub(super) base: Url,
+    pub(super) retry: Retry,
+    /// Which log calls this server has, once that is known; all clones share it.
+    pub(super) log_calls: Arc<OnceLock<LogCalls>>,
 }
 
 /// Which deployments to list. Everything unset is left out of the request.
@@ -61,7 +65,7 @@ impl ControlPlane {
     /// A control plane by its full base, prefix included.
     pub fn new(http: Http, base: Url) -> ControlPlane {
         http.allow(&base);
-        ControlPlane { http, base, retry: Retry::NONE }
+        ControlPlane { http, base, retry: Retry::NONE, log_calls: Arc::default() }
     }
 
     /// The same with another policy for reading requests; without this every request is made once.
@@ -275,10 +279,13 @@ impl ControlPlane {
         expect: &[u16],
         is_list: bool,
     ) -> Result<Answer, ApiError> {
-        self.http.call(Call { plane: Plane::Control, method, url, body, expect, is_list, retry: self.retry }).await
+        let reads = method == Method::GET;
+        self.http
+            .call(Call { plane: Plane::Control, method, url, body, expect, is_list, reads, retry: self.retry })
+            .await
     }
 
-    fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
+    pub(super) fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
         join(&self.http, method, &self.base, parts)
     }
 

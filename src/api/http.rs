@@ -58,6 +58,8 @@ pub(super) struct Call<'a> {
     /// Statuses that mean success.
     pub expect: &'a [u16],
     pub is_list: bool,
+    /// Whether it only reads, so that it may be made again: a GET, or a POST that carries a question.
+    pub reads: bool,
     pub retry: Retry,
 }
 
@@ -114,7 +116,7 @@ impl Http {
         origins.insert(url.origin().ascii_serialization());
     }
 
-    /// Makes a plain request; GETs are tried again as the call's policy says, everything else once.
+    /// Makes a plain request; one that reads is tried again as the call's policy says, everything else once.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Answer, ApiError> {
         let mut attempt = 1;
         loop {
@@ -122,8 +124,7 @@ impl Http {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let wait =
-                (call.method == Method::GET).then(|| call.retry.wait(&error, attempt, fastrand::f64())).flatten();
+            let wait = call.reads.then(|| call.retry.wait(&error, attempt, fastrand::f64())).flatten();
             let Some(wait) = wait else { return Err(error) };
             tokio::time::sleep(wait).await;
             attempt += 1;

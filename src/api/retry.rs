@@ -3,7 +3,7 @@
 use super::{ApiError, Kind};
 use std::time::Duration;
 
-/// How often a GET is tried and how the waits grow. A request that writes is never tried twice, whatever this says.
+/// How often a request that reads is tried and how the waits grow. A request that writes is never tried twice, whatever this says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
     /// Attempts in all, the first included.

@@ -4,6 +4,7 @@
 mod assistant;
 mod auth;
 mod deployment;
+mod log;
 mod mask;
 mod revision;
 mod run;
@@ -12,6 +13,7 @@ mod thread;
 pub use assistant::Assistant;
 pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
+pub use log::{LogLine, Severity};
 pub use mask::{MASK, mask_secrets};
 pub use revision::{Phase, Revision};
 pub use run::{Run, RunCreate};
