@@ -2,7 +2,7 @@
 
 use super::msg::NextPoll;
 use crate::api::ApiError;
-use crate::model::{Deployment, Phase, Revision};
+use crate::model::{Deployment, Phase, Revision, RevisionRole, Roles};
 use jiff::Timestamp;
 use std::collections::HashMap;
 
@@ -32,19 +32,6 @@ pub struct History {
     pub error: Option<ApiError>,
 }
 
-/// What a revision is for its deployment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RevisionRole {
-    /// It serves traffic.
-    Serving,
-    /// It served once.
-    Superseded,
-    /// It may serve soon.
-    Candidate,
-    /// It never will.
-    Out,
-}
-
 impl History {
     /// Takes a newer list.
     pub fn take(&mut self, revisions: Vec<Revision>, at: Timestamp) {
@@ -70,21 +57,15 @@ impl History {
     /// What a revision is for its deployment: the server's word where it gave one, else from the list. `as_of` is when the
     /// server gave that word.
     pub fn role(&self, revision: &Revision, deployment: Option<&Deployment>, as_of: Option<Timestamp>) -> RevisionRole {
-        match revision.phase() {
-            Phase::Failed | Phase::Skipped | Phase::Interrupted => RevisionRole::Out,
-            Phase::Deployed => {
-                let newest = self.revisions.iter().find(|r| r.phase() == Phase::Deployed);
-                // A revision that was seen to become DEPLOYED after the deployment's record was read took over since.
-                let took_over = newest.filter(|r| {
-                    let deployed = self.seen.get(&r.id).and_then(|s| s.last());
-                    deployed.is_some_and(|s| s.from_start && as_of.is_none_or(|at| s.since > at))
-                });
-                let active = deployment.and_then(|d| d.active_revision_id.as_deref());
-                let known = took_over.map(|r| r.id.as_str()).or(active).or(newest.map(|r| r.id.as_str()));
-                if known == Some(revision.id.as_str()) { RevisionRole::Serving } else { RevisionRole::Superseded }
-            }
-            _ => RevisionRole::Candidate,
-        }
+        let newest = self.revisions.iter().find(|r| r.phase() == Phase::Deployed);
+        // A revision that was seen to become DEPLOYED after the deployment's record was read took over since.
+        let took_over = newest.filter(|r| {
+            let deployed = self.seen.get(&r.id).and_then(|s| s.last());
+            deployed.is_some_and(|s| s.from_start && as_of.is_none_or(|at| s.since > at))
+        });
+        let active = deployment.and_then(|d| d.active_revision_id.as_deref());
+        let serving = took_over.map(|r| r.id.as_str()).or(active);
+        Roles::new(serving, newest.map(|r| (r.id.as_str(), r.status.as_str()))).of(&revision.id, &revision.status)
     }
 
     /// Statuses of a revision with the time spent in each; the last one counts until `now` unless it is final.

@@ -9,6 +9,16 @@ pub const MASK: &str = "***";
 const SECRET_FIELDS: [&str; 8] =
     ["token", "access_token", "refresh_token", "id_token", "client_secret", "api_key", "password", "authorization"];
 
+/// Whether a field holds a list or a map of secrets.
+pub(super) fn holds_secrets(name: &str) -> bool {
+    matches!(name, "secrets" | "env_vars" | "environment_variables")
+}
+
+/// Whether a field's text is a secret.
+pub(super) fn is_secret(name: &str, value: &Value) -> bool {
+    SECRET_FIELDS.contains(&name) && value.is_string()
+}
+
 /// Replaces every secret in an answer of the control plane: the values of `secrets` and `env_vars` (lists of
 /// `{name, value}`, or maps), and texts in fields that hold tokens.
 pub fn mask_secrets(value: &mut Value) {
@@ -16,10 +26,12 @@ pub fn mask_secrets(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(mask_secrets),
         Value::Object(fields) => {
             for (name, value) in fields {
-                match name.as_str() {
-                    "secrets" | "env_vars" | "environment_variables" => mask_values(value),
-                    name if SECRET_FIELDS.contains(&name) && value.is_string() => *value = MASK.into(),
-                    _ => mask_secrets(value),
+                if holds_secrets(name) {
+                    mask_values(value);
+                } else if is_secret(name, value) {
+                    *value = MASK.into();
+                } else {
+                    mask_secrets(value);
                 }
             }
         }

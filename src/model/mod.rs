@@ -3,19 +3,23 @@
 
 mod assistant;
 mod auth;
+mod compare;
 mod deployment;
 mod log;
 mod mask;
 mod revision;
+mod role;
 mod run;
 mod thread;
 
 pub use assistant::Assistant;
 pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
+pub use compare::{Change, compare, without_natural};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, mask_secrets};
 pub use revision::{Phase, Revision};
+pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};
 pub use thread::{Interrupt, Thread};
 

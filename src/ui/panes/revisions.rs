@@ -1,12 +1,12 @@
 //! The revisions of the selected deployment, newest first, with the time spent in each status.
 
 use super::deployments::revision_age;
-use crate::app::history::{History, RevisionRole};
+use crate::app::history::History;
 use crate::app::layout::{Area, below};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::NextPoll;
 use crate::app::{App, Pane};
-use crate::model::{Deployment, Phase, Revision};
+use crate::model::{Deployment, Phase, Revision, RevisionRole};
 use crate::text;
 use crate::ui::Canvas;
 use crate::ui::theme::phase_look;
@@ -114,10 +114,11 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
         Some(deployment),
         app.fleet.selected().and_then(|r| app.profiles.get(r.profile)?.loaded_at),
     ) {
-        RevisionRole::Serving => ("serving", Tone::Good),
-        RevisionRole::Superseded => ("superseded", Tone::Dim),
-        RevisionRole::Candidate => ("candidate", Tone::Moving),
-        RevisionRole::Out => ("", Tone::Dim),
+        role @ RevisionRole::Serving => (role.word(), Tone::Good),
+        role @ RevisionRole::Superseded => (role.word(), Tone::Dim),
+        role @ RevisionRole::Candidate => (role.word(), Tone::Moving),
+        // The status word beside it says it already.
+        RevisionRole::Failed | RevisionRole::Skipped | RevisionRole::Interrupted => ("", Tone::Dim),
     };
     line.right(role.1, role.0).right(Tone::Dim, &format!("{:>5}", revision_age(revision, app.now)))
 }

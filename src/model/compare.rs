@@ -1,0 +1,278 @@
+//! What differs between two records of a server, field by field, with every secret masked.
+
+use super::mask::{MASK, holds_secrets, is_secret, mask_secrets};
+use crate::text;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Fields of a revision that differ by nature.
+const NATURAL: [&str; 5] = ["id", "created_at", "updated_at", "status", "status_message"];
+/// Longest value that is shown on a line, in columns.
+const MAX_SHOWN: usize = 120;
+
+/// One field that differs. Null and missing are the same: both mean that there is nothing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Where: `source_revision_config.repo_ref`, `secrets[OPENAI_API_KEY]`, `labels["app.io/name"]`.
+    pub path: String,
+    /// What stood there; a secret is `***`.
+    pub before: Option<Value>,
+    /// What stands there now; a secret is `***`.
+    pub after: Option<Value>,
+}
+
+/// The differences between two records: in the order of the fields of `before`, then of those that only `after` has.
+///
+/// Objects are compared field by field, lists of objects with different `name`s by name, all other lists as a whole. Of a
+/// secret only *that* it changed is told, so both records must come unmasked; masked ones show new and lost names only.
+pub fn compare(before: &Value, after: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    walk("", before, after, &mut changes);
+    changes
+}
+
+/// Leaves out what differs between any two revisions: id, times and status.
+pub fn without_natural(mut changes: Vec<Change>) -> Vec<Change> {
+    changes.retain(|change| !NATURAL.contains(&change.path.as_str()));
+    changes
+}
+
+impl Change {
+    /// Whether both sides are hidden, so that only the fact can be told.
+    pub fn is_masked(&self) -> bool {
+        let hidden = |side: &Option<Value>| side.as_ref().is_none_or(|v| v == MASK);
+        hidden(&self.before) && hidden(&self.after)
+    }
+
+    /// The change on one line, safe for a terminal: `repo_ref: main → hotfix`, `secrets[KEY]: changed`.
+    pub fn line(&self) -> String {
+        let shown = |value: &Value| {
+            let plain = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            text::fit(&text::clean(&plain), MAX_SHOWN).into_owned()
+        };
+        let path = text::clean(&self.path);
+        match (&self.before, &self.after) {
+            (None, Some(_)) if self.is_masked() => format!("{path}: added"),
+            (Some(_), None) if self.is_masked() => format!("{path}: removed"),
+            _ if self.is_masked() => format!("{path}: changed"),
+            (None, Some(after)) => format!("{path}: {}, was not set", shown(after)),
+            (Some(before), None) => format!("{path}: no longer set, was {}", shown(before)),
+            (Some(before), Some(after)) => format!("{path}: {} → {}", shown(before), shown(after)),
+            (None, None) => format!("{path}: changed"),
+        }
+    }
+}
+
+/// Fields by their names, in the server's order.
+type Named<'v> = Vec<(&'v str, &'v Value)>;
+
+fn walk(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    if same(before, after) {
+        return;
+    }
+    // What came or went as a whole is told leaf by leaf, like everything else.
+    let found = |old: &Named<'_>, new: &Named<'_>| !(old.is_empty() && new.is_empty());
+    if let (Some(old), Some(new)) = (fields(before), fields(after))
+        && found(&old, &new)
+    {
+        for (name, before, after) in paired(&old, &new) {
+            let path = step(path, name);
+            if holds_secrets(name) {
+                secrets(&path, before, after, changes);
+            } else if is_secret(name, before) || is_secret(name, after) {
+                hidden(&path, before, after, changes);
+            } else {
+                walk(&path, before, after, changes);
+            }
+        }
+    } else if let (Some(old), Some(new)) = (items(before), items(after))
+        && found(&old, &new)
+    {
+        for (name, before, after) in paired(&old, &new) {
+            walk(&format!("{path}[{name}]"), before, after, changes);
+        }
+    } else {
+        push(path, before, after, changes);
+    }
+}
+
+/// Secrets are told by name, in whichever of the two forms they come; what has no names is told as a whole.
+fn secrets(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    let by_name = |value| items(value).or_else(|| fields(value));
+    match (by_name(before), by_name(after)) {
+        (Some(old), Some(new)) => {
+            for (name, before, after) in paired(&old, &new) {
+                hidden(&format!("{path}[{name}]"), before, after, changes);
+            }
+        }
+        _ => hidden(path, before, after, changes),
+    }
+}
+
+fn hidden(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    if !same(before, after) {
+        let mask = |value: &Value| (!value.is_null()).then(|| MASK.into());
+        changes.push(Change { path: path.into(), before: mask(before), after: mask(after) });
+    }
+}
+
+fn push(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+    let side = |value: &Value| {
+        let mut value = value.clone();
+        mask_secrets(&mut value);
+        (!value.is_null()).then_some(value)
+    };
+    changes.push(Change { path: path.into(), before: side(before), after: side(after) });
+}
+
+/// The fields of an object; none of null.
+fn fields(value: &Value) -> Option<Named<'_>> {
+    match value {
+        Value::Null => Some(Vec::new()),
+        Value::Object(fields) => Some(fields.iter().map(|(k, v)| (k.as_str(), v)).collect()),
+        _ => None,
+    }
+}
+
+/// The items of a list in which every one has a name of its own; none of null.
+fn items(value: &Value) -> Option<Named<'_>> {
+    let list = match value {
+        Value::Null => return Some(Vec::new()),
+        Value::Array(list) => list,
+        _ => return None,
+    };
+    let mut named: Named<'_> = Vec::new();
+    for item in list {
+        let name = item["name"].as_str()?;
+        if named.iter().any(|(other, _)| *other == name) {
+            return None;
+        }
+        named.push((name, item));
+    }
+    Some(named)
+}
+
+/// Both sides of every name; what one side lacks is null there.
+fn paired<'v>(old: &Named<'v>, new: &Named<'v>) -> Vec<(&'v str, &'v Value, &'v Value)> {
+    let find = |side: &Named<'v>, name: &str| side.iter().find(|(n, _)| *n == name).map_or(&Value::Null, |(_, v)| *v);
+    let added = new.iter().filter(|(name, _)| !old.iter().any(|(n, _)| n == name));
+    let names = old.iter().chain(added).map(|(name, _)| *name);
+    names.map(|name| (name, find(old, name), find(new, name))).collect()
+}
+
+/// A field's path; a name that would read as a path itself is quoted.
+fn step(path: &str, name: &str) -> String {
+    let plain = !name.is_empty() && !name.contains(['.', '[', ']', '"']);
+    match (plain, path.is_empty()) {
+        (true, true) => name.to_string(),
+        (true, false) => format!("{path}.{name}"),
+        (false, _) => format!("{path}[{}]", Value::from(name)),
+    }
+}
+
+/// Equal, where 1 and 1.0 are: servers write numbers either way.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => x.as_f64() == y.as_f64(),
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn lines(before: Value, after: Value) -> Vec<String> {
+        compare(&before, &after).iter().map(Change::line).collect()
+    }
+
+    #[test]
+    fn fields_are_told_by_their_paths() {
+        let before = json!({"id": "a", "status": "DEPLOYED", "source_revision_config": {"repo_ref": "main", "image_uri": null},
+            "novel": {"cpu": 1, "labels": {"app.io/name": "x"}}, "gone": true, "list": [1, 2], "empty": {}});
+        let after = json!({"id": "b", "status": "BUILD_FAILED", "source_revision_config": {"repo_ref": "hotfix"},
+            "novel": {"cpu": 1.0, "labels": {"app.io/name": "y"}}, "list": [2, 1], "made": {"a": {"b": 1}}, "empty": null});
+        let changes = without_natural(compare(&before, &after));
+        let told: Vec<String> = changes.iter().map(Change::line).collect();
+        let expected = [
+            "source_revision_config.repo_ref: main → hotfix",
+            "novel.labels[\"app.io/name\"]: x → y",
+            "gone: no longer set, was true",
+            "list: [1,2] → [2,1]",
+            "empty: no longer set, was {}",
+            "made.a.b: 1, was not set",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(compare(&before, &after).len(), expected.len() + 2, "id and status differ as well");
+    }
+
+    #[test]
+    fn of_secrets_only_the_fact_is_told() {
+        let before = json!({"secrets": [{"name": "A", "value": "canary-1"}, {"name": "B", "value": "same"}, {"name": "C", "value": "canary-2"}],
+            "env_vars": {"X": "canary-3"}, "token": "canary-4", "deep": [{"token": "canary-5"}]});
+        let after = json!({"secrets": [{"name": "D", "value": "canary-6"}, {"name": "B", "value": "same"}, {"name": "A", "value": "canary-7"}],
+            "env_vars": {"X": "canary-8"}, "token": "canary-9", "deep": []});
+        let told = lines(before.clone(), after.clone());
+        let expected = [
+            "secrets[A]: changed",
+            "secrets[C]: removed",
+            "secrets[D]: added",
+            "env_vars[X]: changed",
+            "token: changed",
+            "deep: [{\"token\":\"***\"}] → []",
+        ];
+        assert_eq!(told, expected);
+        let json = serde_json::to_string(&compare(&before, &after)).unwrap();
+        assert!(!json.contains("canary") && !json.contains("same"), "{json}");
+        // Secrets without names, and ones that changed their form.
+        let told = lines(json!({"secrets": ["canary"]}), json!({"secrets": {"A": "canary"}}));
+        assert_eq!(told, ["secrets: changed"]);
+        assert_eq!(lines(json!({}), json!({"secrets": "canary"})), ["secrets: added"]);
+    }
+
+    #[test]
+    fn lists_with_names_are_compared_by_name() {
+        let before = json!({"sidecars": [{"name": "proxy", "image": "a:1"}, {"name": "log"}]});
+        let after = json!({"sidecars": [{"name": "log"}, {"name": "proxy", "image": "a:2"}]});
+        assert_eq!(lines(before, after), ["sidecars[proxy].image: a:1 → a:2"]);
+        let twice = json!({"l": [{"name": "a"}, {"name": "a", "x": 1}]});
+        assert_eq!(compare(&twice, &json!({"l": [{"name": "a"}]})).len(), 1, "names that repeat tell nothing apart");
+    }
+
+    #[test]
+    fn nothing_of_a_value_can_change_a_terminal() {
+        let told = lines(json!({"a\u{1b}[31m": "x"}), json!({"a\u{1b}[31m": "y\u{1b}]0;t\u{7}\nz"}));
+        assert_eq!(told, ["[\"a\\u001b[31m\"]: x → y⏎z"]);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0..5i64).prop_map(Value::from),
+            "[a-c]{0,2}".prop_map(Value::from)
+        ];
+        leaf.prop_recursive(4, 40, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::vec(("(name|secrets|token|[a-c.])", inner), 0..4)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_equals_itself_and_direction_only_swaps(a in any_json(), b in any_json()) {
+            prop_assert!(compare(&a, &a).is_empty());
+            let swap = |c: Change| (c.path, c.after, c.before);
+            let mut forth: Vec<_> = compare(&a, &b).into_iter().map(|c| (c.path, c.before, c.after)).collect();
+            let mut back: Vec<_> = compare(&b, &a).into_iter().map(swap).collect();
+            forth.sort_by(|x, y| x.0.cmp(&y.0));
+            back.sort_by(|x, y| x.0.cmp(&y.0));
+            prop_assert_eq!(forth, back);
+        }
+    }
+}

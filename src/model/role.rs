@@ -1,0 +1,99 @@
+//! What each revision is for its deployment: which one serves, which did once, which may soon.
+
+use super::Phase;
+
+/// What a revision is for its deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevisionRole {
+    /// It serves traffic.
+    Serving,
+    /// It was deployed, and another one serves.
+    Superseded,
+    /// It may serve soon: it is in progress, or in a status that nobody knows.
+    Candidate,
+    /// It failed and never will.
+    Failed,
+    /// It was overtaken and never will.
+    Skipped,
+    /// It was stopped and never will.
+    Interrupted,
+}
+
+impl RevisionRole {
+    /// The word for it, as the command line prints it.
+    pub fn word(self) -> &'static str {
+        match self {
+            RevisionRole::Serving => "serving",
+            RevisionRole::Superseded => "superseded",
+            RevisionRole::Candidate => "candidate",
+            RevisionRole::Failed => "failed",
+            RevisionRole::Skipped => "skipped",
+            RevisionRole::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The roles within one deployment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roles {
+    serving: Option<String>,
+    /// Whether the server did not say which revision serves, so that the newest DEPLOYED one is taken for it (the official
+    /// clients' rule, control-plane reference §3).
+    pub derived: bool,
+}
+
+impl Roles {
+    /// Roles by the server's word (`active_revision_id` of the deployment), else by the revisions as `(id, status)`, newest
+    /// first.
+    pub fn new<'r>(active: Option<&str>, revisions: impl IntoIterator<Item = (&'r str, &'r str)>) -> Roles {
+        let newest =
+            || revisions.into_iter().find(|(_, status)| Phase::of(status) == Phase::Deployed).map(|(id, _)| id);
+        Roles { serving: active.or_else(newest).map(str::to_string), derived: active.is_none() }
+    }
+
+    /// The revision that serves, where there is one.
+    pub fn serving(&self) -> Option<&str> {
+        self.serving.as_deref()
+    }
+
+    /// The role of a revision with this status word. One that the server calls active serves, whatever its status.
+    pub fn of(&self, id: &str, status: &str) -> RevisionRole {
+        if self.serving() == Some(id) {
+            return RevisionRole::Serving;
+        }
+        match Phase::of(status) {
+            Phase::Deployed => RevisionRole::Superseded,
+            Phase::Failed => RevisionRole::Failed,
+            Phase::Skipped => RevisionRole::Skipped,
+            Phase::Interrupted => RevisionRole::Interrupted,
+            Phase::Waiting | Phase::Moving | Phase::Unknown => RevisionRole::Candidate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_word_comes_first() {
+        let list = [("e", "BUILDING"), ("d", "DEPLOY_FAILED"), ("c", "DEPLOYED"), ("b", "SKIPPED"), ("a", "DEPLOYED")];
+        let words = |roles: &Roles| list.map(|(id, status)| roles.of(id, status).word());
+        let derived = Roles::new(None, list);
+        assert!(derived.derived);
+        assert_eq!(words(&derived), ["candidate", "failed", "serving", "skipped", "superseded"]);
+        // Rolled back to an older one.
+        let said = Roles::new(Some("a"), list);
+        assert!(!said.derived);
+        assert_eq!(words(&said), ["candidate", "failed", "superseded", "skipped", "serving"]);
+        // The one that serves is older than the list goes.
+        assert_eq!(Roles::new(Some("z"), list).of("c", "DEPLOYED"), RevisionRole::Superseded);
+        // Words that only look like success.
+        let odd = [("b", "NOT_DEPLOYED_YET"), ("a", "DEPLOYED_WITH_WARNINGS")];
+        let roles = Roles::new(None, odd);
+        assert_eq!(roles.serving(), None);
+        assert_eq!(roles.of("a", "DEPLOYED_WITH_WARNINGS"), RevisionRole::Candidate);
+        assert_eq!(roles.of("b", "INTERRUPTED"), RevisionRole::Interrupted);
+        assert_eq!(roles.of("c", "ROLLBACK_FAILED_DEPLOYED"), RevisionRole::Failed);
+    }
+}
