@@ -2,6 +2,8 @@
 //! it reaches a cell, a title, stdout or an error: whole escape sequences are dropped, other controls and invisible
 //! or direction-changing characters are made visible.
 
+pub mod markdown;
+
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;

@@ -109,6 +109,29 @@ pub struct SourceRevisionConfig {
     pub extra: Extra,
 }
 
+impl SourceRevisionConfig {
+    /// What it was made from, in few words: `main@9fceb02`, `main`, `9fceb02`, or the image without its registry. Not yet
+    /// clean for a screen.
+    pub fn made_from(&self) -> Option<String> {
+        let filled = |field: &'_ Option<String>| field.clone().filter(|text| !text.is_empty());
+        let short = |name: String| {
+            name.trim_start_matches("refs/").trim_start_matches("heads/").trim_start_matches("tags/").to_string()
+        };
+        let commit = filled(&self.repo_commit_sha).map(|sha| sha.get(..7).unwrap_or(&sha).to_string());
+        match (filled(&self.repo_ref).map(short), commit) {
+            (Some(name), Some(commit)) => Some(format!("{name}@{commit}")),
+            (Some(one), None) | (None, Some(one)) => Some(one),
+            (None, None) => filled(&self.image_uri).map(|image| {
+                let image = image.rsplit('/').next().unwrap_or_default();
+                match image.split_once("@sha256:") {
+                    Some((name, digest)) => format!("{name}@{}", digest.get(..12).unwrap_or(digest)),
+                    None => image.to_string(),
+                }
+            }),
+        }
+    }
+}
+
 /// An environment secret. `Debug` and serialisation never give the value away; a request body that must carry it is
 /// built by the API client itself.
 #[derive(Clone)]
@@ -159,6 +182,19 @@ mod tests {
         assert_eq!(deployment.extra["novel"][0], 1);
         assert!(!format!("{deployment:?}").contains("canary"));
         assert!(serde_json::from_str::<Deployment>(r#"{"name":"without an id"}"#).is_err());
+    }
+
+    #[test]
+    fn what_a_revision_was_made_from() {
+        let from = |text: &str| serde_json::from_str::<SourceRevisionConfig>(text).unwrap().made_from();
+        assert_eq!(
+            from(r#"{"repo_ref":"refs/tags/v1","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(),
+            Some("v1@9fceb02")
+        );
+        assert_eq!(from(r#"{"repo_ref":"main","image_uri":"r/x:1"}"#).as_deref(), Some("main"));
+        assert_eq!(from(r#"{"image_uri":"r.io/a/x@sha256:0123456789abcdef"}"#).as_deref(), Some("x@0123456789ab"));
+        assert_eq!(from(r#"{"image_uri":"x:1","repo_ref":""}"#).as_deref(), Some("x:1"));
+        assert_eq!(from("{}"), None);
     }
 
     #[test]

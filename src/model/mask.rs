@@ -9,6 +9,60 @@ pub const MASK: &str = "***";
 const SECRET_FIELDS: [&str; 8] =
     ["token", "access_token", "refresh_token", "id_token", "client_secret", "api_key", "password", "authorization"];
 
+/// Shortest secret that is looked for in other texts: replacing shorter ones would mangle them.
+const MIN_FOUND: usize = 8;
+
+/// The values of the secrets in an answer of the control plane, for [`scrub`]; of a value of several lines each line too.
+pub fn secret_values(value: &Value) -> Vec<String> {
+    fn texts(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::String(text) => {
+                found.push(text.clone());
+                found.extend(text.lines().map(|line| line.trim().to_string()));
+            }
+            Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+            Value::Object(fields) => {
+                fields.iter().filter(|(name, _)| !is_open(name)).for_each(|(_, value)| texts(value, found));
+            }
+            _ => {}
+        }
+    }
+    fn collect(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if holds_secrets(name) || is_secret(name, value) {
+                        texts(value, found)
+                    } else {
+                        collect(value, found)
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(value, &mut found);
+    found.retain(|text| text.chars().count() >= MIN_FOUND && text != MASK);
+    // The longest first: one secret may contain another.
+    found.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    found.dedup();
+    found
+}
+
+/// Takes these secrets out of a text that repeats them, such as a line of a log.
+pub fn scrub(text: &str, secrets: &[String]) -> String {
+    secrets.iter().fold(text.to_string(), |text, secret| {
+        if text.contains(secret.as_str()) { text.replace(secret.as_str(), MASK) } else { text }
+    })
+}
+
+/// Fields of a secret that are none themselves.
+fn is_open(name: &str) -> bool {
+    matches!(name, "name" | "key" | "type")
+}
+
 /// Whether a field holds a list or a map of secrets.
 pub(super) fn holds_secrets(name: &str) -> bool {
     matches!(name, "secrets" | "env_vars" | "environment_variables")
@@ -47,7 +101,7 @@ fn mask_values(value: &mut Value) {
                 match item {
                     Value::Object(fields) => {
                         for (name, value) in fields {
-                            if !matches!(name.as_str(), "name" | "key" | "type") && !value.is_null() {
+                            if !is_open(name) && !value.is_null() {
                                 *value = MASK.into();
                             }
                         }
@@ -73,6 +127,15 @@ fn mask_values(value: &mut Value) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn texts_that_repeat_a_secret() {
+        let record = json!({"name": "in-the-open", "secrets": [{"name": "A_LONG_NAME", "value": "canary-1"}, {"name": "B", "value": "short"},
+            {"name": "PEM", "value": "-----BEGIN-----\n  canary-line-two\n"}], "env_vars": {"X": "canary-1-longer"}, "nested": [{"token": "canary-3"}]});
+        let secrets = secret_values(&record);
+        let text = "canary-1-longer canary-1 short in-the-open A_LONG_NAME  canary-line-two canary-3";
+        assert_eq!(scrub(text, &secrets), "*** *** short in-the-open A_LONG_NAME  *** ***");
+    }
 
     #[test]
     fn values_vanish_and_names_stay() {

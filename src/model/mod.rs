@@ -5,7 +5,8 @@ mod assistant;
 mod auth;
 mod compare;
 mod deployment;
-mod log;
+mod failure;
+mod first_error;
 mod mask;
 mod revision;
 mod role;
@@ -16,8 +17,11 @@ pub use assistant::Assistant;
 pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
 pub use compare::{Change, compare, without_natural};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
-pub use log::{LogLine, Severity};
-pub use mask::{MASK, mask_secrets};
+pub use failure::{
+    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, StatusTime, Times,
+};
+pub use first_error::{FirstError, LogText, first_error};
+pub use mask::{MASK, mask_secrets, scrub, secret_values};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};

@@ -96,16 +96,7 @@ fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canv
 fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App, width: usize) -> Line {
     let (glyph, tone) = phase_look(revision.phase());
     let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{:<14} ", revision.status));
-    let config = &revision.source_revision_config;
-    let short =
-        |r: &str| r.trim_start_matches("refs/").trim_start_matches("heads/").trim_start_matches("tags/").to_string();
-    let made_from = match (&config.repo_ref.as_deref().map(short), &config.repo_commit_sha, &config.image_uri) {
-        (Some(r), Some(sha), _) => format!("{r}@{}", sha.get(..7).unwrap_or(sha)),
-        (Some(r), None, _) => r.clone(),
-        (None, Some(sha), _) => sha.get(..7).unwrap_or(sha).to_string(),
-        (None, None, Some(image)) => image.rsplit('/').next().unwrap_or(image).to_string(),
-        (None, None, None) => text::short_id(&revision.id),
-    };
+    let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
     // Role and age stand at the right edge.
     let room = width.saturating_sub(line.width() + 18);
     line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));

@@ -1,0 +1,213 @@
+//! The card as lines for a terminal, and as Markdown.
+
+use super::{FailureCard, LastGood, LogEnd, Times};
+use crate::text::{self, markdown};
+use std::fmt::Write;
+
+/// What a line of a card is, for whoever gives it a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Deployment, revision and status: the first line.
+    Title,
+    /// A fact.
+    Fact,
+    /// What stands above a group of lines.
+    Heading,
+    /// A line of the error.
+    Error,
+    /// A field that differs.
+    Change,
+    /// A line of the log.
+    Log,
+    /// Something to do, or the command for it.
+    Next,
+}
+
+/// A line of a card, clean, with its indentation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardLine {
+    /// What it is.
+    pub part: Part,
+    /// The line.
+    pub text: String,
+}
+
+impl FailureCard {
+    /// The card as lines for a terminal.
+    pub fn lines(&self) -> Vec<CardLine> {
+        let mut lines = Vec::new();
+        let mut say = |part, text: String| lines.push(CardLine { part, text });
+        let from = self.made_from.as_ref().map(|from| format!(" ({from})")).unwrap_or_default();
+        say(Part::Title, format!("{} {}{from}: {}", self.deployment, self.revision_id, self.status_word()));
+        say(Part::Fact, format!("  {}", self.meaning));
+        if let Some(message) = &self.message {
+            say(Part::Fact, format!("  the server says: {message}"));
+        }
+        if let Some(times) = self.times.line() {
+            say(Part::Fact, format!("  time: {times}"));
+        }
+        if let Some(error) = &self.error {
+            say(Part::Heading, format!("  {}:", self.error_heading(error.line)));
+            say(Part::Error, format!("    {}", error.text));
+            error.more.iter().for_each(|line| say(Part::Error, format!("    {line}")));
+        }
+        match &self.last_good {
+            Some(good) if good.changes.is_empty() => say(Part::Fact, format!("  {}; {NO_CHANGE}", good.heading())),
+            Some(good) => {
+                say(Part::Heading, format!("  {}; changed since:", good.heading()));
+                good.changes.iter().for_each(|change| say(Part::Change, format!("    {}", change.line())));
+            }
+            None => say(Part::Fact, format!("  {NO_GOOD}")),
+        }
+        if let Some(log) = &self.log {
+            match log.heading() {
+                Ok(heading) => {
+                    say(Part::Heading, format!("  {heading}:"));
+                    log.tail.iter().for_each(|line| say(Part::Log, format!("    {line}")));
+                }
+                Err(why) => say(Part::Fact, format!("  {why}")),
+            }
+        }
+        if !self.next.is_empty() {
+            say(Part::Heading, "  what to do:".into());
+            for step in &self.next {
+                say(Part::Next, format!("    {}", step.text));
+                if let Some(command) = &step.command {
+                    say(Part::Next, format!("      {command}"));
+                }
+            }
+        }
+        lines
+    }
+
+    /// The card for a terminal, each line with its line break.
+    pub fn text(&self) -> String {
+        self.lines().into_iter().map(|line| line.text + "\n").collect()
+    }
+
+    /// The card as a section of a Markdown document (GitHub's dialect).
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        let mut say = |text: String| {
+            // Writing to a String does not fail.
+            let _ = writeln!(out, "{text}\n");
+        };
+        let code = markdown::code;
+        let from = self.made_from.as_ref().map(|from| format!(" ({})", code(from))).unwrap_or_default();
+        let title = markdown::inline(&self.deployment);
+        say(format!("### {title} {}{from}: {}", code(&self.revision_id), code(self.status_word())));
+        say(sentence(&self.meaning));
+        if let Some(message) = &self.message {
+            say(format!("> {}", markdown::inline(message)));
+        }
+        if let Some(times) = self.times.line() {
+            say(format!("**Time:** {}", markdown::inline(&times)));
+        }
+        if let Some(error) = &self.error {
+            let heading = sentence(&self.error_heading(error.line));
+            let lines = std::iter::once(&error.text).chain(&error.more).map(String::as_str);
+            say(format!("**{}**\n\n{}", heading.trim_end_matches('.'), markdown::block(lines).trim_end()));
+        }
+        match &self.last_good {
+            Some(good) if good.changes.is_empty() => {
+                say(sentence(&format!("{}; {NO_CHANGE}", markdown::inline(&good.heading()))));
+            }
+            Some(good) => {
+                let changes: String =
+                    good.changes.iter().map(|change| format!("\n- {}", code(&change.line()))).collect();
+                say(format!("{}; changed since:\n{changes}", capital(&markdown::inline(&good.heading()))));
+            }
+            None => say(sentence(NO_GOOD)),
+        }
+        if !self.next.is_empty() {
+            let steps = self.next.iter().map(|step| {
+                let command = step.command.as_ref().map(|command| format!(": {}", code(command))).unwrap_or_default();
+                format!("\n- {}{command}", markdown::inline(&step.text))
+            });
+            say(format!("**What to do**\n{}", steps.collect::<String>()));
+        }
+        if let Some(log) = &self.log {
+            match log.heading() {
+                Ok(heading) => say(format!(
+                    "<details><summary>{}</summary>\n\n{}\n</details>",
+                    capital(&heading),
+                    markdown::block(log.tail.iter().map(String::as_str))
+                )),
+                Err(why) => say(sentence(&markdown::inline(&why))),
+            }
+        }
+        out
+    }
+
+    fn status_word(&self) -> &str {
+        if self.status.is_empty() { "no status" } else { &self.status }
+    }
+
+    fn error_heading(&self, line: usize) -> String {
+        let (word, lines) = self.log.as_ref().map(|log| (log.log.word(), log.lines)).unwrap_or(("build", line));
+        format!("the first error, in line {line} of {} of the {word} log", text::count(lines as u64))
+    }
+}
+
+const NO_GOOD: &str = "no revision before it is known to have been deployed";
+const NO_CHANGE: &str =
+    "nothing that the server records of a revision changed since (it records neither secrets nor resources)";
+
+impl LastGood {
+    fn heading(&self) -> String {
+        let made = self.created_at.map(|at| at.strftime(", made %Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
+        let from = self.made_from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
+        format!("the last good revision before it is {}{made}{from}", self.id)
+    }
+}
+
+impl LogEnd {
+    /// What stands above the tail; or why there is none.
+    fn heading(&self) -> Result<String, String> {
+        let word = self.log.word();
+        match &self.unread {
+            Some(why) => Err(format!("the {word} log could not be read: {why}")),
+            None if self.tail.is_empty() => Err(format!("the {word} log is empty")),
+            None => Ok(format!("the end of the {word} log, {} lines", self.tail.len())),
+        }
+    }
+}
+
+impl Times {
+    /// Where the time went, on one line; nothing where nothing is known.
+    pub fn line(&self) -> Option<String> {
+        let seen: Vec<String> = self.seen.iter().map(super::StatusTime::words).collect();
+        let mut parts = Vec::new();
+        if !seen.is_empty() {
+            parts.push(seen.join(" ▸ "));
+        }
+        if let Some(recorded) = self.recorded {
+            parts.push(format!(
+                "{} from its creation to its last change, by the server's record",
+                text::duration(recorded)
+            ));
+        }
+        if let Some(log) = self.log.filter(|_| seen.is_empty()) {
+            parts.push(format!("its log covers {}", text::duration(log)));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+impl super::StatusTime {
+    /// `BUILDING 2m10s`; with `≥` where its beginning was not seen.
+    pub fn words(&self) -> String {
+        let status = if self.status.is_empty() { "no status".into() } else { text::clean(&self.status) };
+        let least = if self.from_start { "" } else { "≥" };
+        format!("{status} {least}{}", text::duration(self.spent))
+    }
+}
+
+fn sentence(text: &str) -> String {
+    format!("{}.", capital(text))
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

@@ -1,0 +1,212 @@
+//! The card of every kind of ending.
+
+use super::*;
+use serde_json::json;
+
+fn row(id: &str, status: &str, minute: u32, commit: &str) -> Value {
+    json!({"id": id, "status": status, "created_at": format!("2026-11-20T10:{minute:02}:00Z"),
+           "updated_at": format!("2026-11-20T10:{minute:02}:26Z"), "source": "github",
+           "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit}})
+}
+
+fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
+    let deployment = json!({"id": "d", "name": "bot", "secrets": [{"name": "KEY", "value": "canary-secret"}]});
+    FailureCard::new(&Evidence {
+        address: "prod-us/bot",
+        deployment: &deployment,
+        revision: &history[at],
+        history,
+        times: &[],
+        log,
+    })
+}
+
+#[test]
+fn a_failed_build() {
+    let mut failed = row("r3", "BUILD_FAILED", 30, "ccccccccc");
+    failed["status_message"] = json!("build exited with canary-secret\u{1b}[31m");
+    let history = [failed, row("r2", "BUILD_FAILED", 20, "bbbbbbbbb"), row("r1", "DEPLOYED", 10, "aaaaaaaaa")];
+    let at = |second: i64| Some(Timestamp::from_second(1_790_000_000 + second).unwrap());
+    let log = [
+        LogText { at: at(0), message: "pip install canary-secret", ..LogText::default() },
+        LogText {
+            at: at(9),
+            message: "\u{1b}[31mERROR: No matching distribution found for canary-secret\u{1b}[0m",
+            ..LogText::default()
+        },
+        LogText { at: at(20), message: "ERROR: failed to solve: exit code: 1", ..LogText::default() },
+    ];
+    let card = card(&history, 0, LogEvidence::Read(CardLog::Build, &log));
+    let text = card.text();
+    let expected = "\
+prod-us/bot r3 (main@ccccccc): BUILD_FAILED
+  the build failed: there is no image, and nothing was rolled out
+  the server says: build exited with ***
+  time: 26s from its creation to its last change, by the server's record; its log covers 20s
+  the first error, in line 2 of 3 of the build log:
+    ERROR: No matching distribution found for ***
+  the last good revision before it is r1, made 2026-11-20 10:10Z from main@aaaaaaa; changed since:
+    source_revision_config.repo_commit_sha: aaaaaaaaa → ccccccccc
+  the end of the build log, 3 lines:
+    pip install ***
+    ERROR: No matching distribution found for ***
+    ERROR: failed to solve: exit code: 1
+  what to do:
+    Check the package's name and version: the index has none that fits this Python
+    Read the whole build log
+      runtail logs prod-us/bot --build --revision r3
+    See all that changed since the last good revision
+      runtail revisions diff prod-us/bot r1 r3
+    The newest deployed revision should serve meanwhile: there is time to fix it
+";
+    assert_eq!(text, expected);
+    let json = serde_json::to_value(&card).unwrap();
+    assert_eq!(json["times"], json!({"seen": [], "recorded_seconds": 26.0, "log_seconds": 20.0}));
+    assert_eq!(
+        (&json["error"]["line"], &json["log"]["log"], &json["last_good"]["id"]),
+        (&json!(2), &json!("build"), &json!("r1"))
+    );
+    assert!(!format!("{json}{}", card.markdown()).contains("canary"));
+}
+
+#[test]
+fn markdown_stays_what_it_is() {
+    let mut failed = row("r`2|", "DEPLOY_FAILED", 20, "b");
+    failed["status_message"] = json!("<script>x</script> | *bold*\n# title");
+    let log = [LogText { message: "ERROR: ```\n</details>", ..LogText::default() }];
+    let history = [failed, row("r1", "DEPLOYED", 10, "a|`<b>")];
+    let card = card(&history, 0, LogEvidence::Read(CardLog::Server, &log));
+    let expected = "\
+### prod-us/bot ``r`2|`` (`main@b`): `DEPLOY_FAILED`
+
+Its server did not come up, and the rollout was given up.
+
+> \\<script\\>x\\</script\\> \\| \\*bold\\*⏎\\# title
+
+**Time:** 26s from its creation to its last change, by the server's record
+
+**The first error, in line 1 of 1 of the server log**
+
+````text
+ERROR: ```
+````
+
+The last good revision before it is r1, made 2026-11-20 10:10Z from main@a\\|\\`\\<b\\>; changed since:
+
+- ``source_revision_config.repo_commit_sha: a|`<b> → b``
+
+**What to do**
+
+- Read what its server printed: ``runtail logs prod-us/bot --revision 'r`2|'``
+- Check that every secret and variable that the new code needs is set: `runtail deployments get prod-us/bot`
+- See all that changed since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
+- The newest deployed revision should serve meanwhile: there is time to fix it
+
+<details><summary>The end of the server log, 2 lines</summary>
+
+````text
+ERROR: ```
+</details>
+````
+
+</details>
+
+";
+    assert_eq!(card.markdown(), expected);
+}
+
+#[test]
+fn every_ending_has_its_words() {
+    let ended = |status: &str| {
+        let history = [
+            row("r4", "BUILDING", 40, "d"),
+            row("r3", "SKIPPED", 30, "c"),
+            row("r2", status, 20, "b"),
+            row("r1", "DEPLOYED", 10, "a"),
+        ];
+        let card = card(&history, 2, LogEvidence::None);
+        let steps: Vec<String> =
+            card.next.iter().map(|s| format!("{} {}", s.text, s.command.clone().unwrap_or_default())).collect();
+        (card.meaning, steps.join("\n"))
+    };
+    for (status, meaning, step) in [
+        ("CREATE_FAILED", "could not be set up", "runtail deployments get prod-us/bot"),
+        ("BUILD_FAILED", "no image", "runtail logs prod-us/bot --build --revision r2"),
+        ("DEPLOY_FAILED", "did not come up", "runtail logs prod-us/bot --revision r2"),
+        ("ROLLBACK_FAILED_DEPLOYED", "no more words", "--build --revision r2"),
+        (
+            "SKIPPED",
+            "overtook",
+            "Look at the one that overtook it, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
+        ),
+        ("INTERRUPTED", "somebody stopped it", "runtail revisions redeploy prod-us/bot r2"),
+        ("BUILDING", "still in progress", "runtail revisions wait prod-us/bot --revision r2"),
+        ("NOT_DEPLOYED_YET", "does not know this status", "runtail revisions wait"),
+        ("", "gives no status", "runtail revisions wait"),
+    ] {
+        let (said, steps) = ended(status);
+        assert!(said.contains(meaning), "{status}: {said}");
+        assert!(steps.contains(step), "{status}: {steps}");
+        assert_eq!(status.contains("FAILED"), steps.contains("there is time to fix it"), "{status}: {steps}");
+    }
+    assert_eq!(ended("DEPLOYED"), ("it was deployed: nothing failed".into(), String::new()));
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let alone = [row("r1", "DEPLOY_FAILED", 10, "a")];
+    let card = card(&alone, 0, LogEvidence::Unread(CardLog::Server, "404: no such route"));
+    assert_eq!(card.last_good, None);
+    let text = card.text();
+    for part in [
+        "no revision before it is known to have been deployed",
+        "the server log could not be read: 404: no such route",
+        "No revision of this deployment serves: it is down",
+        "runtail revisions redeploy prod-us/bot r1",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // A revision that the list does not reach back to, and one from which nothing differs.
+    let history = [row("r9", "DEPLOYED", 50, "x"), row("r1", "DEPLOYED", 10, "same")];
+    let old = row("r2", "BUILD_FAILED", 20, "same");
+    let evidence = Evidence {
+        address: "$(reboot)",
+        deployment: &json!({"active_revision_id": "r9"}),
+        revision: &old,
+        history: &history,
+        times: &[StatusTime { status: "BUILDING".into(), spent: Duration::from_secs(130), from_start: false }],
+        log: LogEvidence::Read(CardLog::Build, &[]),
+    };
+    let text = FailureCard::new(&evidence).text();
+    for part in [
+        "the last good revision before it is r1, made 2026-11-20 10:10Z from main@same; nothing that the server records",
+        "time: BUILDING ≥2m10s; 26s from its creation",
+        "the build log is empty",
+        "Another revision serves meanwhile",
+        "runtail logs '$(reboot)' --build",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Nothing at all.
+    let nothing = Evidence {
+        address: "",
+        deployment: &Value::Null,
+        revision: &Value::Null,
+        history: &[],
+        times: &[],
+        log: LogEvidence::None,
+    };
+    assert!(FailureCard::new(&nothing).text().contains("no status"));
+}
+
+#[test]
+fn long_logs_are_cut_from_the_front() {
+    let lines: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
+    let mut log: Vec<LogText> = lines.iter().map(|message| LogText { message, ..LogText::default() }).collect();
+    let long = "x".repeat(1 << 20);
+    log.push(LogText { message: &long, ..LogText::default() });
+    let history = [row("r1", "BUILD_FAILED", 10, "a")];
+    let end = card(&history, 0, LogEvidence::Read(CardLog::Build, &log)).log.unwrap();
+    assert_eq!((end.lines, end.tail.len(), end.tail[0].as_str()), (101, 30, "line 71"));
+    assert_eq!(text::width(&end.tail[29]), MAX_COLUMNS);
+}
