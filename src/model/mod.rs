@@ -7,6 +7,7 @@ mod compare;
 mod deployment;
 mod failure;
 mod first_error;
+mod log;
 mod mask;
 mod revision;
 mod role;
@@ -21,6 +22,7 @@ pub use failure::{
     CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, StatusTime, Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
+pub use log::{LogLine, Severity};
 pub use mask::{MASK, mask_secrets, scrub, secret_values};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
