@@ -192,14 +192,17 @@ pub fn fill(plane: &Plane, live: &str) {
     for plan in plans(&plane.region) {
         let id = stable_uuid(&format!("{} {}", plane.region, plan.name));
         let count = plan.history.len();
+        let revision_id = |n: usize| stable_uuid(&format!("{id} revision {n}"));
+        // Each was made some hours before the next.
+        let gap = |n: usize| 7.0 + (stable_number(&revision_id(n)) % 90) as f64;
         let revisions: Vec<Revision> = plan
             .history
             .iter()
             .enumerate()
             .map(|(n, fate)| {
-                let id = stable_uuid(&format!("{id} revision {n}"));
+                let id = revision_id(n);
                 let dice = stable_number(&id);
-                let hours = plan.age + (count - 1 - n) as f64 * (7.0 + (dice % 90) as f64);
+                let hours = plan.age + (n..count - 1).map(gap).sum::<f64>();
                 let config = revision_config(plan.name, plan.source, &id);
                 let forced = match (plan.name, n + 1 == count) {
                     ("vendor-intake", _) => Some("CREATING".to_owned()),
@@ -275,6 +278,8 @@ mod tests {
             for deployment in plane.deployments().iter() {
                 let phases = crate::sim::control::timetable::phases(&deployment.revisions, now, 1.0);
                 let latest = phases.last().map(|phase| phase.status.clone()).unwrap_or_default();
+                let made: Vec<Timestamp> = deployment.revisions.iter().map(|one| one.created_at).collect();
+                assert!(made.is_sorted(), "{}", deployment.name);
                 all.push((deployment.name.clone(), deployment.status(now, 1.0).unwrap_or_default(), latest));
             }
         }
