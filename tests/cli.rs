@@ -7,7 +7,6 @@ use common::{CANARY, Server, answer, json};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Ended {
     code: i32,
@@ -107,7 +106,7 @@ async fn lists_over_profiles() {
     assert_eq!(all.as_array().unwrap().len(), 1);
     let ended = runtail(folder.path(), &["deployments", "list", "-o", "table"]).await;
     let titles: Vec<&str> = ended.out.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(titles, ["PROFILE", "REGION", "NAME", "STATUS", "SOURCE", "UPDATED", "ID"]);
+    assert_eq!(titles, ["PROFILE", "REGION", "NAME", "STATUS", "LIVE", "SOURCE", "TYPE", "UPDATED", "ID"]);
 }
 
 #[tokio::test]
@@ -141,48 +140,6 @@ async fn deployments_are_found_by_id_name_and_profile() {
     assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: there is no deployment \"none\"\n"));
     let ended = runtail(folder.path(), &["revisions", "list", "one/shared", "--limit", "2"]).await;
     assert_eq!(ended.lines().iter().map(|r| r["id"].as_str().unwrap()).collect::<Vec<_>>(), ["r2", "r1"]);
-}
-
-/// A control plane whose revision goes through these answers, one a question, the last one for ever.
-async fn revision_of(answers: &'static [(u16, &'static str)]) -> Server {
-    let asked = AtomicUsize::new(0);
-    Server::start(move |seen| {
-        if seen.path.ends_with("/revisions/r2") {
-            let (status, word) = answers[asked.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)];
-            return json(status, value!({"id": "r2", "status": word, "detail": word}));
-        }
-        json(200, value!({"id": A, "name": "bot", "latest_revision_id": "r2"}))
-    })
-    .await
-}
-
-#[tokio::test]
-async fn waiting_for_a_revision() {
-    let quick = ["--interval", "100ms", "--timeout", "60s"];
-    for (answers, code, last) in [
-        (&[(200, "QUEUED"), (503, "busy"), (429, "slow"), (200, "NOVEL"), (200, "DEPLOYED")][..], 0, "DEPLOYED"),
-        (&[(200, "BUILDING"), (200, "BUILD_FAILED")][..], 1, "BUILD_FAILED"),
-        (&[(200, "SKIPPED")][..], 1, "SKIPPED"),
-        (&[(200, "INTERRUPTED")][..], 1, "INTERRUPTED"),
-    ] {
-        let server = revision_of(answers).await;
-        let folder = configured(&[("one", &server)]);
-        let ended = runtail(folder.path(), &[&["revisions", "wait", A], &quick[..]].concat()).await;
-        assert_eq!(ended.code, code, "{}", ended.err);
-        assert_eq!(ended.lines()[0]["status"], last);
-        assert_eq!(ended.lines()[0]["deployment_id"], A);
-        assert!(ended.err.contains(&format!("one/bot r2: {last}")), "{}", ended.err);
-    }
-    let server = revision_of(&[(200, "BUILDING")]).await;
-    let folder = configured(&[("one", &server)]);
-    let ended = runtail(folder.path(), &["revisions", "wait", A, "--interval", "100ms", "--timeout", "0s"]).await;
-    assert_eq!((ended.code, &ended.lines()[0]["status"]), (4, &value!("BUILDING")));
-    assert!(ended.err.contains("the deadline was reached at BUILDING"), "{}", ended.err);
-    // What does not pass ends the wait at once.
-    let server = revision_of(&[(200, "BUILDING"), (403, "no more")]).await;
-    let folder = configured(&[("one", &server)]);
-    let ended = runtail(folder.path(), &[&["revisions", "wait", A], &quick[..]].concat()).await;
-    assert_eq!(ended.code, 3, "{}", ended.err);
 }
 
 #[tokio::test]

@@ -3,9 +3,14 @@
 use super::output::{Column, cell, column, placed, time};
 use super::{Context, Exit, Failure, Globals, Output, Site, resolve};
 use crate::api::{ApiError, DeploymentQuery, Kind, Listing};
+use crate::text;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
+use futures::{StreamExt, stream};
 use serde_json::Value;
+
+/// Requests that one profile's server gets at once.
+const AT_ONCE: usize = 4;
 
 /// What can be done with deployments.
 #[derive(Debug, Subcommand)]
@@ -28,6 +33,9 @@ pub struct List {
     /// Only those of this type (dev, prod, …)
     #[arg(long = "type", value_name = "TYPE")]
     deployment_type: Option<String>,
+    /// Read the newest revision of each too (`latest_revision`): one request more for every row
+    #[arg(long)]
+    revisions: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -69,24 +77,26 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     }
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
-        let listing = rows(&site, &query).await?;
-        Ok::<_, ApiError>((site.profile, listing))
+        let mut listing = rows(&site, &query).await?;
+        let failed = if options.revisions { add_newest(&site, &mut listing.items).await } else { Vec::new() };
+        Ok::<_, ApiError>((site.profile, listing, failed))
     }))
     .await;
     let mut all = Vec::new();
     let mut failures: Vec<ApiError> = Vec::new();
     for answer in answers {
         match answer {
-            Ok((profile, listing)) => {
+            Ok((profile, listing, failed)) => {
                 all.extend(listing.items.into_iter().map(|row| placed(&profile, row)));
                 failures.extend(listing.incomplete);
+                failures.extend(failed);
             }
             Err(error) => failures.push(error),
         }
     }
     // Nothing to show is no reason for an empty table above the errors.
     if !all.is_empty() || failures.is_empty() {
-        options.output.rows(&all, &columns())?;
+        options.output.rows(&all, &columns(options.revisions))?;
     }
     for error in &failures {
         Failure::from(error.clone()).report();
@@ -123,14 +133,54 @@ fn suits(row: &Value, query: &DeploymentQuery) -> bool {
         && same(&query.deployment_type, &row["source_config"]["deployment_type"])
 }
 
-fn columns() -> [Column; 7] {
-    [
+/// Puts the newest revision of each row beside its own fields, null where there is none or it cannot be read. Gives what
+/// could not be read; a deployment that was deleted since the list was read is no failure.
+async fn add_newest(site: &Site, rows: &mut [Value]) -> Vec<ApiError> {
+    let Some(control) = &site.control else { return Vec::new() };
+    let ids: Vec<String> = rows.iter().map(|row| row["id"].as_str().unwrap_or_default().to_string()).collect();
+    let asked = stream::iter(&ids).map(|id| control.revision_rows(id, 1)).buffered(AT_ONCE);
+    let answers: Vec<_> = asked.collect().await;
+    let mut failures = Vec::new();
+    for (row, answer) in rows.iter_mut().zip(answers) {
+        let newest = match answer {
+            Ok(revisions) => revisions.items.into_iter().next(),
+            Err(error) if error.kind == Kind::NotFound => None,
+            Err(error) => {
+                failures.push(error);
+                None
+            }
+        };
+        if let Some(fields) = row.as_object_mut() {
+            fields.insert("latest_revision".into(), newest.into());
+        }
+    }
+    failures
+}
+
+fn columns(with_newest: bool) -> Vec<Column> {
+    let mut columns = vec![
         column("PROFILE", |row| cell(&row["profile"])),
         column("REGION", |row| cell(&row["region"])),
         column("NAME", |row| cell(&row["name"])),
         column("STATUS", |row| cell(&row["status"])),
+        column("LIVE", live),
         column("SOURCE", |row| cell(&row["source"])),
+        column("TYPE", |row| cell(&row["source_config"]["deployment_type"])),
         column("UPDATED", |row| time(&row["updated_at"])),
         column("ID", |row| cell(&row["id"])),
-    ]
+    ];
+    if with_newest {
+        columns.insert(4, column("NEWEST", |row| cell(&row["latest_revision"]["status"])));
+    }
+    columns
+}
+
+/// Which revision serves: the newest, or which other one; nothing where the server does not say.
+fn live(row: &Value) -> String {
+    match (row["active_revision_id"].as_str(), row["latest_revision_id"].as_str()) {
+        (Some(active), newest) if newest == Some(active) => "newest".into(),
+        (Some(active), _) => text::short_id(active),
+        (None, _) if row.get("active_revision_id").is_some() => "none".into(),
+        (None, _) => String::new(),
+    }
 }

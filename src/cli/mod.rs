@@ -6,6 +6,7 @@ mod config;
 mod context;
 mod dashboard;
 mod deployments;
+mod evidence;
 mod exit;
 mod graph;
 mod input;
@@ -26,6 +27,7 @@ mod stream_text;
 mod tail;
 mod threads;
 mod verify;
+mod wait;
 
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};
@@ -248,7 +250,10 @@ pub enum Command {
 impl Command {
     /// Whether it needs to end in order when it is interrupted, and sees to that itself.
     fn hears_signals(&self) -> bool {
-        matches!(self, Command::Run(_) | Command::Join(_) | Command::Tail(_))
+        matches!(
+            self,
+            Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Revisions(revisions::Command::Wait(_))
+        )
     }
 }
 

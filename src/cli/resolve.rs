@@ -3,6 +3,7 @@
 
 use super::{Context, Failure, Site, output};
 use crate::api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
+use crate::model::{scrub, secret_values};
 use crate::text;
 use futures::future::join_all;
 use serde_json::Value;
@@ -28,6 +29,38 @@ impl Found {
     pub fn title(&self) -> String {
         format!("{}/{}", self.site.profile.name, text::clean(self.row["name"].as_str().unwrap_or(&self.id)))
     }
+
+    /// A row of one of its revisions to print: placed, and without the deployment's secrets in what the server says of it.
+    pub(super) fn revision(&self, mut row: Value) -> Value {
+        if let Some(message) = row["status_message"].as_str() {
+            row["status_message"] = scrub(message, &secret_values(&self.row)).into();
+        }
+        output::placed(&self.site.profile, row)
+    }
+}
+
+/// Why a deployment was not found.
+#[derive(Debug)]
+pub(super) enum Unresolved {
+    /// A server could not be asked, or refused.
+    Asked(ApiError),
+    /// All were asked; this is what is to be said.
+    Said(Failure),
+}
+
+impl From<Unresolved> for Failure {
+    fn from(unresolved: Unresolved) -> Failure {
+        match unresolved {
+            Unresolved::Asked(error) => error.into(),
+            Unresolved::Said(failure) => failure,
+        }
+    }
+}
+
+impl From<ApiError> for Unresolved {
+    fn from(error: ApiError) -> Unresolved {
+        Unresolved::Asked(error)
+    }
 }
 
 /// Finds the one deployment that is called so: by id, name, or PROFILE/NAME.
@@ -37,12 +70,19 @@ impl Found {
 pub async fn deployment(context: &Context, wanted: &str) -> Result<Found, Failure> {
     let (profiles, name) = narrowed(context, wanted);
     let sites = join_all(profiles.into_iter().filter(|p| p.control_plane.is_some()).map(Site::open)).await;
+    Ok(among(&sites, wanted, name).await?)
+}
+
+/// The same on sites that are open already, or could not be opened. `name` is what was wanted without its profile.
+pub(super) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: &str) -> Result<Found, Unresolved> {
     if sites.is_empty() {
-        return Err(Failure::usage("none of the chosen profiles has a control plane"));
+        return Err(Unresolved::Said(Failure::usage("none of the chosen profiles has a control plane")));
     }
-    let asked = join_all(sites.into_iter().map(|site| async {
-        let site = site?;
-        candidates(&site, name).await
+    let asked = join_all(sites.iter().map(|site| async move {
+        match site {
+            Ok(site) => candidates(site, name).await,
+            Err(error) => Err(error.clone()),
+        }
     }))
     .await;
     let mut found = Vec::new();
@@ -64,15 +104,17 @@ pub async fn deployment(context: &Context, wanted: &str) -> Result<Found, Failur
             }
             Ok(found.remove(0))
         }
-        0 => Err(match failed.into_iter().next() {
-            Some(error) => error.into(),
-            None => Failure::not_found(format!("there is no deployment \"{}\"", text::clean(wanted))),
+        // Where asking again may help, that is what the caller should know.
+        0 => Err(match failed.iter().find(|e| e.is_transient()).or(failed.first()) {
+            Some(error) => Unresolved::Asked(error.clone()),
+            None => Unresolved::Said(Failure::not_found(format!("there is no deployment \"{}\"", text::clean(wanted)))),
         }),
         n => {
             let list: Vec<String> =
                 found.iter().map(|f| format!("\n  {}  {}", f.title(), text::clean(&f.id))).collect();
             let shown = text::clean(wanted);
-            Err(Failure::usage(format!("\"{shown}\" is ambiguous, {n} deployments are called so:{}", list.concat())))
+            let why = format!("\"{shown}\" is ambiguous, {n} deployments are called so:{}", list.concat());
+            Err(Unresolved::Said(Failure::usage(why)))
         }
     }
 }
@@ -146,7 +188,7 @@ fn known_servers(context: &Context) -> String {
 }
 
 /// PROFILE/NAME narrows to that profile, chosen or not; names themselves never hold a slash.
-fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<crate::config::Profile>, &'w str) {
+pub(super) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<crate::config::Profile>, &'w str) {
     if let Some((profile, name)) = wanted.split_once('/')
         && let Some(profile) = context.config.profiles.iter().find(|p| p.name == profile)
     {

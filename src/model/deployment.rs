@@ -110,6 +110,11 @@ pub struct SourceRevisionConfig {
 }
 
 impl SourceRevisionConfig {
+    /// That of a revision or a deployment as the server described it; empty where it has none.
+    pub fn from_row(row: &serde_json::Value) -> SourceRevisionConfig {
+        SourceRevisionConfig::deserialize(&row["source_revision_config"]).unwrap_or_default()
+    }
+
     /// What it was made from, in few words: `main@9fceb02`, `main`, `9fceb02`, or the image without its registry. Not yet
     /// clean for a screen.
     pub fn made_from(&self) -> Option<String> {

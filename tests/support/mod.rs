@@ -3,6 +3,7 @@
 
 pub mod process;
 pub mod proxy;
+pub mod scripted;
 pub mod server;
 pub mod tape;
 pub mod term;

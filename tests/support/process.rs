@@ -134,7 +134,7 @@ pub fn spawn_with<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, stdin: &st
 impl Running {
     /// Reads lines until one fits, and gives it back.
     #[track_caller]
-    pub fn line_where(&mut self, what: &str, fits: impl Fn(&str) -> bool) -> String {
+    pub fn line_where(&mut self, what: &str, mut fits: impl FnMut(&str) -> bool) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {

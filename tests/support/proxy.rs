@@ -173,7 +173,8 @@ fn carry_answers(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex<Opt
     None
 }
 
-fn reset_on_close(stream: &TcpStream) {
+/// Has the last handle that closes reset the connection.
+pub fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("small");
     // SAFETY: the descriptor is open while `stream` lives, and the pointer is to a linger of the given size.

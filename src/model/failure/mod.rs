@@ -61,6 +61,8 @@ pub enum LogEvidence<'a> {
 pub struct Evidence<'a> {
     /// How the command line calls the deployment: PROFILE/NAME, or its id.
     pub address: &'a str,
+    /// Options that a suggested command needs, each with a blank before it (` --config FILE`); mostly empty.
+    pub options: &'a str,
     /// The deployment, or null. Its secrets are taken out of the log, so it should come unmasked.
     pub deployment: &'a Value,
     /// The revision.
@@ -205,8 +207,7 @@ impl FailureCard {
 
 /// What a revision was made from, in few words.
 fn made_from(row: &Value) -> Option<String> {
-    let config: SourceRevisionConfig = serde_json::from_value(row["source_revision_config"].clone()).ok()?;
-    config.made_from().map(|from| text::clean(&from).into_owned())
+    SourceRevisionConfig::from_row(row).made_from().map(|from| text::clean(&from).into_owned())
 }
 
 /// The revisions older than this one, newest first.

@@ -44,7 +44,7 @@ pub(super) fn steps(
     let address = word(evidence.address);
     let mut steps = Vec::new();
     let mut step = |text: &str, command: Option<String>| steps.push(NextStep { text: text.into(), command });
-    let of = |verb: &str, rest: &str| Some(format!("runtail {verb} {address}{rest}"));
+    let of = |verb: &str, rest: &str| Some(format!("runtail{} {verb} {address}{rest}", evidence.options));
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
     let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));

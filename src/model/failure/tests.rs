@@ -13,6 +13,7 @@ fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
     let deployment = json!({"id": "d", "name": "bot", "secrets": [{"name": "KEY", "value": "canary-secret"}]});
     FailureCard::new(&Evidence {
         address: "prod-us/bot",
+        options: "",
         deployment: &deployment,
         revision: &history[at],
         history,
@@ -171,6 +172,7 @@ fn what_is_not_known_is_said() {
     let old = row("r2", "BUILD_FAILED", 20, "same");
     let evidence = Evidence {
         address: "$(reboot)",
+        options: " --config c.toml",
         deployment: &json!({"active_revision_id": "r9"}),
         revision: &old,
         history: &history,
@@ -183,13 +185,14 @@ fn what_is_not_known_is_said() {
         "time: BUILDING ≥2m10s; 26s from its creation",
         "the build log is empty",
         "Another revision serves meanwhile",
-        "runtail logs '$(reboot)' --build",
+        "runtail --config c.toml logs '$(reboot)' --build",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // Nothing at all.
     let nothing = Evidence {
         address: "",
+        options: "",
         deployment: &Value::Null,
         revision: &Value::Null,
         history: &[],

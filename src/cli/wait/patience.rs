@@ -1,0 +1,97 @@
+//! When a wait asks again, and when it gives up.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a request that is under way may outlive the deadline: its answer may be the one that was waited for.
+const GRACE: Duration = Duration::from_secs(10);
+/// What stands for "for ever" where a deadline would be beyond the clock.
+const FOR_EVER: Duration = Duration::from_secs(3600 * 24 * 365);
+
+/// The rhythm of a wait and its end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    deadline: Instant,
+    interval: Duration,
+}
+
+impl Patience {
+    /// Patience that begins now.
+    pub fn new(timeout: Duration, interval: Duration) -> Patience {
+        let now = Instant::now();
+        Patience { deadline: now.checked_add(timeout).unwrap_or(now + FOR_EVER), interval }
+    }
+
+    /// Waits for an answer, but not much longer than the deadline.
+    pub async fn bounded<T>(&self, ask: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout_at(self.deadline + GRACE, ask).await.ok()
+    }
+
+    /// Sleeps until the next question, and says whether there is one. The interval varies by a tenth, so that many waits
+    /// do not ask together; `asked` is how long the server wants to be left alone, which counts where it is longer. The
+    /// last question is asked at the deadline itself, unless the server asked for more time than that.
+    pub async fn pause(&self, asked: Option<Duration>) -> bool {
+        let now = Instant::now();
+        if now >= self.deadline {
+            return false;
+        }
+        let interval = self.interval.mul_f64(0.9 + 0.2 * fastrand::f64());
+        let after = |wait| now.checked_add(wait).unwrap_or(self.deadline + GRACE);
+        let free_at = after(asked.unwrap_or_default());
+        tokio::time::sleep_until(after(interval).max(free_at).min(self.deadline)).await;
+        free_at <= self.deadline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_interval_varies_by_a_tenth() {
+        let patience = Patience::new(s(100_000), s(60));
+        let mut waits = Vec::new();
+        for _ in 0..200 {
+            let before = Instant::now();
+            assert!(patience.pause(None).await);
+            waits.push(before.elapsed());
+        }
+        assert!(waits.iter().all(|w| (s(54)..=s(66) + Duration::from_millis(1)).contains(w)), "{waits:?}");
+        assert!(waits.iter().any(|w| *w < s(60)) && waits.iter().any(|w| *w > s(60)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_question_is_asked_at_the_deadline() {
+        let began = Instant::now();
+        let patience = Patience::new(s(100), s(60));
+        assert!(patience.pause(None).await && patience.pause(None).await);
+        assert_eq!(began.elapsed(), s(100));
+        assert!(!patience.pause(None).await);
+        assert!(!Patience::new(s(0), s(60)).pause(None).await, "no time, one question");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_servers_wish_is_kept() {
+        let began = Instant::now();
+        let patience = Patience::new(s(1000), s(1));
+        assert!(patience.pause(Some(s(120))).await);
+        assert!(began.elapsed() >= s(120));
+        // It wants more time than there is: no question before that.
+        assert!(!patience.pause(Some(s(5000))).await);
+        assert_eq!(began.elapsed(), s(1000));
+        assert!(!Patience::new(Duration::MAX, s(1)).pause(Some(Duration::MAX)).await, "numbers without bounds");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_hangs_does_not_hold_the_deadline_up_for_long() {
+        let began = Instant::now();
+        let patience = Patience::new(s(5), s(1));
+        assert_eq!(patience.bounded(std::future::pending::<()>()).await, None);
+        assert_eq!(began.elapsed(), s(5) + GRACE);
+        assert_eq!(Patience::new(s(5), s(1)).bounded(async { 7 }).await, Some(7));
+    }
+}

@@ -1,0 +1,469 @@
+//! `revisions wait` as a CI job sees it: exit codes, rows, lines and the summary, whatever the server and the network do.
+#![cfg(all(feature = "tui", unix))]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::process::{Done, command, run, spawn};
+use support::scripted::{CANARY, Reply, Scripted, config, refuse, revision, status};
+
+/// Runs a wait with short intervals against these profiles.
+fn wait(profiles: &[(&str, &Scripted)], args: &[&str]) -> Done {
+    let (_folder, path) = config(profiles);
+    let mut all = vec!["--config", &path, "revisions", "wait"];
+    for quick in [["--interval", "100ms"], ["--timeout", "60s"]] {
+        if !args.contains(&quick[0]) {
+            all.extend(quick);
+        }
+    }
+    let done = run(all.iter().chain(args));
+    let all = format!("{}{}", done.stdout, done.stderr);
+    assert!(!all.contains("canary"), "{all}");
+    done
+}
+
+fn kinds(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| row["kind"].as_str().expect("a kind")).collect()
+}
+
+/// The rows that say how the waits ended: those with the revision's `id`, as readers always looked for them.
+fn results(rows: &[Value]) -> Vec<&Value> {
+    rows.iter().filter(|row| row["kind"] == "result").collect()
+}
+
+#[test]
+fn one_wait_survives_whatever_passes() {
+    let replies = [
+        status("QUEUED"),
+        refuse(503),
+        refuse(503),
+        Reply::Reset,
+        Reply::Http(429, "1", json!({"detail": "slow down"}).to_string()),
+        Reply::Http(429, "Sat, 21 Nov 2020 10:01:00 GMT", "not even JSON".into()),
+        refuse(500),
+        refuse(408),
+        Reply::Page,
+        status("BUILDING"),
+        status("DEPLOYED"),
+    ];
+    let server = Scripted::plane(&[("bot", &replies)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let rows = done.json_lines();
+    let expected = [
+        "status",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "recovered",
+        "status",
+        "status",
+        "result",
+    ];
+    assert_eq!(kinds(&rows), expected, "{}", done.stdout);
+    let codes: Vec<&Value> = rows[1..8].iter().map(|row| &row["http_status"]).collect();
+    assert_eq!(codes, [&json!(503), &json!(null), &json!(429), &json!(429), &json!(500), &json!(408), &json!(null)]);
+    assert_eq!(rows[8]["failed"], 8, "the second 503 was no news");
+    assert_eq!(rows[9]["after"]["status"], "QUEUED");
+    let polls = server.asked().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
+    assert_eq!(polls, replies.len());
+    for line in [
+        "one/bot r-bot: QUEUED\n",
+        "one/bot r-bot: said 503 (503); asking again\n",
+        "one/bot r-bot: slow down (429); asking again\n",
+        "one/bot r-bot: the server answers again, after 8 failed questions\n",
+        "s BUILDING)\n",
+        "one/bot r-bot: done after ",
+    ] {
+        assert!(done.stderr.contains(line), "{line:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn the_way_to_the_revision_survives_too() {
+    let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
+    let row = json!({"id": "bot", "name": "bot", "latest_revision_id": null});
+    let list = Reply::Http(200, "", json!({"resources": [row]}).to_string());
+    server.reply("", &[refuse(503), Reply::Reset, list]);
+    let newest = json!({"resources": [revision("bot", &json!("DEPLOYED"))]}).to_string();
+    server.reply("/bot/revisions", &[refuse(502), Reply::Http(200, "", newest)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    assert_eq!(results(&done.json_lines())[0]["revision_id"], "r-bot");
+    // Not a single revision.
+    let empty = Reply::Http(200, "", json!({"resources": []}).to_string());
+    server.reply("/bot/revisions", &[empty]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    assert!(done.stderr.contains("one/bot: one/bot has no revision"), "{}", done.stderr);
+}
+
+#[test]
+fn every_status_has_its_exit_code() {
+    let ends = [
+        ("DEPLOYED", "deployed", 0),
+        ("CREATE_FAILED", "failed", 1),
+        ("BUILD_FAILED", "failed", 1),
+        ("DEPLOY_FAILED", "failed", 1),
+        ("ROLLBACK_FAILED_DEPLOYED", "failed", 1),
+        ("SKIPPED", "skipped", 1),
+        ("INTERRUPTED", "interrupted", 1),
+    ];
+    for (word, outcome, code) in ends {
+        let server = Scripted::plane(&[("bot", &[status("CREATING"), status(word)])]);
+        let done = wait(&[("one", &server)], &["bot"]).expect(code);
+        let rows = done.json_lines();
+        let result = results(&rows)[0];
+        assert_eq!(
+            (&result["outcome"], &result["exit"], &result["status"]),
+            (&json!(outcome), &json!(code), &json!(word))
+        );
+        // The card says what it means, and is part of the row.
+        assert_eq!(result["card"].is_null(), code == 0, "{word}");
+        assert_eq!(done.stderr.contains("what to do:"), code != 0, "{word}: {}", done.stderr);
+    }
+    // All others are waited on, those that look like success included.
+    let others = [
+        "CREATING",
+        "QUEUED",
+        "AWAITING_BUILD",
+        "BUILDING",
+        "AWAITING_DEPLOY",
+        "DEPLOYING",
+        "UNKNOWN",
+        "NOT_DEPLOYED_YET",
+        "DEPLOYED_WITH_WARNINGS",
+        "deployed",
+        "READY",
+        "AWAITING_DATABASE",
+        "UNUSED",
+        "AWAITING_DELETE",
+        "BUILD_SUCCEEDED",
+    ];
+    let replies: Vec<[Reply; 1]> = others.iter().map(|word| [status(word)]).collect();
+    let names: Vec<String> = (0..others.len()).map(|n| format!("bot-{n:02}")).collect();
+    let deployments: Vec<(&str, &[Reply])> =
+        names.iter().map(String::as_str).zip(replies.iter().map(|r| &r[..])).collect();
+    let server = Scripted::plane(&deployments);
+    let mut args = vec!["--timeout", "0s"];
+    args.extend(names.iter().map(String::as_str));
+    let done = wait(&[("one", &server)], &args).expect(4);
+    let rows = done.json_lines();
+    assert_eq!(results(&rows).len(), others.len());
+    for result in results(&rows) {
+        assert_eq!((&result["outcome"], &result["exit"]), (&json!("deadline"), &json!(4)), "{result}");
+    }
+    assert!(
+        done.stderr.contains("r-bot-08: DEPLOYED_WITH_WARNINGS; runtail does not know this status"),
+        "{}",
+        done.stderr
+    );
+    assert!(done.stderr.contains("the deadline was reached at QUEUED"), "{}", done.stderr);
+}
+
+#[test]
+fn a_status_that_is_no_word_is_waited_on() {
+    let odd = [json!(null), json!({"word": "BUILD_FAILED"}), json!(7), json!(""), json!("DEPLOYED")];
+    let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
+    let server = Scripted::plane(&[("bot", &replies)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let rows = done.json_lines();
+    let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
+    assert_eq!(told, odd.iter().collect::<Vec<_>>());
+    assert!(done.stderr.contains("r-bot: no status (null); runtail does not know this status"), "{}", done.stderr);
+    assert!(done.stderr.contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "), "{}", done.stderr);
+}
+
+#[test]
+fn a_deadline_without_any_answer() {
+    let server = Scripted::plane(&[("bot", &[refuse(503)])]);
+    let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
+    let rows = done.json_lines();
+    assert_eq!(kinds(&rows), ["trouble", "result"]);
+    assert_eq!(
+        (&rows[1]["revision_id"], &rows[1]["status"], &rows[1]["id"]),
+        (&json!("r-bot"), &json!(null), &json!(null))
+    );
+    let why = "the deadline was reached before the server told a status; the last answer was: said 503 (503)";
+    assert_eq!(rows[1]["error"], why);
+    // A server that wants to be left alone longer than that is not asked again.
+    let server = Scripted::plane(&[("bot", &[Reply::Http(429, "3600", "{}".into()), status("DEPLOYED")])]);
+    wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
+    // Nobody listens at all.
+    let (_folder, path) = config(&[]);
+    std::fs::write(&path, "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n")
+        .expect("written");
+    let args = ["--config", &path, "revisions", "wait", "bot", "--interval", "100ms", "--timeout", "300ms"];
+    let done = run(args).expect(4);
+    assert!(done.stderr.contains("bot: connection refused (no connection); asking again"), "{}", done.stderr);
+    assert_eq!(done.json_lines().last().expect("a result")["deployment"], "bot");
+}
+
+#[test]
+fn what_will_not_pass_ends_it_at_once() {
+    for (code, exit, outcome) in [(401, 3, "forbidden"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")] {
+        // From the start.
+        let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+        server.reply("", &[refuse(code)]);
+        let done = wait(&[("one", &server)], &["bot"]).expect(exit);
+        assert_eq!(results(&done.json_lines())[0]["outcome"], outcome);
+        assert!(done.stderr.starts_with("bot: one: GET http://127.0.0.1"), "{}", done.stderr);
+        assert_eq!(server.asked().len(), 1);
+        // In the middle: a key that expires.
+        let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
+        let done = wait(&[("one", &server)], &["bot"]).expect(exit);
+        let rows = done.json_lines();
+        let result = results(&rows)[0];
+        assert_eq!((&result["outcome"], &result["status"]), (&json!(outcome), &json!("BUILDING")));
+        assert!(done.stderr.contains("; the last status was BUILDING"), "{}", done.stderr);
+    }
+    // Another tongue from the start is a wrong address.
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("", &[Reply::Page]);
+    wait(&[("one", &server)], &["bot"]).expect(1);
+    // A key that cannot be had is asked for once.
+    let (folder, path) = config(&[]);
+    let count = folder.path().join("count");
+    let text = format!(
+        "[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sh\", \"-c\", \"echo x >> {}; exit 7\"]\n",
+        server.url(),
+        count.display()
+    );
+    std::fs::write(&path, text).expect("written");
+    run(["--config", &path, "revisions", "wait", "a", "b"]).expect(2);
+    assert_eq!(std::fs::read_to_string(count).expect("it ran"), "x\n");
+}
+
+#[test]
+fn what_is_not_there_and_what_is_not_there_any_more() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
+    let done = wait(&[("one", &server)], &["none"]).expect(1);
+    assert!(done.stderr.contains("none: there is no deployment \"none\""), "{}", done.stderr);
+    let done = wait(&[("one", &server)], &["bot", "--revision", "r-other"]).expect(1);
+    assert!(done.stderr.contains("there is no revision r-other of one/bot"), "{}", done.stderr);
+    assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
+    // The revision vanishes, and the deployment with it.
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    let said = "r-bot: the revision is gone: its deployment does not know r-bot any more; the last status was BUILDING (said 404)";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
+    server.reply("/bot", &[refuse(404)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    assert!(
+        done.stderr.contains("r-bot: the deployment is gone: it was deleted meanwhile; the last status was BUILDING"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(results(&done.json_lines())[0]["outcome"], "vanished");
+}
+
+#[test]
+fn a_revision_that_is_overtaken_is_still_waited_for() {
+    let list = |id: &str, made: &str| {
+        let newest = json!({"id": id, "status": "QUEUED", "created_at": made});
+        Reply::Http(200, "", json!({"resources": [newest]}).to_string())
+    };
+    let building = || status("BUILDING");
+    let replies = [building(), building(), building(), building(), building(), status("DEPLOYED")];
+    let server = Scripted::plane(&[("bot", &replies)]);
+    // The look for a newer one may fail as it likes; an older one, by a server that does not sort, is none.
+    let newer = list("r-newer", "2026-11-20T09:30:00Z");
+    server.reply("/bot/revisions", &[refuse(500), Reply::Reset, list("r-older", "2026-11-20T08:00:00Z"), newer]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let rows = done.json_lines();
+    assert_eq!(kinds(&rows), ["status", "overtaken", "status", "result"]);
+    assert_eq!((&rows[1]["newer_revision_id"], &rows[1]["newer_status"]), (&json!("r-newer"), &json!("QUEUED")));
+    assert_eq!((&rows[3]["overtaken_by"], &rows[3]["id"]), (&json!("r-newer"), &json!("r-bot")));
+    assert!(
+        done.stderr.contains("r-bot: a newer revision came, r-newer (QUEUED); the older one is still waited for"),
+        "{}",
+        done.stderr
+    );
+    let looks = server.asked().iter().filter(|path| path.contains("/revisions?")).count();
+    assert_eq!(looks, 4, "once it is known nobody looks again");
+    // The one that was asked for, even if another is newer.
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("/bot/revisions/r-mine", &[Reply::Http(200, "", revision("mine", &json!("DEPLOYED")).to_string())]);
+    let done = wait(&[("one", &server)], &["bot", "--revision", "r-mine"]).expect(0);
+    assert_eq!(results(&done.json_lines())[0]["id"], "r-mine");
+}
+
+#[test]
+fn several_over_two_profiles() {
+    let good = Scripted::plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
+    let bad = Scripted::plane(&[("bot", &[status("DEPLOY_FAILED")])]);
+    let both = [("good", &good), ("bad", &bad)];
+    // The gravest counts: a failure before a deadline before success.
+    let outcomes = |done: &Done| -> Vec<String> {
+        let all: Vec<Value> = serde_json::from_str(&done.stdout).expect("a document");
+        all.iter()
+            .map(|r| {
+                format!(
+                    "{}/{} {}",
+                    r["profile"].as_str().unwrap_or("-"),
+                    r["deployment"].as_str().unwrap_or("-"),
+                    r["outcome"].as_str().unwrap_or("-")
+                )
+            })
+            .collect()
+    };
+    let done = wait(&both, &["slow", "quick", "--timeout", "500ms", "-o", "json"]).expect(4);
+    assert_eq!(outcomes(&done), ["good/slow deadline", "good/quick deployed"], "in the order of the arguments");
+    let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "500ms", "-o", "json"]).expect(1);
+    assert_eq!(outcomes(&done), ["bad/bot failed", "good/slow deadline", "good/quick deployed"]);
+    let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "each once");
+    // One profile's key is not accepted: what is there in the other is found and waited for all the same.
+    bad.reply("", &[refuse(401)]);
+    let done = wait(&both, &["quick", "-o", "json"]).expect(0);
+    assert!(done.stderr.contains("warning: bad: GET"), "{}", done.stderr);
+    let done = wait(&both, &["quick", "bad/bot", "slow", "--timeout", "500ms", "-o", "json"]).expect(3);
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/bad/bot forbidden", "good/slow deadline"]);
+    let done = wait(&both, &["quick", "-o", "table"]).expect(0);
+    let titles: Vec<&str> = done.stdout.lines().next().expect("titles").split_whitespace().collect();
+    assert_eq!(titles, ["PROFILE", "DEPLOYMENT", "REVISION", "OUTCOME", "STATUS", "WAITED"]);
+    assert!(
+        done.stdout
+            .lines()
+            .nth(1)
+            .is_some_and(|row| row.starts_with("good     quick       r-quick   deployed  DEPLOYED")),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn the_result_holds_what_the_server_said() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("BUILD_FAILED")])]);
+    let history = [
+        revision("bot", &json!("BUILD_FAILED")),
+        json!({"id": "r-good", "status": "DEPLOYED", "created_at": "2026-11-19T09:00:00Z",
+        "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "0123456"}}),
+    ];
+    server.reply("/bot/revisions", &[Reply::Http(200, "", json!({"resources": history}).to_string())]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    let rows = done.json_lines();
+    let result = results(&rows)[0];
+    let expected = json!({"kind": "result", "profile": "one", "deployment": "bot", "deployment_id": "bot", "revision_id": "r-bot",
+        "id": "r-bot", "status": "BUILD_FAILED", "novel": {"z": 1}, "outcome": "failed", "exit": 1, "error": null, "overtaken_by": null});
+    for (field, value) in expected.as_object().expect("fields") {
+        assert_eq!(&result[field], value, "{field}");
+    }
+    assert_eq!(result["times"][0]["status"], "BUILDING");
+    assert!(
+        result["waited_seconds"].as_f64().is_some()
+            && result["at"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok())
+    );
+    assert_eq!(result["card"]["last_good"]["changes"][0]["path"], "source_revision_config.repo_commit_sha");
+    assert!(done.stderr.contains("    source_revision_config.repo_commit_sha: 0123456 → 9fceb02"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("runtail --config '") || done.stderr.contains("runtail --config /"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn the_summary_is_appended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("summary.md");
+    std::fs::write(&file, "before\n").expect("written");
+    let path = file.to_string_lossy().into_owned();
+    let wild = json!({"id": "r-wild", "status": "BUILD_FAILED|<b>`", "status_message": "<script>alert(1)</script> | canary-of-the-deployment"});
+    let server = Scripted::plane(&[
+        ("fine", &[status("BUILDING"), status("DEPLOYED")]),
+        ("wild", &[Reply::Http(200, "", wild.to_string())]),
+        ("slow", &[status("QUEUED")]),
+    ]);
+    wait(&[("one", &server)], &["fine", "--summary-file", &path]).expect(0);
+    wait(&[("one", &server)], &["fine", "wild", "slow", "--timeout", "500ms", "--summary-file", &path]).expect(1);
+    let text = std::fs::read_to_string(&file).expect("a summary");
+    assert!(text.starts_with("before\n## Revisions: 1 of 1 deployed\n"), "{text}");
+    assert!(!text.contains("canary") && !text.contains(CANARY) && !text.contains("<script>"), "{text}");
+    for part in [
+        "## Revisions: 1 of 3 deployed\n",
+        "| ✅ | one/fine | `r-fine` | deployed | `DEPLOYED` | ",
+        "| ❌ | one/wild | `r-wild` | failed | `` BUILD_FAILED\\|<b>` `` | ",
+        "| ❌ | one/slow | `r-slow` | deadline | `QUEUED` | ",
+        " | QUEUED ≥",
+        "- **one/slow**: the deadline was reached at QUEUED\n",
+        "### one/wild `r-wild`: ``",
+        "> \\<script\\>alert\\(1\\)\\</script\\> \\| \\*\\*\\*",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // A file that cannot be written is told before anything is asked.
+    let asked = server.asked().len();
+    let done = wait(&[("one", &server)], &["fine", "--summary-file", "/nowhere/at/all.md"]).expect(2);
+    assert!(done.stderr.contains("the summary file /nowhere/at/all.md cannot be written"), "{}", done.stderr);
+    assert_eq!(server.asked().len(), asked);
+}
+
+#[test]
+fn signals_end_it_in_order() {
+    for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("summary.md");
+        let server = Scripted::plane(&[("bot", &[status("BUILDING")]), ("done", &[status("DEPLOYED")])]);
+        let (_folder, config) = config(&[("one", &server)]);
+        let summary = file.to_string_lossy();
+        let mut running = spawn([
+            "--config",
+            &config,
+            "revisions",
+            "wait",
+            "bot",
+            "done",
+            "--interval",
+            "60s",
+            "--summary-file",
+            &summary,
+        ]);
+        let (mut building, mut deployed) = (false, false);
+        running.line_where("both told", |line| {
+            building |= line.contains("\"BUILDING\"");
+            deployed |= line.contains("\"outcome\":\"deployed\"");
+            building && deployed
+        });
+        running.signal(signal);
+        let done = running.wait().expect(code);
+        let rows = done.json_lines();
+        let result = results(&rows).into_iter().find(|r| r["deployment"] == "bot").expect("a result").clone();
+        assert_eq!(
+            (&result["outcome"], &result["exit"], &result["status"]),
+            (&json!("stopped"), &json!(code), &json!("BUILDING"))
+        );
+        assert!(done.stderr.contains("one/bot r-bot: the wait was stopped at BUILDING"), "{}", done.stderr);
+        let text = std::fs::read_to_string(&file).expect("a summary");
+        assert!(
+            text.contains("| ❌ | one/bot | `r-bot` | stopped | `BUILDING` |") && text.contains("1 of 2 deployed"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_success() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+    let (_folder, config) = config(&[("one", &server)]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let args = ["--config", &config, "revisions", "wait", "bot", "--interval", "60s", "-o", "jsonl"];
+    let output = command(args).stdout(writer).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn usage() {
+    let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
+    for args in
+        [&["bot", "other", "--revision", "r"][..], &["bot", "--interval", "10ms"], &["bot", "--timeout", "soon"], &[]]
+    {
+        let done = wait(&[("one", &server)], args).expect(2);
+        assert!(!done.stderr.contains("multiple times"), "{}", done.stderr);
+    }
+    assert!(server.asked().is_empty());
+    let help = run(["revisions", "wait", "--help"]).expect(0).stdout;
+    assert!(help.contains("Append a summary as Markdown") && help.contains("4 the deadline was reached"), "{help}");
+}
