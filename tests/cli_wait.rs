@@ -467,3 +467,59 @@ fn usage() {
     let help = run(["revisions", "wait", "--help"]).expect(0).stdout;
     assert!(help.contains("Append a summary as Markdown") && help.contains("4 the deadline was reached"), "{help}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn against_the_simulator() {
+    use runtail::sim::{Options, Rule, Scenario, Sim};
+    // The demo is full of revisions in progress; here they move faster than they are asked for.
+    let rules: Vec<Rule> =
+        ["GET /revisions/ skip=1 times=1 status=503", "GET /revisions/ skip=3 times=1 status=429 retry-after=1"]
+            .map(|rule| rule.parse().expect("a rule"))
+            .to_vec();
+    let sim = Sim::start(Options { scenario: Scenario::Demo, speed: 20.0, rules, ..Options::default() })
+        .await
+        .expect("it listens");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.toml");
+    let profile = |region: &runtail::sim::Region| {
+        format!(
+            "[profiles.{}]\nurl = \"{}\"\napi_key_command = [\"printf\", \"{}\"]\n",
+            region.name, region.url, region.api_key
+        )
+    };
+    std::fs::write(&path, sim.regions().iter().map(profile).collect::<String>()).expect("written");
+    let path = path.to_string_lossy();
+    let args = [
+        "--config",
+        &path,
+        "revisions",
+        "wait",
+        "--interval",
+        "100ms",
+        "prod-us/research-desk",
+        "prod-us/invoice-agent",
+        "prod-eu/kyc-checker",
+    ];
+    let done = run(args).expect(1);
+    let rows = done.json_lines();
+    let outcomes: std::collections::BTreeMap<&str, &str> = results(&rows)
+        .iter()
+        .map(|r| (r["deployment"].as_str().expect("a name"), r["outcome"].as_str().expect("a word")))
+        .collect();
+    assert_eq!(
+        outcomes.into_iter().collect::<Vec<_>>(),
+        [("invoice-agent", "failed"), ("kyc-checker", "interrupted"), ("research-desk", "deployed")]
+    );
+    assert!(done.stderr.contains("× No solution found when resolving dependencies:"), "{}", done.stderr);
+    // A word that nobody has heard of is waited on; what comes after it counts.
+    let find = |rows: &[Value], name: &str| {
+        results(rows).into_iter().find(|r| r["deployment"] == name).cloned().expect("a row")
+    };
+    let revision = find(&rows, "research-desk")["revision_id"].as_str().expect("an id").to_string();
+    sim.force_status(&revision, "DEPLOYED_WITH_WARNINGS");
+    let mut running = spawn(["--config", &path, "revisions", "wait", "--interval", "100ms", "prod-us/research-desk"]);
+    running.line_where("the odd word", |line| line.contains("DEPLOYED_WITH_WARNINGS"));
+    sim.force_status(&revision, "DEPLOY_FAILED");
+    let done = running.wait().expect(1);
+    assert_eq!(find(&done.json_lines(), "research-desk")["status"], "DEPLOY_FAILED");
+}

@@ -1,6 +1,7 @@
 //! Which line of a build or server log says what went wrong. Logs are written by a dozen tools at once (docker, uv, pip,
 //! npm, Python); this knows how each of them begins an error, and which of their errors only report that of another.
 
+use super::{LogLine, Severity};
 use crate::text;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -21,6 +22,12 @@ pub struct LogText<'a> {
     pub level: Option<&'a str>,
     /// What it says; one or many lines, with whatever a program printed.
     pub message: &'a str,
+}
+
+impl<'a> From<&'a LogLine> for LogText<'a> {
+    fn from(line: &'a LogLine) -> LogText<'a> {
+        LogText { at: line.at, level: line.level.as_deref(), message: &line.message }
+    }
 }
 
 /// The error that a log tells first.
@@ -104,8 +111,7 @@ fn indent(body: &str) -> usize {
 }
 
 fn split(entry: usize, log: &LogText<'_>) -> Vec<Line> {
-    let words = ["ERROR", "CRITICAL", "FATAL", "SEVERE", "ALERT", "EMERGENCY", "PANIC"];
-    let is_error = log.level.is_some_and(|level| words.iter().any(|word| level.eq_ignore_ascii_case(word)));
+    let is_error = log.level.is_some_and(|level| matches!(Severity::of(level), Severity::Error | Severity::Critical));
     let clean = text::clean_lines(log.message);
     let line = |text: &str| {
         let (step, body) = bare(text);

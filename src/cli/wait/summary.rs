@@ -16,7 +16,6 @@ pub(super) struct SummaryFile {
 }
 
 /// A wait that ended.
-#[derive(Debug)]
 pub(super) struct Ended {
     /// The wait.
     pub watch: Watch,

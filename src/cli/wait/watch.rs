@@ -90,7 +90,6 @@ struct Seen {
 }
 
 /// Everything known of one wait. It lives outside of what is awaited: a wait that is dropped half-way can still be told.
-#[derive(Debug)]
 pub(super) struct Watch {
     /// What the person called the deployment.
     pub asked: String,

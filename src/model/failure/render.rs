@@ -145,7 +145,7 @@ impl FailureCard {
 
     fn error_heading(&self, line: usize) -> String {
         let (word, lines) = self.log.as_ref().map(|log| (log.log.word(), log.lines)).unwrap_or(("build", line));
-        format!("the first error, in line {line} of {} of the {word} log", text::count(lines as u64))
+        format!("the first error, line {line} of the {} that were read of the {word} log", text::count(lines as u64))
     }
 }
 

@@ -44,7 +44,7 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
   the build failed: there is no image, and nothing was rolled out
   the server says: build exited with ***
   time: 26s from its creation to its last change, by the server's record; its log covers 20s
-  the first error, in line 2 of 3 of the build log:
+  the first error, line 2 of the 3 that were read of the build log:
     ERROR: No matching distribution found for ***
   the last good revision before it is r1, made 2026-11-20 10:10Z from main@aaaaaaa; changed since:
     source_revision_config.repo_commit_sha: aaaaaaaaa → ccccccccc
@@ -86,7 +86,7 @@ Its server did not come up, and the rollout was given up.
 
 **Time:** 26s from its creation to its last change, by the server's record
 
-**The first error, in line 1 of 1 of the server log**
+**The first error, line 1 of the 1 that were read of the server log**
 
 ````text
 ERROR: ```

@@ -121,6 +121,8 @@ pub fn server(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) ->
     if phase.deploy_at > now || matches!(phase.status.as_str(), "BUILD_FAILED" | "SKIPPED" | "QUEUED" | "CREATING") {
         return Vec::new();
     }
+    // A server that did not come up says nothing more once it was given up.
+    let now = if revision.fate == Fate::DeployFails { now.min(phase.end) } else { now };
     let age = (now.as_nanosecond() - phase.deploy_at.as_nanosecond()) as f64 / 1e9 * speed;
     let count = (age / PACE) as u64 + 1;
     (count.saturating_sub(WINDOW)..count)
@@ -145,6 +147,7 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
         2 if revision.fate == Fate::DeployFails => {
             return ("ERROR", "ModuleNotFoundError: No module named 'app.graph'".into());
         }
+        3 if revision.fate == Fate::DeployFails => return ("ERROR", "Application startup failed. Exiting.".into()),
         2 => return ("INFO", "Registered graphs: support, research, approval".into()),
         3 => return ("INFO", "Application startup complete. Uvicorn running on 0.0.0.0:8000".into()),
         _ => {}

@@ -1,0 +1,185 @@
+//! `revisions list`, `diff` and `explain`, and the newest revisions in `deployments list`.
+#![cfg(all(feature = "tui", unix))]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::process::{Done, run};
+use support::scripted::{Reply, Scripted, config, refuse, status};
+
+fn runtail(server: &Scripted, args: &[&str]) -> Done {
+    let (_folder, path) = config(&[("one", server)]);
+    let done = run(["--config", &path].iter().chain(args));
+    let all = format!("{}{}", done.stdout, done.stderr);
+    assert!(!all.contains("canary"), "{all}");
+    done
+}
+
+fn answer(body: Value) -> Reply {
+    Reply::Http(200, "", body.to_string())
+}
+
+fn row(id: &str, status: &str, hour: u32, commit: &str) -> Value {
+    json!({"id": id, "status": status, "created_at": format!("2026-11-20T{hour:02}:00:00Z"), "updated_at": format!("2026-11-20T{hour:02}:02:10Z"),
+           "novel": {"b": 1, "a": 2}, "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit, "image_uri": null}})
+}
+
+/// A deployment whose revisions are these, newest first, the second deployed one serving if the server says so.
+fn history(active: Option<&str>) -> Scripted {
+    let rows = [
+        row("r6", "BUILDING", 16, "ffffffffff"),
+        row("r5", "BUILD_FAILED", 15, "eeeeeeeeee"),
+        row("r4", "SKIPPED", 14, "dddddddddd"),
+        row("r3", "DEPLOYED", 13, "cccccccccc"),
+        row("r2", "INTERRUPTED", 12, "bbbbbbbbbb"),
+        row("r1", "DEPLOYED", 11, "aaaaaaaaaa"),
+    ];
+    let server = Scripted::plane(&[("bot", &[])]);
+    let mut deployment = json!({"id": "bot", "name": "bot", "latest_revision_id": "r6", "secrets": [{"name": "K", "value": "canary-in-the-log"}]});
+    if let Some(active) = active {
+        deployment["active_revision_id"] = json!(active);
+    }
+    server.reply("/bot", &[answer(deployment.clone())]);
+    server.reply("", &[answer(json!({"resources": [deployment]}))]);
+    server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
+    for row in rows {
+        server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
+    }
+    server
+}
+
+#[test]
+fn a_list_says_what_each_one_is_for() {
+    let roles = |server: &Scripted| -> Vec<String> {
+        let rows = runtail(server, &["revisions", "list", "bot"]).expect(0).json_lines();
+        assert!(rows.iter().all(|row| row["profile"] == "one" && row["novel"] == json!({"b": 1, "a": 2})));
+        rows.iter()
+            .map(|row| {
+                format!(
+                    "{}{}",
+                    row["role"].as_str().expect("a role"),
+                    if row["role_derived"] == true { "?" } else { "" }
+                )
+            })
+            .collect()
+    };
+    assert_eq!(roles(&history(Some("r1"))), ["candidate", "failed", "skipped", "superseded", "interrupted", "serving"]);
+    assert_eq!(roles(&history(None)), ["candidate?", "failed?", "skipped?", "serving?", "interrupted?", "superseded?"]);
+    let table = runtail(&history(None), &["revisions", "list", "bot", "-o", "table"]).expect(0).stdout;
+    let lines: Vec<Vec<&str>> =
+        table.lines().map(|line| line.split("  ").map(str::trim).filter(|s| !s.is_empty()).collect()).collect();
+    assert_eq!(lines[0], ["PROFILE", "REVISION", "ROLE", "STATUS", "CREATED", "AGE", "TOOK", "FROM"]);
+    assert_eq!((lines[4][2], lines[4][6], lines[4][7]), ("serving (derived)", "2m10s", "main@ccccccc"));
+    assert_eq!(lines[1].len(), 7, "what is in progress took no time yet: {table}");
+}
+
+#[test]
+fn the_difference_of_two_revisions() {
+    let server = history(None);
+    // The newest against the last good one before it.
+    let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
+    assert_eq!(done.stderr, "one/bot: r3 (DEPLOYED) → r6 (BUILDING)\n");
+    let path = "source_revision_config.repo_commit_sha";
+    assert_eq!(done.json_lines(), [json!({"path": path, "before": "cccccccccc", "after": "ffffffffff"})]);
+    let done = runtail(&server, &["revisions", "diff", "bot", "r1", "r5", "-o", "table"]).expect(0);
+    let expected = format!("{:38}  BEFORE      AFTER\n{path}  aaaaaaaaaa  eeeeeeeeee\n", "FIELD");
+    assert_eq!(done.stdout, expected);
+    let done = runtail(&server, &["revisions", "diff", "bot", "r1"]).expect(0);
+    assert!(done.stderr.contains("r1 (DEPLOYED) → r6 (BUILDING)"), "{}", done.stderr);
+    let done = runtail(&server, &["revisions", "diff", "bot", "r1", "r1", "-o", "json"]).expect(0);
+    assert_eq!((done.json(), done.stderr.contains("nothing differs")), (json!([]), true));
+    runtail(&server, &["revisions", "diff", "bot", "r1", "none"]).expect(1);
+    server.reply(
+        "/bot/revisions",
+        &[answer(json!({"resources": [row("r2", "BUILDING", 2, "b"), row("r1", "SKIPPED", 1, "a")]}))],
+    );
+    let done = runtail(&server, &["revisions", "diff", "bot"]).expect(1);
+    assert!(done.stderr.contains("one/bot: no revision before the newest, r2, was deployed"), "{}", done.stderr);
+    server.reply("/bot/revisions", &[answer(json!({}))]);
+    let done = runtail(&server, &["revisions", "diff", "bot"]).expect(1);
+    assert!(done.stderr.contains("one/bot has no revision"), "{}", done.stderr);
+}
+
+#[test]
+fn a_failure_is_explained_from_its_log() {
+    // The simulator of the demo has a build that failed, and a server that did not come up.
+    let done = run(["--demo", "revisions", "explain", "prod-us/invoice-agent"]).expect(0);
+    for part in [
+        ": BUILD_FAILED\n  the build failed: there is no image, and nothing was rolled out\n",
+        " that were read of the build log:\n    × No solution found when resolving dependencies:\n      ╰─▶ Because app==0.4.0 depends",
+        "source_revision_config.repo_commit_sha: ",
+        "    Loosen or align the version pins",
+        "      runtail logs prod-us/invoice-agent --build --revision ",
+        "    Another revision serves meanwhile",
+    ] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    let card = run(["--demo", "revisions", "explain", "prod-us/pr-482-support-bot", "-o", "json"]).expect(0).json();
+    assert_eq!(card["error"]["text"], "ModuleNotFoundError: No module named 'app.graph'");
+    assert_eq!((&card["log"]["log"], &card["status"]), (&json!("server"), &json!("DEPLOY_FAILED")));
+    let text = run(["--demo", "revisions", "explain", "prod-us/pr-482-support-bot", "-o", "markdown"]).expect(0).stdout;
+    assert!(text.contains("```text\nModuleNotFoundError: No module named 'app.graph'\n```"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    // The newest is in progress; one is named; the log calls are not there, and the list breaks.
+    let server = history(Some("r3"));
+    let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
+    assert!(
+        done.stdout.contains("it is still in progress") && done.stdout.contains("revisions wait one/bot --revision r6"),
+        "{}",
+        done.stdout
+    );
+    let done = runtail(&server, &["revisions", "explain", "bot", "r5"]).expect(0);
+    assert!(done.stdout.contains("the build log could not be read: one: "), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("changed since:\n    source_revision_config.repo_commit_sha: cccccccccc → eeeeeeeeee"),
+        "{}",
+        done.stdout
+    );
+    server.reply("/bot/revisions", &[refuse(403)]);
+    let done = runtail(&server, &["revisions", "explain", "bot", "r5"]).expect(0);
+    assert!(done.stderr.contains("warning: the revisions could not be listed: one: "), "{}", done.stderr);
+    runtail(&server, &["revisions", "explain", "bot"]).expect(3);
+    runtail(&server, &["revisions", "explain", "bot", "none"]).expect(1);
+}
+
+#[test]
+fn a_list_of_deployments_with_their_newest_revisions() {
+    let server = Scripted::plane(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[])]);
+    server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
+    server.reply("/d/revisions", &[refuse(404)]);
+    // Nobody pays for what nobody asked for.
+    let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
+    assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
+    assert_eq!(server.asked().len(), 1);
+    let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
+    assert_eq!(server.asked().len(), 1 + 1 + 4);
+    let statuses: Vec<&Value> = rows.iter().map(|row| &row["latest_revision"]["status"]).collect();
+    assert_eq!(statuses, [&json!("BUILDING"), &json!(null), &json!("BUILDING"), &json!(null)]);
+    assert_eq!(rows[1].get("latest_revision"), Some(&json!(null)));
+    // One that fails is told and counted; the others' rows are there.
+    server.reply("/c/revisions", &[refuse(403)]);
+    let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(3);
+    assert!(done.stderr.contains("/v2/deployments/c/revisions: 403: said 403"), "{}", done.stderr);
+    let lines: Vec<Vec<&str>> = done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][2..6], ["NAME", "STATUS", "NEWEST", "LIVE"]);
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines[1][2..5], ["a", "READY", "BUILDING"]);
+}
+
+#[test]
+fn which_revision_is_live() {
+    let server = Scripted::plane(&[("x", &[status("DEPLOYED")])]);
+    let row = |id: &str, latest: &str, active: Value| json!({"id": id, "name": id, "latest_revision_id": latest, "active_revision_id": active});
+    let mut silent = row("silent", "r1", json!(null));
+    silent.as_object_mut().expect("fields").remove("active_revision_id");
+    let all = [row("same", "r2", json!("r2")), row("older", "r2", json!("r1")), row("none", "r1", json!(null)), silent];
+    server.reply("", &[answer(json!({"resources": all}))]);
+    let done = runtail(&server, &["deployments", "list", "-o", "table"]).expect(0);
+    let at = done.stdout.lines().next().and_then(|line| line.find("LIVE")).expect("a column");
+    let live: Vec<&str> =
+        done.stdout.lines().skip(1).map(|line| line[at..].split("  ").next().unwrap_or_default().trim()).collect();
+    assert_eq!(live, ["newest", "r1", "none", ""], "{}", done.stdout);
+}
