@@ -3,6 +3,7 @@
 use super::answer::Plane;
 use super::http::{Answer, Call, Http, join};
 use super::logs::LogCalls;
+use super::pages::{DeploymentPages, PAGE};
 use super::{ApiError, Kind, Retry};
 use crate::model::{AuthAuthenticateRequest, AuthAuthenticateResponse, Deployment, Revision};
 use reqwest::{Method, Url};
@@ -10,11 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
-
-/// Rows asked for at once; the most that the server gives.
-const PAGE: usize = 100;
-/// Pages after which a listing ends, whatever the server says: a hundred thousand rows.
-const MAX_PAGES: usize = 1000;
 
 /// A control plane, spoken to with the keys of one profile.
 #[derive(Debug, Clone)]
@@ -95,41 +91,27 @@ impl ControlPlane {
         Ok(Listing { items, incomplete })
     }
 
-    /// All deployments as the server describes them, secrets included. A failure of the first page is an error; one of a
-    /// later page leaves what came before it.
-    ///
-    /// A page with fewer rows than asked for is the last (the rule of the official clients; there is no total). A server
-    /// that ignores the offset sends the same rows again, which ends the listing as incomplete; one that sends more rows
-    /// than asked for does not page at all, and has sent everything.
+    /// All deployments as the server describes them, secrets included: see [`DeploymentPages`].
     pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
-        let mut items: Vec<Value> = Vec::new();
-        let mut seen: HashSet<String> = HashSet::new();
-        let mut offset = 0;
-        for _ in 0..MAX_PAGES {
-            let (rows, answer) = match self.page(query, PAGE, offset).await {
-                Ok(page) => page,
-                Err(error) if items.is_empty() => return Err(error),
-                Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
-            };
-            let count = rows.len();
-            // Rows shift when something is made or deleted between two pages: one that came already is let pass.
-            let before = items.len();
-            items.extend(rows.into_iter().filter(|row| match row["id"].as_str() {
-                Some(id) => seen.insert(id.to_string()),
-                None => true,
-            }));
-            if count != PAGE {
-                return Ok(Listing { items, incomplete: None });
-            }
-            if items.len() == before {
-                let error = answer.odd("the server sends the same page again, there may be more deployments");
-                return Ok(Listing { items, incomplete: Some(error) });
-            }
-            offset += count;
-        }
-        let at = self.http.place(&Method::GET, &self.base);
-        let error = self.http.refuse(&at, format!("more than {} deployments: the rest is left out", items.len()), None);
-        Ok(Listing { items, incomplete: Some(error) })
+        self.deployment_pages(query).all().await
+    }
+
+    /// All deployments, to be read page by page.
+    pub fn deployment_pages(&self, query: &DeploymentQuery) -> DeploymentPages {
+        DeploymentPages::new(self.clone(), query.clone())
+    }
+
+    /// Reads a deployment from a row of a list.
+    ///
+    /// # Errors
+    /// A row that is no deployment: one without an id.
+    pub fn read_deployment(&self, row: Value) -> Result<Deployment, ApiError> {
+        self.typed(row)
+    }
+
+    /// What the server's clock was ahead of ours at the last answer, in whole seconds; nothing where it is about right.
+    pub fn skew(&self) -> jiff::SignedDuration {
+        self.http.skew()
     }
 
     /// One page of deployments.
@@ -224,7 +206,7 @@ impl ControlPlane {
         self.send(Method::POST, &["v2", "auth", "authenticate"], Some(&body), &[200]).await?.json()
     }
 
-    async fn page(
+    pub(super) async fn page(
         &self,
         query: &DeploymentQuery,
         limit: usize,
@@ -289,14 +271,16 @@ impl ControlPlane {
         join(&self.http, method, &self.base, parts)
     }
 
+    /// An answer that says something odd without being wrong in itself.
+    pub(super) fn odd(&self, detail: String) -> ApiError {
+        let at = self.http.place(&Method::GET, &self.base);
+        ApiError { kind: Kind::Protocol, at, detail, hint: None }
+    }
+
     /// Reads a row that was kept as it came.
     fn typed<T: DeserializeOwned>(&self, row: Value) -> Result<T, ApiError> {
-        T::deserialize(row).map_err(|e| ApiError {
-            kind: Kind::Protocol,
-            at: self.http.place(&Method::GET, &self.base),
-            detail: format!("an answer that is not understood: {}", super::answer::line(&e.to_string())),
-            hint: None,
-        })
+        T::deserialize(row)
+            .map_err(|e| self.odd(format!("an answer that is not understood: {}", super::answer::line(&e.to_string()))))
     }
 }
 

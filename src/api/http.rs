@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 const MAX_BODY: usize = 256 << 20;
 /// Largest part of a refusal's body that is read.
 const MAX_REFUSAL: usize = 64 << 10;
+/// Seconds from which on two clocks differ.
+const SKEW: i64 = 20;
 /// Shortest secret that is searched for in messages: replacing shorter texts would mangle them.
 const MIN_SECRET: usize = 6;
 
@@ -43,6 +46,8 @@ struct Inner {
     allow_http: bool,
     /// Origins (scheme, host, port) that may be sent the profile's keys, or anything at all.
     origins: Mutex<HashSet<String>>,
+    /// What the server's clock is ahead of ours, in seconds; 0 while it is about right.
+    skew: AtomicI64,
     /// For plain http on this machine: no proxy, no certificate store to load.
     local: OnceLock<Client>,
     /// For everything else.
@@ -94,6 +99,7 @@ impl Http {
             workspace: profile.workspace.clone(),
             allow_http: profile.allow_http,
             origins: Mutex::default(),
+            skew: AtomicI64::new(0),
             local: OnceLock::new(),
             remote: OnceLock::new(),
         };
@@ -114,6 +120,11 @@ impl Http {
     pub fn allow(&self, url: &Url) {
         let mut origins = self.0.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.insert(url.origin().ascii_serialization());
+    }
+
+    /// What the server's clock was ahead of ours at the last answer of the control plane; nothing where it is about right.
+    pub(super) fn skew(&self) -> jiff::SignedDuration {
+        jiff::SignedDuration::from_secs(self.0.skew.load(Ordering::Relaxed))
     }
 
     /// Makes a plain request; one that reads is tried again as the call's policy says, everything else once.
@@ -143,6 +154,11 @@ impl Http {
         let sent = request.send().await;
         note(&at, began, sent.as_ref().ok());
         let response = sent.map_err(broken)?;
+        if call.plane == Plane::Control
+            && let Some(skew) = clock_skew(response.headers(), jiff::Timestamp::now())
+        {
+            self.0.skew.store(skew, Ordering::Relaxed);
+        }
         if !call.expect.contains(&response.status().as_u16()) {
             return Err(self.refused(response, at, call.plane, call.is_list, call.body).await);
         }
@@ -305,6 +321,15 @@ impl Http {
         forms.dedup();
         forms
     }
+}
+
+/// What a server's clock is ahead of ours by its `Date` (RFC 9110 §6.6.1), in seconds. A small difference is the way and
+/// the second's rounding, and counts as none.
+fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
+    let date = headers.get(header::DATE)?.to_str().ok()?;
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
+    let ahead = date.as_second() - now.as_second();
+    Some(if ahead.abs() < SKEW { 0 } else { ahead })
 }
 
 /// Tells the diagnostics of a request: where it went and what came, never a header, a body or a query.

@@ -8,6 +8,7 @@ mod http;
 mod log_tail;
 mod logs;
 mod network;
+mod pages;
 mod retry;
 mod stream;
 
@@ -16,5 +17,6 @@ pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use http::Http;
 pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
+pub use pages::DeploymentPages;
 pub use retry::{Retry, jitter};
 pub use stream::EventStream;

@@ -1,0 +1,80 @@
+//! The list of deployments, page by page, to its end.
+
+use super::control_plane::{ControlPlane, DeploymentQuery};
+use super::{ApiError, Listing};
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// Rows asked for at once; the most that the server gives.
+pub(super) const PAGE: usize = 100;
+/// Pages after which a listing ends, whatever the server says: a hundred thousand rows.
+const MAX_PAGES: usize = 1000;
+
+/// The pages of a list. Not to be cut short in the middle: what is asked for next depends on what came.
+///
+/// A page with fewer rows than asked for is the last (the rule of the official clients; there is no total). A server
+/// that ignores the offset sends the same rows again, which ends the listing as incomplete; one that sends more rows
+/// than asked for does not page at all, and has sent everything.
+#[derive(Debug)]
+pub struct DeploymentPages {
+    control_plane: ControlPlane,
+    query: DeploymentQuery,
+    offset: usize,
+    pages: usize,
+    seen: HashSet<String>,
+    ended: bool,
+}
+
+impl DeploymentPages {
+    pub(super) fn new(control_plane: ControlPlane, query: DeploymentQuery) -> DeploymentPages {
+        DeploymentPages { control_plane, query, offset: 0, pages: 0, seen: HashSet::new(), ended: false }
+    }
+
+    /// Pages that were read.
+    pub fn count(&self) -> usize {
+        self.pages
+    }
+
+    /// The rows of the next page that did not come before; nothing after the last.
+    ///
+    /// # Errors
+    /// A request that failed, and a server that does not page as it says. Either ends the list.
+    pub async fn next(&mut self) -> Result<Option<Vec<Value>>, ApiError> {
+        if self.ended {
+            return Ok(None);
+        }
+        // Until this page is known to be good.
+        self.ended = true;
+        if self.pages >= MAX_PAGES {
+            let many = self.seen.len();
+            return Err(self.control_plane.odd(format!("more than {many} deployments: the rest is left out")));
+        }
+        let (mut rows, answer) = self.control_plane.page(&self.query, PAGE, self.offset).await?;
+        self.pages += 1;
+        let count = rows.len();
+        // Rows shift when something is made or deleted between two pages: one that came already is let pass.
+        rows.retain(|row| match row["id"].as_str() {
+            Some(id) => self.seen.insert(id.to_string()),
+            None => true,
+        });
+        if count == PAGE && rows.is_empty() {
+            return Err(answer.odd("the server sends the same page again, there may be more deployments"));
+        }
+        self.ended = count != PAGE;
+        self.offset += count;
+        Ok(Some(rows))
+    }
+
+    /// Reads to the end. A failure of the first page is an error; one of a later page leaves what came before it.
+    pub(super) async fn all(mut self) -> Result<Listing<Value>, ApiError> {
+        let mut items: Vec<Value> = Vec::new();
+        loop {
+            match self.next().await {
+                Ok(Some(rows)) => items.extend(rows),
+                Ok(None) => return Ok(Listing { items, incomplete: None }),
+                Err(error) if self.pages == 0 => return Err(error),
+                Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
+            }
+        }
+    }
+}
