@@ -76,7 +76,14 @@ fn show(config: &Config) -> String {
         tape.max_rows, tape.max_bytes, tape.max_event
     );
     let ui = &config.ui;
-    let _ = writeln!(out, "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}", quoted(&ui.theme), quoted(&ui.mouse), ui.ascii);
+    let _ = writeln!(
+        out,
+        "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}\nnotify = {}",
+        quoted(&ui.theme),
+        quoted(&ui.mouse),
+        ui.ascii,
+        quoted(&ui.notify.to_string())
+    );
     if !config.keys.is_empty() {
         let _ = writeln!(out, "\n[keys]");
     }

@@ -82,11 +82,39 @@ pub struct Ui {
     pub mouse: String,
     /// Draw with ASCII only.
     pub ascii: bool,
+    /// How a person is called when a watched revision ends.
+    pub notify: Notify,
+}
+
+/// How a person is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Notify {
+    /// Not at all: the message on the screen is enough.
+    Off,
+    /// The terminal's bell.
+    #[default]
+    Bell,
+    /// A desktop notification by OSC 9 (iTerm2, WezTerm, Windows Terminal, kitty, …).
+    Osc9,
+    /// A desktop notification with a title by OSC 777 (urxvt, foot, Ghostty, VTE, …).
+    Osc777,
+}
+
+impl Notify {
+    /// The words of the configuration.
+    pub const WORDS: [(&str, Notify); 4] =
+        [("bell", Notify::Bell), ("osc9", Notify::Osc9), ("osc777", Notify::Osc777), ("off", Notify::Off)];
+}
+
+impl std::fmt::Display for Notify {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(Notify::WORDS.iter().find(|(_, n)| n == self).map_or("", |(word, _)| word))
+    }
 }
 
 impl Default for Ui {
     fn default() -> Ui {
-        Ui { theme: "terminal".into(), mouse: "auto".into(), ascii: false }
+        Ui { theme: "terminal".into(), mouse: "auto".into(), ascii: false, notify: Notify::default() }
     }
 }
 

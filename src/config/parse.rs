@@ -4,7 +4,7 @@ use super::base::{self, REGIONS};
 use super::env::web_address;
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::units::{self, DURATION_FORM, SIZE_FORM};
-use super::{Config, ConfigError, Poll, Profile, SecretSource, TapeLimits, Ui, nearest};
+use super::{Config, ConfigError, Notify, Poll, Profile, SecretSource, TapeLimits, Ui, nearest};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use url::Url;
 
 /// Every key that is read, for the test that the example names them all.
 #[cfg(test)]
-pub(super) const KNOWN: [&str; 34] = [
+pub(super) const KNOWN: [&str; 35] = [
     "default_profiles",
     "region",
     "url",
@@ -40,6 +40,7 @@ pub(super) const KNOWN: [&str; 34] = [
     "theme",
     "mouse",
     "ascii",
+    "notify",
     "[poll]",
     "[tape]",
     "[ui]",
@@ -303,6 +304,13 @@ fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Ui, Config
             return Err(source.error(span, format!("expected \"auto\", \"on\" or \"off\", found {value:?}")));
         }
         ui.mouse = value;
+    }
+    if let Some(At { value, span }) = table.string("notify")? {
+        let Some((_, notify)) = Notify::WORDS.iter().find(|(word, _)| *word == value) else {
+            let words = Notify::WORDS.map(|(word, _)| format!("\"{word}\"")).join(", ");
+            return Err(source.error(span, format!("expected one of {words}, found {value:?}")));
+        };
+        ui.notify = *notify;
     }
     ui.ascii = table.bool("ascii")?.unwrap_or(ui.ascii);
     table.finish();
