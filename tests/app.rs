@@ -7,7 +7,7 @@ mod dash;
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
 use runtail::app::key::{Code, Key};
-use runtail::app::msg::{Answer, Effect, Msg, SubKey};
+use runtail::app::msg::{Answer, Effect, Msg, SubKey, What};
 use runtail::app::subscriptions;
 
 /// Something that may happen to a dashboard.
@@ -25,6 +25,10 @@ enum Step {
     Retry,
     End,
     Refuse,
+    Focus(bool),
+    Log,
+    Watched(&'static str),
+    Card,
 }
 
 fn key() -> impl Strategy<Value = Key> {
@@ -48,7 +52,7 @@ fn key() -> impl Strategy<Value = Key> {
         4 => named.prop_map(Key::plain),
         2 => proptest::sample::select(vec!['n', 'n', '2']).prop_map(Key::char),
         2 => Just(Key { ctrl: true, ..Key::char('r') }),
-        4 => proptest::sample::select("12345nrvdacfghjklGLHR?!/[]-+= x\"{}é".chars().collect::<Vec<_>>()).prop_map(Key::char),
+        4 => proptest::sample::select("12345nrvdacfghjklewbmsStNGLHR?!/[]-+= x\"{}é".chars().collect::<Vec<_>>()).prop_map(Key::char),
         2 => proptest::sample::select("urdbflzx".chars().collect::<Vec<_>>())
             .prop_map(|c| Key { ctrl: true, ..Key::char(c) }),
     ]
@@ -68,6 +72,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Retry),
         1 => Just(Step::End),
         1 => Just(Step::Refuse),
+        1 => any::<bool>().prop_map(Step::Focus),
+        3 => Just(Step::Log),
+        2 => proptest::sample::select(vec!["BUILDING", "DEPLOYED", "BUILD_FAILED", "NOVEL"]).prop_map(Step::Watched),
+        2 => Just(Step::Card),
     ]
 }
 
@@ -88,7 +96,11 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
         Step::Stream if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.capture("fanout-many-subgraphs"),
         Step::Retry if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.retrying(2, 3, "cut"),
         Step::End if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.end(runtail::stream::Outcome::Error),
-        Step::Refuse => dash.refuse("prod-eu"),
+        Step::Refuse if listens(dash, |k| *k == SubKey::Deployments("prod-eu".into())) => dash.refuse("prod-eu"),
+        Step::Focus(attended) => return dash.feed(Msg::Focus(attended)),
+        Step::Log if listens(dash, |k| matches!(k, SubKey::Log(..))) => dash.log_lines(),
+        Step::Watched(status) if listens(dash, |k| matches!(k, SubKey::Watch(_))) => return dash.watched(status),
+        Step::Card => dash.card(),
         _ => {}
     }
     Vec::new()
@@ -114,7 +126,8 @@ proptest! {
         for step in steps {
             take(&mut dash, step);
             for sub in subscriptions(&dash.app) {
-                prop_assert!(!sub.stream.is_some_and(|(_, target)| target.is_write()), "a run would be started");
+                let writes = matches!(&sub.what, What::Stream(_, target) if target.is_write());
+                prop_assert!(!writes, "a run would be started");
             }
         }
     }

@@ -6,8 +6,10 @@ mod dash;
 mod picture;
 
 use dash::demo_like;
+use runtail::api::Kind;
 use runtail::app::Pane;
-use runtail::app::msg::{Effect, StreamTarget};
+use runtail::app::msg::{Effect, Msg, StreamTarget, SubKey};
+use std::time::Duration;
 
 #[test]
 fn three_panes_from_120_columns_on() {
@@ -173,7 +175,7 @@ fn help_lists_what_works() {
 fn filtering_by_typing() {
     let mut dash = demo_like((140, 40));
     dash.keys("/inv");
-    assert!(dash.screen().contains("1 of 5   /inv"), "{}", dash.screen());
+    assert!(dash.screen().contains("1 of 5 ") && dash.screen().contains("   /inv"), "{}", dash.screen());
     dash.keys("<Enter><Esc>");
     assert!(!dash.screen().contains("/inv"));
 }
@@ -231,4 +233,186 @@ fn the_picture_in_the_readme_is_the_real_screen() {
         std::fs::read_to_string(path).is_ok_and(|kept| kept == svg),
         "the picture is old: UPDATE_PICTURE=1 makes it anew"
     );
+}
+
+#[test]
+fn the_wide_table_says_both_statuses_and_what_is_live() {
+    let mut dash = demo_like((160, 24));
+    dash.keys("f");
+    insta::assert_snapshot!("fleet_160x24", dash.screen());
+}
+
+/// The names in the order shown.
+fn order(dash: &mut dash::Dash) -> Vec<String> {
+    dash.app.settle();
+    dash.app.fleet.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
+}
+
+#[test]
+fn any_column_sorts_and_the_selection_stays_with_its_row() {
+    let mut dash = demo_like((160, 24));
+    dash.keys("f");
+    let selected = dash.app.fleet.picker.selected.clone();
+    // Name, region, state, newest: what failed is first, then what moves.
+    dash.keys("ssss");
+    assert_eq!(order(&mut dash)[..3], ["us/invoice-agent", "eu/support-bot", "us/triage"]);
+    dash.keys("S");
+    assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
+    assert_eq!(dash.app.fleet.picker.selected, selected);
+    // All the way round, every head in its turn.
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        dash.keys("s");
+        seen.insert(dash.app.fleet.sort().column.title());
+        order(&mut dash);
+    }
+    assert_eq!(seen.len(), dash.app.columns().len());
+    // A click on a head sorts by it, a second one the other way round.
+    let name = dash.app.columns()[0];
+    for reversed in [false, true, false] {
+        dash.feed(Msg::Click { x: name.x, y: 3 });
+        assert_eq!((dash.app.fleet.sort().column.title(), dash.app.fleet.sort().reversed), ("NAME", reversed));
+    }
+}
+
+#[test]
+fn the_filter_knows_fields_opposites_and_letters() {
+    let mut dash = demo_like((140, 40));
+    for (filter, wanted) in [
+        ("newest:failed", vec!["us/invoice-agent"]),
+        ("region:eu !unused", vec!["eu/support-bot"]),
+        ("live:older type:prod", vec!["us/invoice-agent", "eu/support-bot"]),
+        ("spbt", vec!["us/support-bot", "eu/support-bot"]),
+        ("nothing-like-it", vec![]),
+    ] {
+        dash.keys(&format!("/<ctrl-u>{filter}<Enter>"));
+        assert_eq!(order(&mut dash), wanted, "{filter}");
+    }
+    let screen = dash.screen();
+    assert!(screen.contains("Nothing fits “nothing-like-it”") && screen.contains("field:word"), "{screen}");
+}
+
+#[test]
+fn logs_of_marked_deployments_are_one_view() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Home>mm");
+    let screen = dash.screen();
+    assert!(screen.contains("+  invoice-agent") && screen.contains("+  nightly-etl"), "{screen}");
+    dash.keys("lf");
+    assert!(dash.screen().contains("Asking for its lines"), "{}", dash.screen());
+    dash.log_lines();
+    insta::assert_snapshot!("logs_merged", dash.screen());
+    // Only what is asked for now counts: the level and the time are asked of the server, the words are looked for here.
+    dash.keys("vvt");
+    assert!(dash.screen().contains("warning and worse   of the last 15m"), "{}", dash.screen());
+    dash.log_lines();
+    dash.keys("/!slow level:warn<Enter>");
+    assert!(dash.screen().contains("4 lines, 0 shown"), "{}", dash.screen());
+    // Esc: the filter, then the logs.
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("Slow request"), "{}", dash.screen());
+    dash.keys("<Enter>");
+    assert!(dash.screen().contains("level: ERROR"), "the whole line: {}", dash.screen());
+    dash.keys("<Esc><Esc>");
+    assert!(dash.app.logs.is_none() && dash.app.focus == Pane::Deployments);
+}
+
+#[test]
+fn a_failed_revision_is_explained_on_one_screen() {
+    let mut dash = demo_like((100, 34));
+    dash.keys("<Home>e");
+    assert!(dash.screen().contains("Reading its record"), "{}", dash.screen());
+    dash.card();
+    insta::assert_snapshot!("failure_card", dash.screen());
+    dash.keys("b");
+    assert!(dash.screen().contains("BUILD LOG of us › invoice-agent"), "{}", dash.screen());
+}
+
+#[test]
+fn two_revisions_are_compared() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("<Tab><Home>=");
+    insta::assert_snapshot!("difference", dash.screen());
+    // With a mark it is that one, whatever stands between.
+    dash.keys("<Esc><End>m<Home>=");
+    assert!(dash.screen().contains("77777777…7777 → 44444444…4444"), "{}", dash.screen());
+}
+
+#[test]
+fn who_watches_a_revision_is_called_when_it_ends() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("w");
+    assert!(dash.screen().contains("»▌ support-bot"), "{}", dash.screen());
+    assert!(dash.watched("DEPLOYING").is_empty());
+    // Wherever one is by then.
+    dash.keys("<Home><Enter>");
+    let effects = dash.watched("DEPLOYED");
+    let [Effect::Alert(title, text)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(title, "eu › support-bot › 44444444…4444");
+    assert!(text.starts_with("is DEPLOYED"), "{text}");
+    assert!(dash.app.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
+    // What has ended cannot be waited for.
+    dash.keys("<Esc><Home>w");
+    assert!(dash.app.watches.is_empty() && dash.screen().contains("nothing to wait for"), "{}", dash.screen());
+}
+
+#[test]
+fn a_refused_key_stops_its_profile_until_somebody_acts() {
+    let mut dash = demo_like((140, 40));
+    let asked = |dash: &dash::Dash| {
+        let of = |key: &SubKey| match key {
+            SubKey::Deployments(p) | SubKey::Newest(p) | SubKey::Revisions(p, _) => &**p == "prod-eu",
+            _ => false,
+        };
+        runtail::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
+    };
+    assert_eq!(asked(&dash), 3, "the selected deployment is of this profile");
+    dash.refuse("prod-eu");
+    assert_eq!(asked(&dash), 0);
+    dash.keys("r");
+    assert_eq!(asked(&dash), 3);
+}
+
+#[test]
+fn a_document_is_searched() {
+    let mut dash = demo_like((100, 30));
+    dash.record(r#"{"a":{"url":"https://x"},"b":[{"Url":"https://y"}]}"#);
+    dash.keys("/url");
+    assert!(dash.screen().contains("/url   1 of 2"), "{}", dash.screen());
+    dash.keys("<Enter>n");
+    assert!(dash.screen().contains("/url   2 of 2"), "{}", dash.screen());
+    dash.keys("c");
+    assert!(dash.screen().contains("Copied https://y"), "{}", dash.screen());
+}
+
+#[test]
+fn the_header_says_how_each_of_eight_profiles_is() {
+    let regions = ["us", "eu", "apac", "aws"];
+    let profiles: String =
+        (0..8).map(|n| format!("[profiles.p{n}]\nregion = \"{}\"\napi_key_env = \"K\"\n", regions[n % 4])).collect();
+    let mut dash = dash::Dash::new(&profiles, (140, 24));
+    let of = |n: usize| {
+        let name: std::sync::Arc<str> = format!("p{n}").into();
+        move |key: &SubKey| *key == SubKey::Deployments(name.clone())
+    };
+    for n in 0..8 {
+        dash.answer(of(n), dash::listed(Vec::new()));
+    }
+    assert!(
+        dash.screen().lines().next().unwrap().trim_end().ends_with("us ●  eu ●  apac ●  aws ●"),
+        "{}",
+        dash.screen()
+    );
+    dash.fails(of(1), Kind::RateLimited(Some(Duration::from_secs(40))));
+    dash.fails(of(2), Kind::Server(503));
+    dash.fails(of(3), Kind::Unauthorized);
+    dash.pass(30);
+    for width in [140, 80] {
+        dash.resize(width, 24);
+        let screen = dash.screen();
+        let header = screen.lines().next().unwrap();
+        assert!(header.contains("eu ◌ 429 10s") && header.contains("apac ✗ 503 30s"), "{header}");
+        assert!(header.contains("aws ✗ 401, r asks again"), "{header}");
+    }
+    assert!(dash.screen().lines().next().unwrap().contains("  5 ●"), "{}", dash.screen());
 }

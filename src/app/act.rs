@@ -1,18 +1,53 @@
 //! What the keys of each pane do, beyond moving.
 
 use super::composer::Origin;
+use super::fleet::Sort;
 use super::keys::Action;
 use super::msg::{Effect, StreamTarget};
 use super::server::Tab;
 use super::viewer::{VIEWS, View};
-use super::{App, Overlay};
+use super::{App, Overlay, Page};
+use crate::api::LogKind;
 use crate::stream::Target;
 
 pub(super) fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Sort => {
+            let columns = app.columns();
+            let at = columns.iter().position(|p| p.column == app.fleet.sort().column);
+            let next = columns.get(at.map_or(0, |at| (at + 1) % columns.len()));
+            if let Some(next) = next {
+                app.fleet.set_sort(Sort { column: next.column, reversed: false });
+            }
+        }
+        Action::ReverseSort => {
+            let sort = app.fleet.sort();
+            app.fleet.set_sort(Sort { reversed: !sort.reversed, ..sort });
+        }
+        _ => return act_deployment(app, action),
+    }
+    Vec::new()
+}
+
+/// What is done with the selected deployment.
+fn act_deployment(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(row) = app.fleet.selected().cloned() else { return Vec::new() };
     match action {
+        Action::Mark => {
+            app.fleet.toggle_mark();
+            let height = app.list_heights().0;
+            app.fleet.step(height, 1);
+        }
+        Action::Watch => app.watch_meant(),
+        Action::Explain => return app.explain_meant(),
+        Action::ServerLog => app.open_logs(LogKind::Server),
+        Action::BuildLog => app.open_logs(LogKind::Build),
         Action::Describe => match &row.deployment {
-            Some(deployment) => app.inspect_record(format!("deployment {}", row.name), deployment),
+            Some(deployment) => {
+                app.describing = true;
+                let title = format!("deployment {}", row.name);
+                return vec![Effect::FetchDeployment(row.profile_name, deployment.id.as_str().into(), title)];
+            }
             None => {
                 let info = row.server(&app.profiles).and_then(|s| app.infos.get(&s)).and_then(|i| i.value.as_ref());
                 if let Some(raw) = info.map(|i| i.raw.clone()) {
@@ -43,15 +78,61 @@ fn no_address(name: &str) -> String {
     )
 }
 
-pub(super) fn act_revisions(app: &mut App, action: Action) {
-    if action != Action::Describe {
-        return;
+pub(super) fn act_revisions(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Describe => {
+            let id = app.revision_picker.selected.clone();
+            let of = app.fleet.selected().and_then(|row| app.revision_ref(row, id.as_deref()?));
+            if let Some(of) = of {
+                app.describing = true;
+                return vec![Effect::FetchRevision(of)];
+            }
+        }
+        Action::Explain => return app.explain_meant(),
+        Action::Watch => app.watch_meant(),
+        Action::Mark => app.mark_revision(),
+        Action::Compare => app.compare_selected(),
+        Action::BuildLog => app.open_logs(LogKind::Build),
+        Action::ServerLog => app.open_logs(LogKind::Server),
+        _ => {}
     }
-    let selected = app.revision_picker.selected.clone();
-    let revision = app.history().and_then(|h| h.revisions.iter().find(|r| Some(&r.id) == selected.as_ref())).cloned();
-    if let Some(revision) = revision {
-        app.inspect_record(format!("revision {}", crate::text::short_id(&revision.id)), &revision);
+    Vec::new()
+}
+
+pub(super) fn act_logs(app: &mut App, action: Action) {
+    match action {
+        Action::Open | Action::Right => {
+            let line = app.logs.as_ref().and_then(|l| l.under_cursor()).map(|e| e.line.clone());
+            if let Some(line) = line {
+                let mut fields = line.extra.clone();
+                fields.insert("timestamp".into(), line.at.map(|at| at.to_string()).into());
+                fields.insert("level".into(), line.level.into());
+                fields.insert("message".into(), line.message.into());
+                app.inspect_record("log line".into(), &fields);
+            }
+        }
+        Action::Level => app.reread_logs(|logs| logs.next_level()),
+        Action::Window => app.reread_logs(|logs| logs.next_minutes()),
+        Action::BuildLog => app.reread_logs(|logs| logs.kind = LogKind::Build),
+        Action::ServerLog => app.reread_logs(|logs| logs.kind = LogKind::Server),
+        _ => {}
     }
+}
+
+/// On the page that explains a revision.
+pub(super) fn act_card(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(Overlay::Page(Page::Explain(explained), _)) = app.overlays.last() else { return Vec::new() };
+    let (of, name) = (explained.of.clone(), explained.name.clone());
+    match action {
+        Action::BuildLog => app.open_log_of(&of, &name, LogKind::Build),
+        Action::ServerLog => app.open_log_of(&of, &name, LogKind::Server),
+        Action::Describe => {
+            app.describing = true;
+            return vec![Effect::FetchRevision(of)];
+        }
+        _ => {}
+    }
+    Vec::new()
 }
 
 pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
@@ -194,6 +275,8 @@ pub(super) fn act_inspector(app: &mut App, action: Action) {
         Action::Right => tree.unfold(),
         Action::FoldAll => tree.fold_all(true),
         Action::UnfoldAll => tree.fold_all(false),
+        Action::NextMatch => tree.next_match(true),
+        Action::PrevMatch => tree.next_match(false),
         _ => {}
     }
 }

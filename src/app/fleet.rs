@@ -1,16 +1,19 @@
 //! The deployments of all profiles in one list, and the agent servers that profiles name.
 
+use super::columns::{Column, FIELDS, compare};
+use super::filter::{Fields, Filter, Fit};
 use super::list::Picker;
 use super::msg::ServerRef;
 use crate::api::ApiError;
 use crate::config::Profile;
 use crate::model::{Deployment, Revision};
-use jiff::Timestamp;
-use std::collections::BTreeMap;
+use jiff::{SignedDuration, Timestamp};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A profile as the dashboard knows it: no secret is in here.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ProfileState {
     /// Its name.
     pub name: Arc<str>,
@@ -22,10 +25,20 @@ pub struct ProfileState {
     pub read_only: bool,
     /// Whether it has a control plane to ask.
     pub control_plane: bool,
-    /// When its list was last answered.
+    /// When its list was last answered, as far as it could be read.
     pub loaded_at: Option<Timestamp>,
-    /// Why the last request failed.
+    /// Whether that list was whole.
+    pub whole: bool,
+    /// Rows that have come of a first list that is still being read.
+    pub coming: Option<usize>,
+    /// Why the last request failed, or why the list is not whole.
     pub error: Option<ApiError>,
+    /// The key was refused: nothing is asked until somebody acts.
+    pub halted: bool,
+    /// Until when the server wants to be left alone.
+    pub limited_until: Option<Timestamp>,
+    /// What the server's clock is ahead of ours.
+    pub skew: SignedDuration,
 }
 
 impl ProfileState {
@@ -33,10 +46,47 @@ impl ProfileState {
     pub fn tag(&self) -> &str {
         self.region.as_deref().filter(|r| !r.contains(['.', ':'])).unwrap_or(&self.name)
     }
+
+    /// The time on the server's clock.
+    pub fn server_time(&self, now: Timestamp) -> Timestamp {
+        now.checked_add(self.skew).unwrap_or(now)
+    }
+
+    /// A time that the server wrote, on our clock.
+    pub fn our_time(&self, at: Timestamp) -> Timestamp {
+        at.checked_sub(self.skew).unwrap_or(at)
+    }
+
+    /// How long ago something was by the server's clock, for which its own times count. A future one is now.
+    pub fn since(&self, at: Timestamp, now: Timestamp) -> std::time::Duration {
+        (self.server_time(now) - at).try_into().unwrap_or_default()
+    }
 }
 
 /// Identity of a row: `profile/id`.
 pub type RowId = String;
+
+/// What is live of a deployment, against what is newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Live {
+    /// An older revision serves.
+    Older,
+    /// Nothing serves, or the server does not say.
+    Unknown,
+    /// The newest revision serves.
+    Newest,
+}
+
+impl Live {
+    /// The word in the table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Live::Newest => "newest",
+            Live::Older => "older",
+            Live::Unknown => "-",
+        }
+    }
+}
 
 /// One row of the list.
 #[derive(Debug, Clone)]
@@ -45,100 +95,20 @@ pub struct Row {
     pub id: RowId,
     /// Number of its profile.
     pub profile: usize,
+    /// The profile's name.
+    pub profile_name: Arc<str>,
+    /// The profile's tag.
+    pub tag: Arc<str>,
     /// The name shown.
     pub name: String,
     /// The deployment; none for an agent server without a control plane.
     pub deployment: Option<Deployment>,
     /// Address of its agent server.
     pub url: Option<String>,
-}
-
-/// All rows, and where one is in them.
-#[derive(Debug, Clone, Default)]
-pub struct Fleet {
-    /// In the order shown, before the filter.
-    pub rows: Vec<Row>,
-    /// Newest revision of a row, as far as it is known.
-    pub newest: BTreeMap<RowId, Revision>,
-    /// The selection.
-    pub picker: Picker,
-    /// Only rows that contain this are shown.
-    pub filter: String,
-    /// Whether the person did anything yet. Until then the first row is the selected one, whichever profile answers first.
-    pub touched: bool,
-}
-
-impl Fleet {
-    /// The rows that profiles bring with them: agent servers without a control plane.
-    pub fn new(profiles: &[Profile]) -> Fleet {
-        let mut fleet = Fleet::default();
-        for (number, profile) in profiles.iter().enumerate() {
-            for (name, url) in &profile.agent_servers {
-                fleet.rows.push(Row {
-                    id: format!("{}/{name}", profile.name),
-                    profile: number,
-                    name: name.clone(),
-                    deployment: None,
-                    url: Some(url.to_string()),
-                });
-            }
-        }
-        fleet
-    }
-
-    /// Takes a profile's newest list in the place of its former one.
-    pub fn replace(&mut self, number: usize, profile: &str, deployments: Vec<Deployment>) {
-        self.rows.retain(|r| r.profile != number || r.deployment.is_none());
-        for deployment in deployments {
-            self.rows.push(Row {
-                id: format!("{profile}/{}", deployment.id),
-                profile: number,
-                name: if deployment.name.is_empty() { deployment.id.clone() } else { deployment.name.clone() },
-                url: deployment.agent_url().map(str::to_string),
-                deployment: Some(deployment),
-            });
-        }
-        self.rows.sort_by(|a, b| (&a.name, a.profile, &a.id).cmp(&(&b.name, b.profile, &b.id)));
-        let known: std::collections::HashSet<&str> = self.rows.iter().map(|r| r.id.as_str()).collect();
-        self.newest.retain(|id, _| known.contains(id.as_str()));
-    }
-
-    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late.
-    pub fn take_newest(&mut self, row: RowId, revision: Revision) {
-        let newer = |known: &Revision| match known.id == revision.id {
-            true => known.phase().is_final() && !revision.phase().is_final(),
-            false => known.created_at > revision.created_at,
-        };
-        if !self.newest.get(&row).is_some_and(newer) {
-            self.newest.insert(row, revision);
-        }
-    }
-
-    /// The rows that pass the filter.
-    pub fn shown(&self) -> Vec<&Row> {
-        if self.filter.is_empty() {
-            return self.rows.iter().collect();
-        }
-        let wanted = self.filter.to_lowercase();
-        let passes = |row: &&Row| {
-            let revision = self.newest.get(&row.id).map_or("", |r| r.status.as_str());
-            let status = row.deployment.as_ref().and_then(|d| d.status.as_deref()).unwrap_or("");
-            let texts = [row.name.as_str(), row.id.as_str(), revision, status];
-            texts.iter().any(|t| t.to_lowercase().contains(&wanted))
-        };
-        self.rows.iter().filter(passes).collect()
-    }
-
-    /// Identities of the rows that pass the filter.
-    pub fn shown_ids(&self) -> Vec<String> {
-        self.shown().into_iter().map(|r| r.id.clone()).collect()
-    }
-
-    /// The selected row.
-    pub fn selected(&self) -> Option<&Row> {
-        let id = self.picker.selected.as_ref()?;
-        self.rows.iter().find(|r| &r.id == id)
-    }
+    /// Its newest revision, as far as it is known.
+    pub newest: Option<Revision>,
+    /// Why the newest revision could not be read the last time.
+    pub newest_error: Option<ApiError>,
 }
 
 impl Row {
@@ -149,5 +119,317 @@ impl Row {
             name: self.name.as_str().into(),
             url: self.url.as_deref()?.into(),
         })
+    }
+
+    /// What is live against what is newest, by the deployment's own record.
+    pub fn live(&self) -> Live {
+        let Some(deployment) = &self.deployment else { return Live::Unknown };
+        match (&deployment.active_revision_id, &deployment.latest_revision_id) {
+            (Some(active), Some(latest)) if active == latest => Live::Newest,
+            (Some(_), Some(_)) => Live::Older,
+            _ => Live::Unknown,
+        }
+    }
+
+    /// The newest revision's id: what was read of it, or what the deployment's record names.
+    pub fn newest_id(&self) -> Option<&str> {
+        let named = self.deployment.as_ref().and_then(|d| d.latest_revision_id.as_deref());
+        self.newest.as_ref().map(|r| r.id.as_str()).or(named)
+    }
+
+    /// Whether it is the row of this deployment of its profile.
+    pub fn is(&self, deployment: &str) -> bool {
+        self.deployment.as_ref().is_some_and(|d| d.id == deployment)
+    }
+
+    /// Whether its newest revision is known to be on its way.
+    pub fn is_moving(&self) -> bool {
+        self.newest.as_ref().is_some_and(|r| !r.phase().is_final())
+    }
+}
+
+impl Fields for Row {
+    fn names(&self) -> [Cow<'_, str>; 2] {
+        [self.name.as_str().into(), format!("{}/{}", self.profile_name, self.name).into()]
+    }
+
+    fn words(&self) -> Vec<Cow<'_, str>> {
+        ["state", "newest", "region", "id"].into_iter().map(|name| self.field(name)).collect()
+    }
+
+    fn field(&self, name: &'static str) -> Cow<'_, str> {
+        let deployment = self.deployment.as_ref();
+        let text = |get: fn(&Deployment) -> Option<&str>| deployment.and_then(get).unwrap_or_default().into();
+        match name {
+            "name" => self.name.as_str().into(),
+            "profile" => self.profile_name.as_ref().into(),
+            "region" => self.tag.as_ref().into(),
+            "state" => text(|d| d.status.as_deref()),
+            "newest" => self.newest.as_ref().map_or("", |r| r.status.as_str()).into(),
+            "live" => self.live().word().into(),
+            "source" => text(|d| d.source.as_deref()),
+            "type" => text(|d| d.source_config.deployment_type.as_deref()),
+            "url" => self.url.as_deref().unwrap_or_default().into(),
+            "ref" => {
+                let config = |r: &Revision| r.source_revision_config.clone();
+                let config = self.newest.as_ref().map(config).unwrap_or_default();
+                [config.repo_ref, config.repo_commit_sha, config.image_uri]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    .into()
+            }
+            "id" => match deployment {
+                Some(deployment) => deployment.id.as_str().into(),
+                None => "".into(),
+            },
+            _ => "".into(),
+        }
+    }
+}
+
+/// How the rows are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sort {
+    /// By which column.
+    pub column: Column,
+    /// The other way round.
+    pub reversed: bool,
+}
+
+/// All rows, and where one is in them.
+#[derive(Debug, Clone)]
+pub struct Fleet {
+    /// All rows, profile by profile, in the servers' order.
+    pub rows: Vec<Row>,
+    /// Rows by their identity.
+    index: HashMap<RowId, usize>,
+    /// Numbers of the rows that pass the filter, in the order shown.
+    view: Vec<usize>,
+    /// Their identities.
+    ids: Vec<RowId>,
+    /// Whether the view is older than the rows, the filter or the order.
+    stale: bool,
+    /// The selection.
+    pub picker: Picker,
+    /// Rows that were marked, to do something with several at once.
+    pub marked: BTreeSet<RowId>,
+    filter: Filter,
+    sort: Sort,
+    /// Whether the person did anything yet. Until then the first row is the selected one, whichever profile answers first.
+    pub touched: bool,
+}
+
+impl Fleet {
+    /// The rows that profiles bring with them: agent servers without a control plane.
+    pub fn new(profiles: &[Profile], states: &[ProfileState]) -> Fleet {
+        let mut fleet = Fleet {
+            rows: Vec::new(),
+            index: HashMap::new(),
+            view: Vec::new(),
+            ids: Vec::new(),
+            stale: true,
+            picker: Picker::default(),
+            marked: BTreeSet::new(),
+            filter: Filter::default(),
+            sort: Sort { column: Column::Name, reversed: false },
+            touched: false,
+        };
+        for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
+            for (name, url) in &profile.agent_servers {
+                fleet.rows.push(Row {
+                    id: format!("{}/{name}", profile.name),
+                    profile: number,
+                    profile_name: state.name.clone(),
+                    tag: state.tag().into(),
+                    name: name.clone(),
+                    deployment: None,
+                    url: Some(url.to_string()),
+                    newest: None,
+                    newest_error: None,
+                });
+            }
+        }
+        fleet.reindex();
+        fleet.refresh();
+        fleet
+    }
+
+    /// Takes a profile's newest list in the place of its former one, or adds a page of its first.
+    pub fn take(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, replace: bool) {
+        // What is known of newest revisions outlives the list.
+        let mut known: HashMap<RowId, Row> = HashMap::new();
+        if replace {
+            let of_profile = |r: &mut Row| r.profile == number && r.deployment.is_some();
+            known.extend(self.rows.extract_if(.., of_profile).map(|row| (row.id.clone(), row)));
+        }
+        let tag: Arc<str> = profile.tag().into();
+        for deployment in deployments {
+            let id = format!("{}/{}", profile.name, deployment.id);
+            if !replace && self.index.contains_key(&id) {
+                continue;
+            }
+            let (newest, newest_error, named) = known.remove(&id).map_or((None, None, None), |row| {
+                (row.newest, row.newest_error, row.deployment.and_then(|d| d.latest_revision_id))
+            });
+            // A revision that the list names anew makes the one that we have an old one; a list that says what it said
+            // before knows less than who has read a newer one since.
+            let latest = &deployment.latest_revision_id;
+            let newest = newest.filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == named);
+            // A page more is no reason to index all the others again.
+            self.index.insert(id.clone(), self.rows.len());
+            self.rows.push(Row {
+                id,
+                profile: number,
+                profile_name: profile.name.clone(),
+                tag: tag.clone(),
+                name: if deployment.name.is_empty() { deployment.id.clone() } else { deployment.name.clone() },
+                url: deployment.agent_url().map(str::to_string),
+                deployment: Some(deployment),
+                newest,
+                newest_error,
+            });
+        }
+        self.stale = true;
+        if replace {
+            self.reindex();
+            let index = &self.index;
+            self.marked.retain(|id| index.contains_key(id));
+        }
+    }
+
+    fn reindex(&mut self) {
+        self.index = self.rows.iter().enumerate().map(|(i, row)| (row.id.clone(), i)).collect();
+        self.stale = true;
+    }
+
+    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late.
+    pub fn take_newest(&mut self, row: &str, revision: Revision) {
+        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return };
+        row.newest_error = None;
+        let newer = |known: &Revision| match known.id == revision.id {
+            true => known.phase().is_final() && !revision.phase().is_final(),
+            false => known.created_at > revision.created_at,
+        };
+        if !row.newest.as_ref().is_some_and(newer) {
+            row.newest = Some(revision);
+            // Ten thousand rows are only ordered and filtered anew where it matters.
+            self.stale |= !self.filter.is_empty() || self.sort.column == Column::Newest;
+        }
+    }
+
+    /// Takes the status of a revision that may be the newest of its row.
+    pub fn take_status(&mut self, row: &str, revision: Revision) {
+        if self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str())) {
+            self.take_newest(row, revision);
+        }
+    }
+
+    /// The newest revision of a row could not be read.
+    pub fn newest_failed(&mut self, row: &str, error: ApiError) {
+        if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
+            row.newest_error = Some(error);
+        }
+    }
+
+    /// Brings the view in line with rows, filter and order, where one of them changed.
+    pub fn refresh(&mut self) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let mut fitting: Vec<(Fit, usize)> =
+            self.rows.iter().enumerate().filter_map(|(i, row)| Some((self.filter.fit(row)?, i))).collect();
+        let (rows, Sort { column, reversed }) = (&self.rows, self.sort);
+        fitting.sort_by(|(fit_a, a), (fit_b, b)| {
+            let (a, b) = (&rows[*a], &rows[*b]);
+            let order = compare(column, a, b);
+            let order = if reversed { order.reverse() } else { order };
+            let rest = || compare(Column::Name, a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
+            fit_a.cmp(fit_b).then(order).then_with(rest)
+        });
+        self.view = fitting.into_iter().map(|(_, i)| i).collect();
+        self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
+    }
+
+    /// Rows that pass the filter.
+    pub fn len(&self) -> usize {
+        self.view.len()
+    }
+
+    /// Whether no row passes the filter.
+    pub fn is_empty(&self) -> bool {
+        self.view.is_empty()
+    }
+
+    /// A row by its number in the view.
+    pub fn shown(&self, number: usize) -> Option<&Row> {
+        self.rows.get(*self.view.get(number)?)
+    }
+
+    /// The rows that pass the filter, in the order shown.
+    pub fn all_shown(&self) -> impl Iterator<Item = &Row> {
+        self.view.iter().filter_map(|i| self.rows.get(*i))
+    }
+
+    /// A row by its identity.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.get(*self.index.get(id)?)
+    }
+
+    /// The selected row.
+    pub fn selected(&self) -> Option<&Row> {
+        self.row(self.picker.selected.as_ref()?)
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Shows only the rows that pass a filter.
+    pub fn set_filter(&mut self, text: &str) {
+        if self.filter.text() != text {
+            self.filter = Filter::new(text, &FIELDS);
+            self.stale = true;
+        }
+    }
+
+    /// How the rows are ordered.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Orders the rows in another way.
+    pub fn set_sort(&mut self, sort: Sort) {
+        self.stale |= self.sort != sort;
+        self.sort = sort;
+    }
+
+    /// Brings the selection in line with the rows and the height of the window.
+    pub fn settle(&mut self, height: usize) {
+        self.refresh();
+        self.picker.settle(&self.ids, height);
+    }
+
+    /// Moves the selection by rows.
+    pub fn step(&mut self, height: usize, by: isize) {
+        self.refresh();
+        self.picker.step(&self.ids, height, by);
+    }
+
+    /// Selects a row by its number in the view.
+    pub fn select(&mut self, height: usize, number: usize) {
+        self.refresh();
+        self.picker.select(&self.ids, height, number);
+    }
+
+    /// Marks the selected row, or takes its mark away.
+    pub fn toggle_mark(&mut self) {
+        if let Some(id) = self.picker.selected.clone()
+            && !self.marked.remove(&id)
+        {
+            self.marked.insert(id);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::msg::NextPoll;
 use crate::api::ApiError;
 use crate::model::{Deployment, Phase, Revision, RevisionRole, Roles};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 
 /// A status and since when it was seen.
@@ -30,11 +30,13 @@ pub struct History {
     pub next_poll: Option<NextPoll>,
     /// Why the last request failed.
     pub error: Option<ApiError>,
+    /// Whether the server had sorted the list, as it promises.
+    pub was_sorted: bool,
 }
 
 impl History {
-    /// Takes a newer list.
-    pub fn take(&mut self, revisions: Vec<Revision>, at: Timestamp) {
+    /// Takes a newer list. `skew` is what the server's clock is ahead of ours.
+    pub fn take(&mut self, revisions: Vec<Revision>, at: Timestamp, skew: SignedDuration) {
         let first_time = self.loaded_at.is_none();
         for revision in &revisions {
             let seen = self.seen.entry(revision.id.clone()).or_default();
@@ -43,7 +45,7 @@ impl History {
                 // changes between two polls as well.
                 let fresh = !first_time || !seen.is_empty();
                 let since = match (seen.is_empty(), revision.created_at) {
-                    (true, Some(created)) if fresh => created.min(at),
+                    (true, Some(created)) if fresh => created.checked_sub(skew).unwrap_or(created).min(at),
                     _ => at,
                 };
                 seen.push(Seen { status: revision.status.clone(), since, from_start: fresh });
@@ -97,13 +99,13 @@ mod tests {
     #[test]
     fn time_in_each_status_is_what_was_seen() {
         let mut history = History::default();
-        history.take(vec![revision("b", "QUEUED"), revision("a", "DEPLOYED")], at(0));
-        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(20));
-        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(40));
+        history.take(vec![revision("b", "QUEUED"), revision("a", "DEPLOYED")], at(0), SignedDuration::ZERO);
+        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(20), SignedDuration::ZERO);
+        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(40), SignedDuration::ZERO);
         let phases = history.phases("b", at(50));
         let shown: Vec<(&str, u64, bool)> = phases.iter().map(|(s, d, f)| (s.as_str(), d.as_secs(), *f)).collect();
         assert_eq!(shown, [("QUEUED", 20, false), ("BUILDING", 30, true)]);
-        history.take(vec![revision("b", "DEPLOYED"), revision("a", "DEPLOYED")], at(60));
+        history.take(vec![revision("b", "DEPLOYED"), revision("a", "DEPLOYED")], at(60), SignedDuration::ZERO);
         assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
         assert_eq!(history.role(&history.revisions[0], None, None), RevisionRole::Serving);
         assert_eq!(history.role(&history.revisions[1], None, None), RevisionRole::Superseded);

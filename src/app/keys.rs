@@ -18,6 +18,10 @@ pub enum Context {
     Server,
     /// The stream viewer.
     Stream,
+    /// Logs.
+    Logs,
+    /// The page that explains a revision.
+    Card,
     /// A JSON document.
     Inspector,
     /// A page of text: help, messages.
@@ -35,6 +39,8 @@ impl Context {
             Context::Revisions => "Revisions",
             Context::Server => "Threads, runs, assistants",
             Context::Stream => "Stream",
+            Context::Logs => "Logs",
+            Context::Card => "A revision explained",
             Context::Inspector => "JSON",
             Context::Page => "Pages",
             Context::Composer => "Composing a run",
@@ -71,6 +77,18 @@ pub enum Action {
     Open,
     Describe,
     Filter,
+    NextMatch,
+    PrevMatch,
+    Sort,
+    ReverseSort,
+    Mark,
+    Watch,
+    Explain,
+    Compare,
+    BuildLog,
+    ServerLog,
+    Level,
+    Window,
     Threads,
     Runs,
     Assistants,
@@ -157,14 +175,62 @@ pub const BINDINGS: &[Binding] = {
             "describe",
             "Show every field that the server sent",
         ),
-        bind("deployments.filter", Deployments, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         bind(
-            "revisions.open",
+            "deployments.logs",
+            Deployments,
+            &["l"],
+            A::ServerLog,
+            "logs",
+            "Follow the server logs, of marked ones together",
+        ),
+        bind(
+            "deployments.build_log",
+            Deployments,
+            &["b"],
+            A::BuildLog,
+            "build log",
+            "Follow the build log of the newest revision",
+        ),
+        bind("deployments.explain", Deployments, &["e"], A::Explain, "explain", "Why the newest revision is as it is"),
+        bind(
+            "deployments.watch",
+            Deployments,
+            &["w"],
+            A::Watch,
+            "watch",
+            "Be told when the newest revision ends, or no longer",
+        ),
+        bind("deployments.mark", Deployments, &["m"], A::Mark, "mark", "Mark it, to see several logs in one view"),
+        bind("deployments.sort", Deployments, &["s"], A::Sort, "sort", "Sort by the next column"),
+        bind("deployments.reverse", Deployments, &["S"], A::ReverseSort, "reverse", "Sort the other way round"),
+        bind(
+            "deployments.filter",
+            Deployments,
+            &["/"],
+            A::Filter,
+            "filter",
+            "Show only rows that fit: text, field:text, !not",
+        ),
+        bind(
+            "revisions.explain",
             Revisions,
-            &["Enter", "d"],
-            A::Describe,
-            "describe",
-            "Show every field that the server sent",
+            &["Enter", "e"],
+            A::Explain,
+            "explain",
+            "Why it is as it is, and what to do",
+        ),
+        bind("revisions.describe", Revisions, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("revisions.build_log", Revisions, &["b"], A::BuildLog, "build log", "Follow its build log"),
+        bind("revisions.logs", Revisions, &["l"], A::ServerLog, "logs", "Follow the log of its server"),
+        bind("revisions.watch", Revisions, &["w"], A::Watch, "watch", "Be told when it ends, or no longer"),
+        bind("revisions.mark", Revisions, &["m"], A::Mark, "mark", "Mark it, to compare another with it"),
+        bind(
+            "revisions.compare",
+            Revisions,
+            &["="],
+            A::Compare,
+            "compare",
+            "What differs from the marked one, else from the one before",
         ),
         bind(
             "server.open",
@@ -193,6 +259,19 @@ pub const BINDINGS: &[Binding] = {
         bind("stream.next_state", Stream, &["]"], A::NextState, "later", "Values: the state one step later"),
         bind("stream.new_run", Stream, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
         bind("stream.replay", Stream, &["R"], A::Replay, "replay", "Open the stream again from its start"),
+        bind("logs.open", Logs, &["Enter"], A::Open, "line", "Show the whole line with all its fields"),
+        bind("logs.follow", Logs, &["End", "G"], A::Follow, "follow", "Follow what comes; any move up pauses"),
+        bind("logs.filter", Logs, &["/"], A::Filter, "filter", "Show only lines that contain: text, level:error, !not"),
+        bind("logs.level", Logs, &["v"], A::Level, "level", "The least severe level that is asked for"),
+        bind("logs.window", Logs, &["t"], A::Window, "time", "How far back is asked for"),
+        bind("logs.build", Logs, &["b"], A::BuildLog, "build log", "The build log instead"),
+        bind("logs.server", Logs, &["l"], A::ServerLog, "server log", "The server log instead"),
+        bind("card.build_log", Card, &["b"], A::BuildLog, "build log", "Follow its build log"),
+        bind("card.logs", Card, &["l"], A::ServerLog, "logs", "Follow the log of its server"),
+        bind("card.describe", Card, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("json.search", Inspector, &["/"], A::Filter, "search", "Search keys and values"),
+        bind("json.next_match", Inspector, &["n"], A::NextMatch, "next", "The next place that was searched for"),
+        bind("json.prev_match", Inspector, &["N"], A::PrevMatch, "previous", "The place before"),
         bind("json.toggle", Inspector, &["Enter"], A::Open, "fold", "Fold or unfold; show a long text whole"),
         bind("json.fold_all", Inspector, &["-"], A::FoldAll, "fold all", "Fold everything below the first level"),
         bind("json.unfold_all", Inspector, &["+", "="], A::UnfoldAll, "unfold all", "Unfold everything"),
@@ -272,15 +351,25 @@ impl Keymap {
             }
             Context::Deployments => &[
                 "deployments.open",
-                "deployments.new_run",
-                "deployments.describe",
+                "deployments.logs",
+                "deployments.explain",
+                "deployments.watch",
                 "deployments.filter",
-                "app.next_pane",
+                "deployments.sort",
             ],
-            Context::Revisions => &["revisions.open", "app.next_pane", "app.refresh", "app.zoom"],
+            Context::Revisions => &[
+                "revisions.explain",
+                "revisions.build_log",
+                "revisions.logs",
+                "revisions.compare",
+                "revisions.watch",
+                "app.back",
+            ],
+            Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window", "app.zoom", "app.back"],
+            Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
             Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
             Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
-            Context::Inspector => &["json.toggle", "json.fold_all", "json.unfold_all", "app.copy", "app.back"],
+            Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
             Context::Global => &[],
@@ -308,7 +397,8 @@ pub fn key_glyph(key: Key) -> String {
 pub fn help_lines(keymap: &Keymap, here: Context) -> Vec<Line> {
     use Context::*;
     let mut lines = Vec::new();
-    let others = [Deployments, Revisions, Server, Stream, Inspector, Composer].into_iter().filter(|c| *c != here);
+    let others =
+        [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer].into_iter().filter(|c| *c != here);
     for context in [here, Global].into_iter().chain(others) {
         if !lines.is_empty() {
             lines.push(Line::new());
@@ -346,7 +436,7 @@ mod tests {
     fn every_footer_hint_exists() {
         let map = Keymap::default();
         use Context::*;
-        for context in [Deployments, Revisions, Server, Stream, Inspector, Composer, Page] {
+        for context in [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Page] {
             assert!(map.hints(context, None).len() >= 3, "{context:?}");
         }
     }

@@ -2,7 +2,10 @@
 //! and subscriptions go out, and the screen is drawn from what is here.
 
 mod act;
+pub mod columns;
 pub mod composer;
+pub mod explain;
+pub mod filter;
 pub mod fleet;
 pub mod history;
 pub mod json;
@@ -11,22 +14,28 @@ pub mod keys;
 pub mod layout;
 pub mod line;
 pub mod list;
+pub mod logs;
 mod mouse;
 pub mod msg;
-mod open;
+pub mod open;
+mod records;
 pub mod scroll;
 pub mod server;
 mod subscriptions;
 pub mod textarea;
+mod typing;
 mod update;
 pub mod view_lines;
 pub mod viewer;
+pub mod watch;
 
 pub use subscriptions::subscriptions;
 pub use update::{stops_polling, update};
 
 use crate::config::{Profile, TapeLimits};
+use crate::model::Change;
 use composer::Composer;
+use explain::Explained;
 use fleet::{Fleet, ProfileState};
 use history::History;
 use jiff::Timestamp;
@@ -34,11 +43,17 @@ use jiff::tz::TimeZone;
 use json::Tree;
 use keys::{Context, Keymap};
 use list::Picker;
-use msg::{Effect, ServerRef};
+use logs::LogView;
+use msg::{Effect, RevisionRef, ServerRef};
 use scroll::Place;
 use server::{Loaded, Server};
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 use viewer::Viewer;
+use watch::Watch;
+
+/// How long a server that says 429 without a time is left alone.
+pub const QUIET: Duration = Duration::from_secs(30);
 
 /// The panes, in the order of Tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +69,8 @@ pub enum Pane {
 /// What lies over the panes.
 #[derive(Debug, Clone)]
 pub enum Overlay {
-    /// The keys that work.
-    Help(Place),
-    /// Every message of the session.
-    Notices(Place),
+    /// Lines to read.
+    Page(Page, Place),
     /// A JSON document.
     Inspect {
         /// What it is.
@@ -67,6 +80,24 @@ pub enum Overlay {
     },
     /// A run being composed.
     Compose(Box<Composer>),
+}
+
+/// What a page is about.
+#[derive(Debug, Clone)]
+pub enum Page {
+    /// The keys that work.
+    Help,
+    /// Every message of the session.
+    Notices,
+    /// Why a revision is as it is.
+    Explain(Box<Explained>),
+    /// What differs between two revisions.
+    Difference {
+        /** Which ones. */
+        title: String,
+        /** What differs. */
+        changes: Vec<Change>,
+    },
 }
 
 /// A message for the person.
@@ -126,19 +157,27 @@ pub struct App {
     pub server: Option<Server>,
     /// The stream that is open.
     pub viewer: Option<Viewer>,
+    /// The logs that are open; they lie over the stream and the agent server.
+    pub logs: Option<LogView>,
+    /// Revisions that the person wants to be told of.
+    pub watches: BTreeMap<RevisionRef, Watch>,
+    /// A revision that another is to be compared with.
+    pub compared: Option<RevisionRef>,
+    /// Whether the terminal's window has the focus, as far as it says so.
+    pub attended: bool,
     /// The pane with the focus.
     pub focus: Pane,
     /// Whether it has the whole screen.
     pub zoom: bool,
     /// What lies over the panes, lowest first.
     pub overlays: Vec<Overlay>,
-    /// Whether a filter is being typed.
+    /// Whether a filter or a search is being typed.
     pub filtering: bool,
     /// Every message of the session, oldest first, the last 200.
     pub notices: Vec<Notice>,
     /// Until when the newest notice stands in the footer.
     pub notice_until: Option<Timestamp>,
-    /// Whether the document of a thread was asked for and is still waited for.
+    /// Whether a document was asked for and is still waited for.
     pub describing: bool,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
@@ -154,7 +193,7 @@ impl App {
     /// The state at the start, and what to do first.
     pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
         let (keymap, problems) = Keymap::new(&settings.keys);
-        let states = profiles
+        let states: Vec<ProfileState> = profiles
             .iter()
             .map(|p| ProfileState {
                 name: p.name.as_str().into(),
@@ -162,10 +201,10 @@ impl App {
                 label: p.label.clone(),
                 read_only: settings.read_only || p.is_read_only(settings.write),
                 control_plane: p.control_plane.is_some(),
-                loaded_at: None,
-                error: None,
+                ..ProfileState::default()
             })
             .collect();
+        let fleet = Fleet::new(profiles, &states);
         let warnings = settings.warnings.clone();
         let mut app = App {
             settings,
@@ -173,12 +212,16 @@ impl App {
             now,
             size,
             profiles: states,
-            fleet: Fleet::new(profiles),
+            fleet,
             histories: HashMap::new(),
             revision_picker: Picker::default(),
             infos: BTreeMap::new(),
             server: None,
             viewer: None,
+            logs: None,
+            watches: BTreeMap::new(),
+            compared: None,
+            attended: true,
             focus: Pane::Deployments,
             zoom: false,
             overlays: Vec::new(),
@@ -209,7 +252,8 @@ impl App {
     /// Where keys go now.
     pub fn context(&self) -> Context {
         match self.overlays.last() {
-            Some(Overlay::Help(_) | Overlay::Notices(_)) => return Context::Page,
+            Some(Overlay::Page(Page::Explain(_), _)) => return Context::Card,
+            Some(Overlay::Page(..)) => return Context::Page,
             Some(Overlay::Inspect { .. }) => return Context::Inspector,
             Some(Overlay::Compose(_)) => return Context::Composer,
             None => {}
@@ -222,6 +266,7 @@ impl App {
         match self.focus {
             Pane::Deployments => Context::Deployments,
             Pane::Revisions => Context::Revisions,
+            Pane::Stream if self.logs.is_some() => Context::Logs,
             Pane::Stream if self.viewer.is_some() => Context::Stream,
             Pane::Stream => Context::Server,
         }
@@ -262,11 +307,12 @@ impl App {
     }
 
     /// When something on the screen counts, the time until its next number; none when nothing does.
-    pub fn next_tick(&self) -> Option<std::time::Duration> {
-        let second = std::time::Duration::from_secs(1);
-        let live = self.viewer.as_ref().is_some_and(Viewer::is_open);
+    pub fn next_tick(&self) -> Option<Duration> {
+        let second = Duration::from_secs(1);
+        let live = self.viewer.as_ref().is_some_and(Viewer::is_open) && self.logs.is_none();
         let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));
-        if live || moving || self.notice().is_some() {
+        let limited = self.profiles.iter().any(|p| p.limited_until.is_some_and(|until| until > self.now));
+        if live || moving || limited || self.notice().is_some() {
             return Some(second);
         }
         None

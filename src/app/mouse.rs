@@ -1,5 +1,6 @@
 //! The wheel and the left button.
 
+use super::fleet::Sort;
 use super::keys::Context;
 use super::layout::Area;
 use super::msg::Effect;
@@ -23,7 +24,7 @@ pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
         app.fleet.touched = true;
         let focus = std::mem::replace(&mut app.focus, pane);
         let context = app.context();
-        go(app, context, lines.into(), context == Context::Stream);
+        go(app, context, lines.into(), matches!(context, Context::Stream | Context::Logs));
         app.focus = focus;
     }
     Vec::new()
@@ -40,9 +41,25 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     let (deployments, _, rows) = app.list_heights();
     match (pane, &mut app.server) {
         (Pane::Deployments, _) if row >= open::DEPLOYMENTS_HEAD => {
-            let ids = app.fleet.shown_ids();
             let at = app.fleet.picker.top() + usize::from(row - open::DEPLOYMENTS_HEAD);
-            app.fleet.picker.select(&ids, deployments, at);
+            app.fleet.select(deployments, at);
+        }
+        // A head sorts; the one that sorts already, the other way round.
+        (Pane::Deployments, _) if row + 1 == open::DEPLOYMENTS_HEAD => {
+            let head = app.columns().into_iter().find(|p| (p.x..=p.x + p.width).contains(&x));
+            if let Some(place) = head {
+                let sort = app.fleet.sort();
+                let reversed = sort.column == place.column && !sort.reversed;
+                app.fleet.set_sort(Sort { column: place.column, reversed });
+            }
+        }
+        (Pane::Stream, _) if app.logs.is_some() && row >= open::STREAM_HEAD => {
+            if let Some(logs) = &mut app.logs {
+                let flat = logs.rows();
+                let by = logs.place.top.key as isize + isize::from(row as i16 - open::STREAM_HEAD as i16)
+                    - logs.place.cursor.key as isize;
+                logs.place.step(&flat, rows, by);
+            }
         }
         (Pane::Stream, Some(server)) if app.viewer.is_none() && row >= open::STREAM_HEAD => {
             let ids = server.shown_ids();

@@ -1,10 +1,11 @@
 //! What can happen (`Msg`), what must be done once (`Effect`), and what must be kept going (`Subscription`).
 
 use super::key::Key;
-use crate::api::{ApiError, Listing, ServerInfo};
-use crate::model::{Assistant, Deployment, Revision, Run, RunCreate, Thread};
+use crate::api::{ApiError, Listing, LogFilter, LogScope, Revisions, ServerInfo};
+use crate::model::{Assistant, Deployment, FailureCard, LogLine, Revision, Run, RunCreate, StatusTime, Thread};
 use crate::stream::{Item, Target};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// An agent server that the dashboard can talk to.
@@ -46,6 +47,8 @@ pub enum Msg {
     },
     /// Time went on: what counts seconds shows another number.
     Tick,
+    /// The terminal's window got the focus, or lost it.
+    Focus(bool),
     /// An answer to a subscription; dropped where its epoch is not the one that is wanted now.
     Answer {
         /** Whose. */
@@ -70,17 +73,23 @@ pub enum Msg {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum Answer {
-    /// The deployments of a profile, as far as they could be read.
-    Deployments(Result<Listing<Deployment>, ApiError>),
+    /// A page of a profile's first list, while the others are still to come.
+    Page(Vec<Deployment>),
+    /// The deployments of a profile, as far as they could be read, and what the server's clock is ahead of ours.
+    Deployments(Result<Listing<Deployment>, ApiError>, SignedDuration),
     /// The newest revision of a deployment in the list.
     Newest {
         /** The deployment. */
-        deployment: String,
+        deployment: Arc<str>,
         /** Its newest revision. */
-        revision: Revision,
+        revision: Result<Revision, ApiError>,
     },
     /// The revisions of a deployment.
-    Revisions(Result<Vec<Revision>, ApiError>, NextPoll),
+    Revisions(Result<Revisions, ApiError>, NextPoll),
+    /// A revision that is watched.
+    Watched(Result<Revision, ApiError>, NextPoll),
+    /// Lines of a log that are new, oldest first.
+    Lines(Result<Vec<LogLine>, ApiError>),
     /// Threads of an agent server, newest first.
     Threads(Result<Vec<Thread>, ApiError>),
     /// Runs of a thread, newest first.
@@ -110,6 +119,21 @@ pub enum Done {
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
     /// One thread, whole.
     Thread(Result<Thread, ApiError>),
+    /// A record of the control plane as the server wrote it, secrets masked, and what it is.
+    Record(String, Result<Value, ApiError>),
+    /// Why a revision is as it is.
+    Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
+}
+
+/// A revision of a deployment of a profile.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RevisionRef {
+    /// The profile.
+    pub profile: Arc<str>,
+    /// The deployment's id.
+    pub deployment: Arc<str>,
+    /// The revision's id.
+    pub revision: Arc<str>,
 }
 
 /// Something to be done once. Each is answered by one message, or by none where it says so.
@@ -121,6 +145,15 @@ pub enum Effect {
     FetchAssistants(ServerRef),
     /// Ask for one thread with its values.
     FetchThread(ServerRef, String),
+    /// Ask for a deployment's record: its profile, its id, and how it is called.
+    FetchDeployment(Arc<str>, Arc<str>, String),
+    /// Ask for a revision's record.
+    FetchRevision(RevisionRef),
+    /// Ask for all that explains a revision: how its deployment is called on the command line, and the times that were
+    /// spent in each status as far as they were seen.
+    Explain(RevisionRef, String, Vec<StatusTime>),
+    /// Call the person, by the bell or the desktop as the configuration says: a title and a line (no answer).
+    Alert(String, String),
     /// Put a text on the clipboard by OSC 52 (no answer).
     Copy(String),
     /// Go back to the shell until it brings us back (no answer).
@@ -134,6 +167,12 @@ pub enum Effect {
 pub enum SubKey {
     /// The deployments of a profile.
     Deployments(Arc<str>),
+    /// The newest revisions of a profile's deployments, one by one.
+    Newest(Arc<str>),
+    /// A revision that is watched.
+    Watch(RevisionRef),
+    /// A log: the number of its view in this session, and of the log in it.
+    Log(u64, usize),
     /// The revisions of a deployment of a profile.
     Revisions(Arc<str>, Arc<str>),
     /// The threads of an agent server.
@@ -151,10 +190,58 @@ pub struct Subscription {
     pub key: SubKey,
     /// Another epoch is another start.
     pub epoch: u64,
-    /// What a stream needs beside its name.
-    pub stream: Option<(ServerRef, StreamTarget)>,
-    /// How many rows a list asks for.
+    /// How many rows a list asks for; another number is another start too.
     pub limit: usize,
+    /// What it needs beside its name.
+    pub what: What,
+    /// What it is told while it goes on.
+    pub wish: Wish,
+}
+
+/// What a subscription needs beside its name.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum What {
+    /// Nothing.
+    #[default]
+    Name,
+    /// A stream of an agent server.
+    Stream(ServerRef, StreamTarget),
+    /// A log of a profile's deployment.
+    Log(Arc<str>, LogScope, LogFilter),
+}
+
+/// What a subscription is told while it goes on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Wish {
+    /// How often to ask.
+    pub pace: Pace,
+    /// Which newest revisions to ask for, the most wanted first.
+    pub newest: Arc<[Wanted]>,
+}
+
+/// How often a poll asks: fast while something moves, slow when nobody looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub enum Pace {
+    /// Nobody looks.
+    Slow,
+    /// Nothing moves.
+    #[default]
+    Usual,
+    /// Something moves, and somebody looks or asked to be told.
+    Fast,
+}
+
+/// A newest revision that the list wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The deployment.
+    pub deployment: Arc<str>,
+    /// Its newest revision.
+    pub revision: Arc<str>,
+    /// It is known, and on its way: to be asked for again and again.
+    pub moving: bool,
+    /// Its row is on the screen.
+    pub seen: bool,
 }
 
 /// What a stream is of.

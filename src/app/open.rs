@@ -9,7 +9,7 @@ use super::msg::{Effect, ServerRef, StreamTarget};
 use super::scroll::{Flat, Place};
 use super::server::{PAGE, Server, Tab};
 use super::viewer::Viewer;
-use super::{App, Overlay, Pane};
+use super::{App, Overlay, Page, Pane, columns};
 use std::sync::Arc;
 
 /// Lines above the rows of each pane: title and column heads.
@@ -26,6 +26,7 @@ impl App {
     pub fn open_server(&mut self, server: ServerRef) -> Vec<Effect> {
         self.focus = Pane::Stream;
         self.viewer = None;
+        self.logs = None;
         if self.server.as_ref().is_some_and(|s| s.server == server) {
             return Vec::new();
         }
@@ -47,6 +48,7 @@ impl App {
             viewer.view = view;
         }
         self.viewer = Some(viewer);
+        self.logs = None;
         self.focus = Pane::Stream;
     }
 
@@ -158,10 +160,13 @@ impl App {
     /// Brings every place in line with what there is to show and with the size of the screen.
     pub fn settle(&mut self) {
         let (deployments, revisions, rows) = self.list_heights();
-        let ids = self.fleet.shown_ids();
-        self.fleet.picker.settle(&ids, deployments);
+        self.fleet.settle(deployments);
         let ids = self.revision_ids();
         self.revision_picker.settle(&ids, revisions);
+        if let Some(logs) = &mut self.logs {
+            let flat = logs.rows();
+            logs.place.settle(&flat, rows);
+        }
         if let Some(server) = self.server.as_mut().filter(|_| self.viewer.is_none()) {
             let ids = server.shown_ids();
             server.picker().settle(&ids, rows);
@@ -184,7 +189,7 @@ impl App {
             Some(Overlay::Inspect { tree, .. }) => {
                 tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize)
             }
-            Some(Overlay::Help(place) | Overlay::Notices(place)) => {
+            Some(Overlay::Page(_, place)) => {
                 place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
             }
             _ => {}
@@ -194,17 +199,36 @@ impl App {
     /// Lines of the page that lies over the panes.
     pub fn overlay_lines(&self) -> usize {
         match self.overlays.last() {
-            Some(Overlay::Help(_)) => super::keys::help_lines(&self.keymap, self.pane_context()).len(),
-            Some(Overlay::Notices(_)) => self.notice_lines().len(),
+            Some(Overlay::Page(page, _)) => self.page_lines(page).len(),
             _ => 0,
         }
+    }
+
+    /// The lines of a page.
+    pub fn page_lines(&self, page: &Page) -> Vec<super::line::Line> {
+        let width = self.overlay_area().w.saturating_sub(GUTTER) as usize;
+        match page {
+            Page::Help => super::keys::help_lines(&self.keymap, self.pane_context()),
+            Page::Notices => self.notice_lines(),
+            Page::Explain(explained) => explained.lines(width),
+            Page::Difference { changes, .. } => super::explain::difference(changes, width),
+        }
+    }
+
+    /// The columns of the list of deployments that there is room for.
+    pub fn columns(&self) -> Vec<columns::Place> {
+        let width = self.regions().deployments.map_or(self.size.0, |a| a.w);
+        let longest = |text: fn(&super::fleet::ProfileState) -> &str| {
+            self.profiles.iter().map(|p| crate::text::width(text(p))).max().unwrap_or(0) as u16
+        };
+        columns::layout(width, longest(|p| p.tag()), longest(|p| &p.name))
     }
 
     /// Moves in the page that lies over the panes.
     pub fn move_page(&mut self, change: impl FnOnce(&mut Place, &Flat, usize)) {
         let rows = Flat { first: 0, end: self.overlay_lines() as u64 };
         let height = self.overlay_area().h as usize;
-        if let Some(Overlay::Help(place) | Overlay::Notices(place)) = self.overlays.last_mut() {
+        if let Some(Overlay::Page(_, place)) = self.overlays.last_mut() {
             change(place, &rows, height);
         }
     }

@@ -2,40 +2,145 @@
 //! nothing can leak and nothing has to be stopped by hand.
 
 use super::App;
-use super::msg::{SubKey, Subscription};
+use super::fleet::Row;
+use super::history::History;
+use super::msg::{Pace, SubKey, Subscription, Wanted, What, Wish};
 use super::server::Tab;
+
+/// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
+const NEXT: usize = 16;
+/// Moving revisions that are asked for again and again, in each profile.
+const MOVING: usize = 64;
 
 /// The subscriptions that the state needs now.
 pub fn subscriptions(app: &App) -> Vec<Subscription> {
+    let mut subs = needed(app);
+    let newest = wanted_newest(app);
+    let moving = |revisions: Option<&History>| {
+        revisions.is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()))
+    };
+    for sub in &mut subs {
+        sub.wish.pace = match &sub.key {
+            // A push makes a new revision: the list has to be looked at for it, but not more often than it is configured.
+            SubKey::Deployments(profile) => {
+                let number = app.profiles.iter().position(|p| p.name == *profile);
+                app.pace(number.is_some_and(|n| newest[n].iter().any(|w| w.moving))).min(Pace::Usual)
+            }
+            SubKey::Newest(profile) => {
+                let number = app.profiles.iter().position(|p| p.name == *profile);
+                sub.wish.newest = number.map(|n| newest[n].as_slice().into()).unwrap_or_default();
+                app.pace(true)
+            }
+            SubKey::Revisions(..) => app.pace(moving(app.history())),
+            // Who asked to be told does not have to look.
+            SubKey::Watch(_) => Pace::Fast,
+            _ => app.pace(false),
+        };
+    }
+    subs
+}
+
+/// Whether something is subscribed to, in this start of it.
+pub(super) fn is_needed(app: &App, key: &SubKey, epoch: u64) -> bool {
+    needed(app).iter().any(|s| s.key == *key && s.epoch == epoch)
+}
+
+/// The subscriptions without what they are told while they go on.
+fn needed(app: &App) -> Vec<Subscription> {
     let mut subs = Vec::new();
-    let mut list = |key: SubKey, limit: usize| subs.push(Subscription { key, epoch: app.epoch, stream: None, limit });
-    for profile in app.profiles.iter().filter(|p| p.control_plane) {
-        list(SubKey::Deployments(profile.name.clone()), 0);
+    let mut need = |key: SubKey, epoch: u64, limit: usize, what: What| {
+        subs.push(Subscription { key, epoch, limit, what, wish: Wish::default() })
+    };
+    let epoch = app.epoch;
+    // Where the key was refused nothing is asked until somebody acts.
+    let asked = |name: &str| app.profiles.iter().any(|p| &*p.name == name && p.control_plane && !p.halted);
+    for profile in app.profiles.iter().filter(|p| asked(&p.name)) {
+        need(SubKey::Deployments(profile.name.clone()), epoch, 0, What::Name);
+        need(SubKey::Newest(profile.name.clone()), epoch, 0, What::Name);
     }
     if let Some(row) = app.fleet.selected()
         && let Some(deployment) = &row.deployment
-        && let Some(profile) = app.profiles.get(row.profile)
+        && asked(&row.profile_name)
     {
-        list(SubKey::Revisions(profile.name.clone(), deployment.id.as_str().into()), 20);
+        let key = SubKey::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
+        need(key, epoch, 20, What::Name);
+    }
+    for of in app.watches.keys().filter(|of| asked(&of.profile)) {
+        need(SubKey::Watch(of.clone()), epoch, 0, What::Name);
     }
     if let Some(server) = &app.server
         && app.viewer.is_none()
+        && app.logs.is_none()
         && app.regions().stream.is_some()
     {
+        let of = server.server.clone();
         match (&server.tab, &server.runs_of) {
-            (Tab::Threads, _) => list(SubKey::Threads(server.server.clone()), server.limit),
-            (Tab::Runs, Some(thread)) => list(SubKey::Runs(server.server.clone(), thread.clone()), server.limit),
+            (Tab::Threads, _) => need(SubKey::Threads(of), epoch, server.limit, What::Name),
+            (Tab::Runs, Some(thread)) => need(SubKey::Runs(of, thread.clone()), epoch, server.limit, What::Name),
             _ => {}
+        }
+    }
+    if let Some(logs) = &app.logs {
+        for (n, source) in logs.sources.iter().enumerate().filter(|(_, s)| asked(&s.profile)) {
+            let profile = app.profiles.iter().find(|p| p.name == source.profile);
+            let filter = logs.wanted(profile.map_or(app.now, |p| p.server_time(app.now)));
+            let what = What::Log(source.profile.clone(), source.scope.clone(), filter);
+            need(SubKey::Log(logs.number, n), epoch, 0, what);
         }
     }
     if let Some(viewer) = &app.viewer {
         // A stream that ended stays subscribed: its task has ended too, and stays ended.
-        subs.push(Subscription {
-            key: SubKey::Stream(viewer.id),
-            epoch: 0,
-            stream: Some((viewer.server.clone(), viewer.target.clone())),
-            limit: 0,
-        });
+        need(SubKey::Stream(viewer.id), 0, 0, What::Stream(viewer.server.clone(), viewer.target.clone()));
     }
     subs
+}
+
+/// The newest revisions that each profile is asked for: those on the screen, then the others in the order of the list,
+/// then what the filter hides.
+/// What another poll tells of is left out.
+fn wanted_newest(app: &App) -> Vec<Vec<Wanted>> {
+    let mut wanted: Vec<(Vec<Wanted>, usize)> = vec![(Vec::new(), 0); app.profiles.len()];
+    let height = app.list_heights().0;
+    let window = app.fleet.picker.window(app.fleet.len(), height);
+    let seen = window.first().copied().unwrap_or(0)..window.last().map_or(0, |last| last + 1);
+    let on_screen = seen.filter_map(|n| app.fleet.shown(n)).map(|row| (row, true));
+    let others = app.fleet.all_shown().chain(&app.fleet.rows).map(|row| (row, false));
+    let selected = app.fleet.picker.selected.as_deref();
+    for (row, seen) in on_screen.chain(others) {
+        let Some((list, unknown)) = wanted.get_mut(row.profile) else { continue };
+        let moving = row.is_moving();
+        if (row.newest.is_some() && !moving) || (moving && Some(row.id.as_str()) == selected) {
+            continue;
+        }
+        let Some((deployment, revision)) = named(row) else { continue };
+        let watched = || {
+            let mut of = app.watches.keys();
+            of.any(|w| *w.deployment == *deployment && *w.revision == *revision && w.profile == row.profile_name)
+        };
+        if list.iter().any(|w| *w.deployment == *deployment) {
+            continue;
+        }
+        if (moving && (list.len() - *unknown >= MOVING || watched())) || (!moving && *unknown >= NEXT) {
+            continue;
+        }
+        *unknown += usize::from(!moving);
+        list.push(Wanted { deployment: deployment.into(), revision: revision.into(), moving, seen });
+    }
+    wanted.into_iter().map(|(list, _)| list).collect()
+}
+
+/// A row's deployment and its newest revision.
+fn named(row: &Row) -> Option<(&str, &str)> {
+    Some((row.deployment.as_ref()?.id.as_str(), row.newest_id()?))
+}
+
+impl App {
+    /// How often to ask for something: by whether it moves, and whether anybody looks.
+    fn pace(&self, moving: bool) -> Pace {
+        match (self.attended, moving) {
+            (true, true) => Pace::Fast,
+            (true, false) | (false, true) => Pace::Usual,
+            (false, false) => Pace::Slow,
+        }
+    }
 }

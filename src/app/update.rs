@@ -1,13 +1,13 @@
 //! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
 
-use super::act::{act_deployments, act_inspector, act_revisions, act_server, act_stream};
-use super::key::{Code, Key};
+use super::act::{act_card, act_deployments, act_inspector, act_logs, act_revisions, act_server, act_stream};
+use super::key::Key;
 use super::keys::{Action, Context};
 use super::mouse::{click, wheel};
 use super::msg::{Answer, Done, Effect, Msg, SubKey};
 use super::scroll::Place;
 use super::server::Tab;
-use super::{App, Overlay, Pane};
+use super::{App, Overlay, Page, Pane};
 use crate::api::Kind;
 use jiff::Timestamp;
 
@@ -25,10 +25,7 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
     }
     let effects = match msg {
         Msg::Answer { key, epoch, answer } => {
-            if wanted(app, &key, epoch) {
-                take(app, key, answer);
-            }
-            return Vec::new();
+            return if wanted(app, &key, epoch) { take(app, key, answer) } else { Vec::new() };
         }
         Msg::Key(key) => press(app, key),
         Msg::Paste(text) => paste(app, &text),
@@ -39,6 +36,10 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Wheel { lines, x, y } => wheel(app, lines, x, y),
         Msg::Click { x, y } => click(app, x, y),
         Msg::Tick => Vec::new(),
+        Msg::Focus(attended) => {
+            app.attended = attended;
+            Vec::new()
+        }
         Msg::Done(done) => {
             take_done(app, done);
             Vec::new()
@@ -62,50 +63,101 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
 
 /// Whether an answer is to a subscription that still stands, in the start that is wanted now.
 fn wanted(app: &App, key: &SubKey, epoch: u64) -> bool {
-    super::subscriptions(app).iter().any(|s| &s.key == key && s.epoch == epoch)
+    super::subscriptions::is_needed(app, key, epoch)
 }
 
-fn take(app: &mut App, key: SubKey, answer: Answer) {
+fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
     let at = app.now;
     match (key, answer) {
-        (SubKey::Deployments(profile), Answer::Deployments(result)) => {
-            let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return };
+        (SubKey::Deployments(profile), Answer::Page(deployments)) => {
+            let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return Vec::new() };
             let state = &mut app.profiles[number];
+            if state.coming.is_none() && state.loaded_at.is_none() && !app.fleet.touched {
+                app.fleet.picker = Default::default();
+            }
+            state.coming = Some(state.coming.unwrap_or(0) + deployments.len());
+            app.fleet.take(number, &app.profiles[number], deployments, false);
+        }
+        (SubKey::Deployments(profile), Answer::Deployments(result, skew)) => {
+            let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return Vec::new() };
+            let state = &mut app.profiles[number];
+            state.coming = None;
             let error = match result {
                 Ok(listing) => {
                     if state.loaded_at.is_none() && !app.fleet.touched {
                         app.fleet.picker = Default::default();
                     }
-                    state.loaded_at = Some(at);
-                    app.fleet.replace(number, &profile, listing.items);
-                    let rows = &app.fleet.rows;
-                    app.histories.retain(|id, _| rows.iter().any(|row| &row.id == id));
+                    (state.loaded_at, state.whole) = (Some(at), listing.incomplete.is_none());
+                    if state.skew != skew && !skew.is_zero() {
+                        let how = if skew.is_positive() { "ahead of" } else { "behind" };
+                        let far = crate::text::duration(skew.unsigned_abs());
+                        app.notify(false, format!("{profile}: its clock is {far} {how} ours; ages are by its clock."));
+                    }
+                    app.profiles[number].skew = skew;
+                    app.fleet.take(number, &app.profiles[number], listing.items, true);
+                    let fleet = &app.fleet;
+                    app.histories.retain(|id, _| fleet.row(id).is_some());
                     listing.incomplete
                 }
                 Err(error) => Some(error),
             };
             // Said once, not at each poll.
             let old = std::mem::replace(&mut app.profiles[number].error, error.clone());
-            if let Some(error) = error.filter(|new| old.is_none_or(|old| old.kind != new.kind)) {
-                app.notify(true, error.to_string());
+            if let Some(error) = error {
+                app.heed(&profile, &error);
+                if old.is_none_or(|old| old.kind != error.kind) && error.kind != Kind::Unauthorized {
+                    app.notify(true, error.to_string());
+                }
             }
         }
-        (SubKey::Deployments(profile), Answer::Newest { deployment, revision }) => {
-            app.fleet.take_newest(format!("{profile}/{deployment}"), revision);
+        (SubKey::Newest(profile), Answer::Newest { deployment, revision }) => {
+            let row = format!("{profile}/{deployment}");
+            match revision {
+                Ok(revision) => {
+                    app.check_overtaken(&profile, &deployment, &revision);
+                    app.fleet.take_newest(&row, revision);
+                }
+                Err(error) => {
+                    app.heed(&profile, &error);
+                    app.fleet.newest_failed(&row, error);
+                }
+            }
         }
         (SubKey::Revisions(profile, deployment), Answer::Revisions(result, next)) => {
             let id = format!("{profile}/{deployment}");
+            let skew = app.profiles.iter().find(|p| p.name == profile).map(|p| p.skew).unwrap_or_default();
             let history = app.histories.entry(id.clone()).or_default();
             history.next_poll = Some(next);
             match result {
                 Ok(revisions) => {
                     history.error = None;
-                    if let Some(newest) = revisions.first() {
-                        app.fleet.newest.insert(id, newest.clone());
+                    history.was_sorted = revisions.was_sorted;
+                    let newest = revisions.items.first().cloned();
+                    history.take(revisions.items, at, skew);
+                    if let Some(newest) = newest {
+                        app.check_overtaken(&profile, &deployment, &newest);
+                        app.fleet.take_newest(&id, newest);
                     }
-                    history.take(revisions, at);
                 }
-                Err(error) => history.error = Some(error),
+                Err(error) => {
+                    history.error = Some(error.clone());
+                    app.heed(&profile, &error);
+                }
+            }
+        }
+        (SubKey::Watch(of), Answer::Watched(result, next)) => {
+            if let Err(error) = &result {
+                app.heed(&of.profile, error);
+            }
+            return app.take_watched(of, result, next);
+        }
+        (SubKey::Log(number, source), Answer::Lines(result)) => {
+            let Some(logs) = app.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };
+            let profile = logs.sources.get(source).map(|s| s.profile.clone());
+            let error = result.as_ref().err().cloned();
+            logs.take(source, result, at);
+            if let (Some(profile), Some(error)) = (profile, error) {
+                app.heed(&profile, &error);
             }
         }
         (SubKey::Threads(_), Answer::Threads(result)) => {
@@ -125,6 +177,7 @@ fn take(app: &mut App, key: SubKey, answer: Answer) {
         }
         _ => {}
     }
+    Vec::new()
 }
 
 fn take_done(app: &mut App, done: Done) {
@@ -143,7 +196,7 @@ fn take_done(app: &mut App, done: Done) {
             }
         }
         // The page comes over what one does now, so only who still waits for it gets it.
-        Done::Thread(_) if !std::mem::take(&mut app.describing) => {}
+        Done::Thread(_) | Done::Record(..) if !std::mem::take(&mut app.describing) => {}
         Done::Thread(result) => match result {
             Ok(thread) => {
                 let title = format!("thread {}", crate::text::short_id(&thread.thread_id));
@@ -151,6 +204,27 @@ fn take_done(app: &mut App, done: Done) {
             }
             Err(error) => app.notify(true, error.to_string()),
         },
+        Done::Record(title, result) => match result {
+            Ok(record) => app.inspect_record(title, &record),
+            Err(error) if error.kind == Kind::NotFound => app.notify(
+                true,
+                format!(
+                    "{title} is gone: it was deleted since it was listed.
+{error}"
+                ),
+            ),
+            Err(error) => app.notify(true, error.to_string()),
+        },
+        Done::Card(of, card) => {
+            for overlay in &mut app.overlays {
+                if let Overlay::Page(Page::Explain(explained), _) = overlay
+                    && explained.of == of
+                {
+                    explained.card = Some(card);
+                    break;
+                }
+            }
+        }
     }
 }
 
@@ -160,7 +234,8 @@ fn press(app: &mut App, key: Key) -> Vec<Effect> {
     app.describing = false;
     app.pass_notice();
     if app.filtering {
-        return filter_key(app, key);
+        app.type_key(key);
+        return Vec::new();
     }
     if context == Context::Composer {
         return composer_key(app, key);
@@ -202,34 +277,9 @@ fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
     Vec::new()
 }
 
-fn filter_key(app: &mut App, key: Key) -> Vec<Effect> {
-    let filter = match (app.focus, &mut app.server) {
-        (Pane::Stream, Some(server)) => &mut server.filter,
-        _ => &mut app.fleet.filter,
-    };
-    match key.code {
-        Code::Enter | Code::Tab | Code::Down => app.filtering = false,
-        Code::Esc => {
-            filter.clear();
-            app.filtering = false;
-        }
-        Code::Backspace => {
-            filter.pop();
-        }
-        Code::Char('u') if key.ctrl => filter.clear(),
-        Code::Char('c') if key.ctrl => app.quit = true,
-        _ => filter.extend(key.text()),
-    }
-    Vec::new()
-}
-
 fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     if app.filtering {
-        let line: String = text.lines().next().unwrap_or("").to_string();
-        match (app.focus, &mut app.server) {
-            (Pane::Stream, Some(server)) => server.filter.push_str(&line),
-            _ => app.fleet.filter.push_str(&line),
-        }
+        app.type_paste(text);
     } else if let Some(Overlay::Compose(composer)) = app.overlays.last_mut() {
         composer.paste(text);
     }
@@ -242,13 +292,13 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         Action::QuitNow => app.quit = true,
         Action::Quit | Action::Back => back(app, action == Action::Quit),
         Action::Help => {
-            if !matches!(app.overlays.last(), Some(Overlay::Help(_))) {
-                app.overlays.push(Overlay::Help(Place::at_start()));
+            if !matches!(app.overlays.last(), Some(Overlay::Page(Page::Help, _))) {
+                app.overlays.push(Overlay::Page(Page::Help, Place::at_start()));
             }
         }
         Action::Notices => {
-            if !matches!(app.overlays.last(), Some(Overlay::Notices(_))) {
-                app.overlays.push(Overlay::Notices(Place::at_start()));
+            if !matches!(app.overlays.last(), Some(Overlay::Page(Page::Notices, _))) {
+                app.overlays.push(Overlay::Page(Page::Notices, Place::at_start()));
             }
         }
         Action::NextPane if app.overlays.is_empty() => app.focus = turn(app.focus, 1),
@@ -266,10 +316,12 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         Action::Top => to_edge(app, context, true),
         Action::Bottom | Action::Follow => to_edge(app, context, false),
         Action::Refresh => return refresh(app),
-        Action::Filter => app.filtering = app.overlays.is_empty(),
+        Action::Filter => app.filtering = app.overlays.is_empty() || context == Context::Inspector,
         _ => match context {
             Context::Deployments => return act_deployments(app, action),
-            Context::Revisions => act_revisions(app, action),
+            Context::Revisions => return act_revisions(app, action),
+            Context::Logs => act_logs(app, action),
+            Context::Card => return act_card(app, action),
             Context::Server => return act_server(app, action),
             Context::Stream => return act_stream(app, action),
             Context::Inspector => act_inspector(app, action),
@@ -292,6 +344,17 @@ fn back(app: &mut App, quit: bool) {
     }
     match app.focus {
         Pane::Stream => {
+            if let Some(logs) = &mut app.logs {
+                if !logs.filter().text().is_empty() {
+                    return logs.set_filter("");
+                }
+                app.logs = None;
+                // Where one came from: an agent server, or the deployments.
+                if app.viewer.is_none() && app.server.is_none() {
+                    app.focus = Pane::Deployments;
+                }
+                return;
+            }
             if let Some(viewer) = app.viewer.take() {
                 // Back to the list, on the thread that one comes from.
                 if let (Some(server), Some(thread)) = (&mut app.server, viewer.thread_id) {
@@ -311,7 +374,8 @@ fn back(app: &mut App, quit: bool) {
             app.focus = Pane::Deployments;
         }
         Pane::Revisions => app.focus = Pane::Deployments,
-        Pane::Deployments if !app.fleet.filter.is_empty() => app.fleet.filter.clear(),
+        Pane::Deployments if !app.fleet.filter().text().is_empty() => app.fleet.set_filter(""),
+        Pane::Deployments if !app.fleet.marked.is_empty() => app.fleet.marked.clear(),
         Pane::Deployments if app.zoom => app.zoom = false,
         Pane::Deployments => app.quit = quit,
     }
@@ -319,6 +383,7 @@ fn back(app: &mut App, quit: bool) {
 
 fn refresh(app: &mut App) -> Vec<Effect> {
     app.epoch += 1;
+    app.profiles.iter_mut().for_each(|p| p.halted = false);
     let mut effects: Vec<Effect> = app.infos.keys().cloned().map(Effect::FetchInfo).collect();
     if let Some(server) = &app.server {
         effects.push(Effect::FetchAssistants(server.server.clone()));
@@ -331,8 +396,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
     let (deployments, revisions, rows) = app.list_heights();
     match context {
         Context::Deployments => {
-            let ids = app.fleet.shown_ids();
-            app.fleet.picker.step(&ids, deployments, lines);
+            app.fleet.step(deployments, lines);
         }
         Context::Revisions => {
             let ids = app.revision_ids();
@@ -361,8 +425,14 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
                 tree.place = place;
             }
         }
+        Context::Logs => {
+            if let Some(logs) = &mut app.logs {
+                let flat = logs.rows();
+                if whole_window { logs.place.page(&flat, rows, lines) } else { logs.place.step(&flat, rows, lines) }
+            }
+        }
         // A page has no cursor to see, so a step moves the window.
-        Context::Page => app.move_page(|place, rows, height| place.page(rows, height, lines)),
+        Context::Page | Context::Card => app.move_page(|place, rows, height| place.page(rows, height, lines)),
         Context::Composer | Context::Global => {}
     }
 }
@@ -386,7 +456,14 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
                 tree.place = place;
             }
         }
-        Context::Page => {
+        Context::Logs => {
+            let height = app.list_heights().2;
+            if let Some(logs) = &mut app.logs {
+                let flat = logs.rows();
+                if start { logs.place.to_start(&flat, height) } else { logs.place.to_end(&flat, height, true) }
+            }
+        }
+        Context::Page | Context::Card => {
             app.move_page(
                 |place, rows, height| {
                     if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
@@ -406,6 +483,9 @@ fn copy(app: &mut App) -> Vec<Effect> {
             None => r.url.clone().unwrap_or_default(),
         }),
         (None, Pane::Revisions) => app.revision_picker.selected.clone(),
+        (None, Pane::Stream) if app.logs.is_some() => {
+            app.logs.as_ref().and_then(|l| l.under_cursor()).map(|e| e.line.message.clone())
+        }
         (None, Pane::Stream) => match (&app.viewer, &mut app.server) {
             (Some(viewer), _) => viewer.copy_text(),
             (None, Some(server)) => server.picker().selected.clone(),

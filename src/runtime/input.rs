@@ -41,6 +41,8 @@ pub fn message(event: &Event) -> Option<Msg> {
             };
             Some(Msg::Key(Key { code, ctrl, alt }))
         }
+        Event::FocusGained => Some(Msg::Focus(true)),
+        Event::FocusLost => Some(Msg::Focus(false)),
         Event::Paste(text) => Some(Msg::Paste(text.clone())),
         Event::Resize(w, h) => Some(Msg::Resize(*w, *h)),
         Event::Mouse(mouse) => {

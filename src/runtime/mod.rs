@@ -2,6 +2,7 @@
 
 mod effects;
 mod input;
+mod polls;
 mod services;
 mod signals;
 mod subs;
@@ -43,6 +44,8 @@ pub struct Options {
     pub color: bool,
     /// `auto`, `on` or `off`.
     pub mouse: String,
+    /// How a person is called when a watched revision ends.
+    pub notify: crate::config::Notify,
     /// Poll interval and time limit.
     pub poll: crate::config::Poll,
     /// For tests of the terminal's guard: F12 panics in the loop (`loop`) or in a task (`task`).
@@ -66,6 +69,7 @@ impl Options {
             },
             color: true,
             mouse: config.ui.mouse.clone(),
+            notify: config.ui.notify,
             poll: config.poll.clone(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
@@ -128,6 +132,7 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                     frame_at = Some(Instant::now());
                 }
                 Effect::Copy(text) => screen.copy(&text)?,
+                Effect::Alert(title, text) => screen.alert(options.notify, &title, &text)?,
                 effect => runner.run(effect),
             }
         }

@@ -1,8 +1,11 @@
 //! The terminal: the only place that writes raw bytes to it. Every way out gives it back as it was.
 
+use crate::config::Notify;
+use crate::text;
 use base64::Engine;
 use crossterm::event::{
-    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
+    EnableMouseCapture,
 };
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
@@ -83,6 +86,20 @@ impl Screen {
         io::stdout().flush()
     }
 
+    /// Calls the person: by the bell, or by a desktop notification in one of the two forms that terminals know.
+    pub fn alert(&mut self, how: Notify, title: &str, text: &str) -> io::Result<()> {
+        // What ends or separates such a sequence must not come from elsewhere.
+        let plain = |text: &str| text::fit(&text::clean(text), 200).replace(';', ",");
+        let (title, text) = (plain(title), plain(text));
+        match how {
+            Notify::Off => return Ok(()),
+            Notify::Bell => write!(io::stdout(), "\x07")?,
+            Notify::Osc9 => write!(io::stdout(), "\x1b]9;{title} {text}\x07")?,
+            Notify::Osc777 => write!(io::stdout(), "\x1b]777;notify;{title};{text}\x07")?,
+        }
+        io::stdout().flush()
+    }
+
     /// Gives the terminal back, stops the process as the shell expects it, and takes the terminal again afterwards.
     pub fn suspend(&mut self) -> io::Result<()> {
         restore();
@@ -114,7 +131,7 @@ fn modes_on() -> io::Result<()> {
     let _ = UI_THREAD.set(std::thread::current().id());
     ENTERED.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)
 }
 
 /// Gives the terminal back. Safe to call at any time and any number of times.

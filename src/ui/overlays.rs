@@ -5,7 +5,7 @@ use crate::app::composer::{Composer, Field, Where};
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::scroll::{Flat, Place, window};
-use crate::app::{App, Overlay};
+use crate::app::{App, Overlay, Page};
 use crate::text;
 
 /// Draws a page of lines or a document.
@@ -13,16 +13,25 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
     let area = app.overlay_area();
     let head = Area { x: 1, y: 2, w: area.w, h: 1 };
     match overlay {
-        Overlay::Help(place) => {
-            canvas.title(head, "KEYS", true);
-            lines(canvas, area, place, &crate::app::keys::help_lines(&app.keymap, app.pane_context()));
-        }
-        Overlay::Notices(place) => {
-            canvas.title(head, "MESSAGES", true);
-            lines(canvas, area, place, &app.notice_lines());
+        Overlay::Page(page, place) => {
+            let (title, about) = match page {
+                Page::Help => ("KEYS", String::new()),
+                Page::Notices => ("MESSAGES", String::new()),
+                Page::Explain(explained) => {
+                    ("REVISION", format!("{} › {}", explained.name, text::short_id(&explained.of.revision)))
+                }
+                Page::Difference { title, .. } => ("DIFFERENCE", title.clone()),
+            };
+            let used = canvas.title(head, title, true);
+            canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about, Tone::Plain);
+            lines(canvas, area, place, &app.page_lines(page));
         }
         Overlay::Inspect { title, tree } => {
-            canvas.title(head, &text::clean(title), true);
+            let used = canvas.title(head, &text::clean(title), true);
+            if let Some((at, count)) = tree.search_place() {
+                let found = format!("/{}   {at} of {count}", tree.search_text());
+                canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &found, Tone::Accent);
+            }
             for (i, spot) in window(&**tree, tree.place.top, area.h as usize).enumerate() {
                 let y = area.y + i as u16;
                 canvas.line(area.x + 2, y, area.w.saturating_sub(2), &tree.line(spot));

@@ -7,8 +7,9 @@ use ratatui::backend::TestBackend;
 use runtail::api::{ApiError, Kind, Place};
 use runtail::app::key::parse_keys;
 use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
-use runtail::app::{App, Settings, subscriptions, update};
+use runtail::app::{App, Overlay, Page, Settings, subscriptions, update};
 use runtail::config::{Config, TapeLimits};
+use runtail::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
 use runtail::stream::{Decoder, End, Frame, Framer, Item, Outcome, Reader, Record};
 use runtail::ui::{Theme, draw};
 use serde_json::json;
@@ -140,6 +141,69 @@ impl Dash {
         self.answer(|k| matches!(k, SubKey::Runs(..)), Answer::Runs(Ok(runs.unwrap())));
     }
 
+    /// A few lines of a log, one of them a second before the others.
+    pub fn log_lines(&mut self) {
+        let line = |seconds: i64, level: &str, message: &str| {
+            let at = self.now + SignedDuration::from_secs(seconds);
+            json!({"timestamp": at.to_string(), "level": level, "message": message})
+        };
+        let rows = [
+            line(-2, "INFO", "Starting server: 1 worker, 10 jobs per worker"),
+            line(0, "WARNING", "Slow request: POST /threads/search took 2304 ms"),
+            line(0, "ERROR", "Background run failed: \u{1b}[31mRateLimitError\u{1b}[0m: 429 Too Many Requests"),
+            line(-1, "DEBUG", "接続がタイムアウトしました 812 ms"),
+        ];
+        let lines = rows.into_iter().map(LogLine::from).collect();
+        self.answer(|k| matches!(k, SubKey::Log(..)), Answer::Lines(Ok(lines)));
+    }
+
+    /// The first watched revision has this status.
+    pub fn watched(&mut self, status: &str) -> Vec<Effect> {
+        let sub = subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubKey::Watch(_))).expect("no watch");
+        let SubKey::Watch(of) = &sub.key else { unreachable!() };
+        let revision = serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
+        let answer = Answer::Watched(Ok(revision), NextPoll::At(self.now));
+        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer })
+    }
+
+    /// Explains the revision whose page is open, if one is.
+    pub fn card(&mut self) {
+        let of = self.app.overlays.iter().rev().find_map(|overlay| match overlay {
+            Overlay::Page(Page::Explain(explained), _) => Some(explained.of.clone()),
+            _ => None,
+        });
+        let Some(of) = of else { return };
+        let row = |id: &str, status: &str, made: &str, commit: &str| {
+            json!({"id": id, "status": status, "created_at": made, "updated_at": "2026-11-21T13:31:14Z",
+                   "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit}})
+        };
+        let this =
+            row(&of.revision, "BUILD_FAILED", "2026-11-21T13:30:00Z", "e01aa9f2d0ae598e95dc970b74767f19372d61af");
+        let good = row("5555", "DEPLOYED", "2026-11-20T13:30:00Z", "77ab10c2d0ae598e95dc970b74767f19372d61af");
+        let text = |message| LogText { at: None, level: Some("INFO"), message };
+        let log = [
+            text("Step #1 - \"build\": #7 [3/6] RUN uv pip install -e /deps/app"),
+            text("Step #1 - \"build\": #7 6.874   × No solution found when resolving dependencies:"),
+            text("Step #1 - \"build\": #7 6.874   ╰─▶ Because app depends on openai>=3.0, app cannot be used."),
+        ];
+        let card = FailureCard::new(&Evidence {
+            address: "prod-us/invoice-agent",
+            deployment: &json!({}),
+            revision: &this,
+            history: &[this.clone(), good],
+            times: &[],
+            log: LogEvidence::Read(CardLog::Build, &log),
+        });
+        self.feed(Msg::Done(Done::Card(of, Ok(Box::new(card)))));
+    }
+
+    /// The record of the selected deployment, as it is asked for by `d`.
+    pub fn record(&mut self, text: &str) {
+        let effects = self.keys("d");
+        assert!(matches!(effects.as_slice(), [Effect::FetchDeployment(..)]), "{effects:?}");
+        self.feed(Msg::Done(Done::Record("deployment".into(), Ok(serde_json::from_str(text).unwrap()))));
+    }
+
     pub fn open_thread(&mut self) {
         self.open_server();
         self.keys("<Enter>");
@@ -200,21 +264,34 @@ impl Dash {
         self.items(vec![Item::Record(Record::End(end))]);
     }
 
+    /// Time goes on.
+    pub fn pass(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+        self.feed(Msg::Tick);
+    }
+
     pub fn refuse(&mut self, profile: &str) {
+        let name: std::sync::Arc<str> = profile.into();
+        self.fails(move |k| *k == SubKey::Deployments(name.clone()), Kind::Unauthorized);
+    }
+
+    /// A list of deployments cannot be had.
+    pub fn fails(&mut self, wanted: impl Fn(&SubKey) -> bool, kind: Kind) {
+        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
+        let SubKey::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = ApiError {
-            kind: Kind::Unauthorized,
+            kind,
             at: Place {
-                profile: profile.into(),
+                profile: profile.to_string(),
                 method: "GET".into(),
                 host: "https://eu.api.host.langchain.com".into(),
                 path: "/v2/deployments".into(),
                 request_id: Some("req-1".into()),
             },
-            detail: "401: Invalid API key".into(),
+            detail: "Invalid API key".into(),
             hint: Some("The key is missing, wrong or revoked. Set LANGSMITH_API_KEY to a key of this region.".into()),
         };
-        let name: std::sync::Arc<str> = profile.into();
-        self.answer(move |k| *k == SubKey::Deployments(name.clone()), Answer::Deployments(Err(error)));
+        self.answer(wanted, Answer::Deployments(Err(error), SignedDuration::ZERO));
     }
 
     /// A deployment and a revision whose statuses nobody has heard of, with nulls where one expects something.
@@ -226,8 +303,8 @@ impl Dash {
         let same = us.clone();
         self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(list.unwrap()));
         let revision = serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null})).unwrap();
-        let answer = Answer::Newest { deployment: "x".into(), revision };
-        self.answer(move |k| *k == SubKey::Deployments(same.clone()), answer);
+        let answer = Answer::Newest { deployment: "x".into(), revision: Ok(revision) };
+        self.answer(move |k| *k == SubKey::Newest(same.clone()), answer);
     }
 
     pub fn hostile(&mut self) {
@@ -240,17 +317,27 @@ impl Dash {
     }
 }
 
-fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
-    Answer::Deployments(Ok(runtail::api::Listing { items, incomplete: None }))
+pub fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
+    Answer::Deployments(Ok(runtail::api::Listing { items, incomplete: None }), SignedDuration::ZERO)
 }
 
 /// Two regions with a few deployments, one of them on its way.
 pub fn demo_like(size: (u16, u16)) -> Dash {
     let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
     let mut dash = Dash::new(toml, size);
+    // What serves is the newest, but where the newest failed or is on its way.
     let deployment = |id: &str, name: &str, status: &str| {
-        json!({"id": id, "name": name, "status": status, "latest_revision_id": format!("{id}-r"),
-               "url": format!("https://{name}.us.langgraph.app")})
+        let latest = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
+        let active = match id {
+            "d1" => json!("55555555-5555-4555-8555-555555555555"),
+            "d3" => json!("d3-older"),
+            "d4" => json!(null),
+            _ => json!(latest),
+        };
+        json!({"id": id, "name": name, "status": status, "latest_revision_id": latest, "active_revision_id": active,
+               "url": format!("https://{name}.us.langgraph.app"), "created_at": "2026-10-01T09:00:00Z",
+               "source": "github", "source_config": {"deployment_type": if id == "d4" { "dev" } else { "prod" }},
+               "secrets": [{"name": "OPENAI_API_KEY", "value": "sk-canary"}]})
     };
     let us = json!([
         deployment("d2", "support-bot", "READY"),
@@ -271,10 +358,11 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         ("prod-eu", "d5", "DEPLOYED", 2880),
     ] {
         let at = start() - SignedDuration::from_mins(minutes);
-        let revision = json!({"id": format!("{id}-r"), "status": status, "created_at": at, "updated_at": at});
+        let own = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
+        let revision = json!({"id": own, "status": status, "created_at": at, "updated_at": at});
         let name: std::sync::Arc<str> = profile.into();
-        let answer = Answer::Newest { deployment: id.into(), revision: serde_json::from_value(revision).unwrap() };
-        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), answer);
+        let answer = Answer::Newest { deployment: id.into(), revision: Ok(serde_json::from_value(revision).unwrap()) };
+        dash.answer(move |k| *k == SubKey::Newest(name.clone()), answer);
     }
     // The list is sorted by name: support-bot of us is the fourth row, of eu the third but one.
     dash.keys("<Down><Down><Down>");
@@ -293,7 +381,8 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
     for (seconds, status) in [(0, "QUEUED"), (20, "BUILDING"), (106, "BUILDING")] {
         dash.now = start() + SignedDuration::from_secs(seconds);
         let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
-        let list = serde_json::from_value(history(status)).unwrap();
+        let items = serde_json::from_value(history(status)).unwrap();
+        let list = runtail::api::Revisions { items, was_sorted: true };
         dash.answer(|k| matches!(k, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
     }
     dash

@@ -1,6 +1,7 @@
 //! The header (which profiles, how they are) and the footer (what goes on, which keys make sense).
 
 use crate::api::ApiError;
+use crate::app::fleet::ProfileState;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::viewer::Viewer;
@@ -37,23 +38,64 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Strong, "READ-ONLY");
     }
-    for profile in &app.profiles {
-        let tag = profile.tag();
-        let (error, answered) = match profile.control_plane {
-            true => (profile.error.as_ref(), profile.loaded_at.is_some()),
-            false => server_health(app, &profile.name),
-        };
-        let (mark, tone) = match (error, answered) {
-            (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
-            (None, true) => ("●".to_string(), Tone::Good),
-            (None, false) => ("◐".to_string(), Tone::Moving),
-        };
-        line = line.right(Tone::Dim, &format!("  {tag} ")).right(tone, &mark);
+    if !app.watches.is_empty() {
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Accent, &format!("» {} watched", app.watches.len()));
+    }
+    let health: Vec<Health> = app.profiles.iter().map(|profile| health(app, profile)).collect();
+    let width: usize = health.iter().map(Health::width).sum();
+    let crowded = width > (area.w as usize / 2).max((area.w as usize).saturating_sub(line.width() + 2));
+    // In little room those that are well are but counted: the others must be seen.
+    let well = health.iter().filter(|h| h.is_well()).count();
+    if crowded && well > 1 {
+        line = line.right(Tone::Dim, &format!("  {well} ")).right(Tone::Good, "●");
+    }
+    for health in health.iter().filter(|h| !(crowded && well > 1 && h.is_well())) {
+        line = line.right(Tone::Dim, &format!("  {} ", health.tag)).right(health.tone, &health.mark);
+        line = line.right(Tone::Dim, &health.age);
     }
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, " ");
     }
     canvas.line_for_right(area.x, area.y, area.w, &line);
+}
+
+/// How a profile is, in a few characters.
+struct Health<'a> {
+    tag: &'a str,
+    mark: String,
+    tone: Tone,
+    age: String,
+}
+
+impl Health<'_> {
+    fn is_well(&self) -> bool {
+        self.tone == Tone::Good
+    }
+
+    fn width(&self) -> usize {
+        [self.tag, &self.mark, &self.age].map(text::width).iter().sum::<usize>() + 3
+    }
+}
+
+fn health<'a>(app: &App, profile: &'a ProfileState) -> Health<'a> {
+    let (error, answered) = match profile.control_plane {
+        true => (profile.error.as_ref(), profile.loaded_at.is_some()),
+        false => server_health(app, &profile.name),
+    };
+    let until = |at: jiff::Timestamp| Duration::try_from(at - app.now).ok().filter(|wait| !wait.is_zero());
+    let limited = profile.limited_until.and_then(until);
+    let (mark, tone) = match (error, answered) {
+        _ if profile.halted => ("✗ 401, r asks again".to_string(), Tone::Bad),
+        _ if limited.is_some() => (format!("◌ 429 {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
+        (Some(_), true) if profile.control_plane && !profile.whole => ("◐ partial".to_string(), Tone::Moving),
+        (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
+        (None, true) => ("●".to_string(), Tone::Good),
+        (None, false) => ("◐".to_string(), Tone::Moving),
+    };
+    // What stands on the screen is as old as this.
+    let old = profile.loaded_at.filter(|_| error.is_some()).and_then(|at| Duration::try_from(app.now - at).ok());
+    Health { tag: profile.tag(), mark, tone, age: old.map(|age| format!(" {}", text::age(age))).unwrap_or_default() }
 }
 
 /// How the agent servers of a profile without a control plane are: a failure, and whether any has answered.
@@ -70,12 +112,8 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
 pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let mut line = Line::of(Tone::Plain, " ");
     if app.filtering {
-        let filter = match (app.focus, &app.server) {
-            (Pane::Stream, Some(server)) => &server.filter,
-            _ => &app.fleet.filter,
-        };
         line.push(Tone::Accent, "/");
-        line.push(Tone::Strong, filter);
+        line.push(Tone::Strong, app.typed());
         line.push(Tone::Accent, "▏");
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc clear "));
         return;
@@ -91,11 +129,18 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         return;
     }
     let mut hints = Line::new();
-    for (key, label) in app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab)) {
+    let mut all = app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab));
+    // In little room the less useful ones give way; the help stays.
+    let room =
+        |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
+    while room(&all) > area.w as usize && all.len() > 1 {
+        all.remove(all.len() - 2);
+    }
+    for (key, label) in all {
         hints.push(Tone::Accent, &key);
         hints.push(Tone::Dim, &format!(" {label}  "));
     }
-    if let (Some(viewer), Pane::Stream, true) = (&app.viewer, app.focus, app.overlays.is_empty()) {
+    if let (Some(viewer), Pane::Stream, true, None) = (&app.viewer, app.focus, app.overlays.is_empty(), &app.logs) {
         let status = stream_status(app, viewer);
         if status.width() + hints.width() + 2 <= area.w as usize {
             line.left.extend(status.left);

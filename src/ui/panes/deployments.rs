@@ -1,9 +1,11 @@
 //! The deployments of all profiles in one list.
 
+use crate::app::columns::{Column, Place};
+use crate::app::fleet::{Live, ProfileState, Row};
 use crate::app::layout::{Area, below};
 use crate::app::line::{Line, Tone};
 use crate::app::{App, Pane};
-use crate::model::Revision;
+use crate::model::{Phase, Revision};
 use crate::text;
 use crate::ui::Canvas;
 use crate::ui::theme::{deployment_look, phase_look};
@@ -13,74 +15,30 @@ use std::time::Duration;
 /// Draws the pane.
 pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let focused = app.focus == Pane::Deployments;
-    let shown = app.fleet.shown();
     let used = canvas.title(area, "DEPLOYMENTS", focused);
-    let mut count = Line::new();
-    if app.fleet.filter.is_empty() {
-        count.push(Tone::Dim, &format!("{}", shown.len()));
-    } else {
-        count.push(Tone::Dim, &format!("{} of {}   ", shown.len(), app.fleet.rows.len()));
-        count.push(Tone::Accent, &format!("/{}", app.fleet.filter));
-    }
-    let ago = |at: Option<Timestamp>| at.and_then(|t| Duration::try_from(app.now - t).ok()).map(text::age);
-    let stale = app.profiles.iter().filter(|p| p.error.is_some());
-    for (profile, age) in stale.filter_map(|p| Some((p, ago(p.loaded_at)?))) {
-        count = count.right(Tone::Moving, &format!("  {} is {age} old", profile.tag()));
-    }
-    canvas.line(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &count);
-    let tags = app.profiles.iter().map(|p| text::width(p.tag())).max().unwrap_or(0);
-    let columns = Columns::new(area.w, tags as u16);
-    columns.heads(canvas, area.x, area.y + 1);
+    canvas.line(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &summary(app));
+    let columns = app.columns();
+    heads(app, canvas, &columns, area.x, area.y + 1);
     let rows = below(area, 2);
-    if shown.is_empty() {
+    let fleet = &app.fleet;
+    if fleet.is_empty() {
         let (tone, words) = nothing(app);
         return canvas.words(rows, tone, &words);
     }
-    let selected = app.fleet.picker.selected.as_deref();
-    for (line, number) in app.fleet.picker.window(shown.len(), rows.h as usize).into_iter().enumerate() {
-        let (row, y) = (shown[number], rows.y + line as u16);
-        let x = rows.x;
-        let stale = app.profiles.get(row.profile).is_some_and(|p| p.error.is_some());
-        let name_tone = if stale { Tone::Dim } else { Tone::Plain };
-        canvas.foreign(x + columns.name.0, y, columns.name.1, &row.name, name_tone);
-        let region = super::region(app, row);
-        canvas.foreign(x + columns.region.0, y, columns.region.1, region, Tone::Dim);
-        match &row.deployment {
-            Some(deployment) => {
-                let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
-                let tone = if stale { Tone::Dim } else { tone };
-                cell(canvas, x, y, columns.state, glyph, tone, &word, "");
-                match app.fleet.newest.get(&row.id) {
-                    Some(revision) => {
-                        let (glyph, tone) = phase_look(revision.phase());
-                        let tone = if stale { Tone::Dim } else { tone };
-                        let age = revision_age(revision, app.now);
-                        cell(canvas, x, y, columns.revision, glyph, tone, &revision.status, &age);
-                    }
-                    None if deployment.latest_revision_id.is_none() => {
-                        canvas.foreign(x + columns.revision.0, y, columns.revision.1, "none", Tone::Dim);
-                    }
-                    None => {
-                        canvas.foreign(x + columns.revision.0, y, columns.revision.1, "…", Tone::Dim);
-                    }
-                }
-            }
-            None => {
-                let server = row.server(&app.profiles);
-                let info = server.and_then(|s| app.infos.get(&s));
-                let (glyph, tone, word) = match info {
-                    Some(i) if i.error.is_some() => {
-                        ("✗", Tone::Bad, i.error.as_ref().map_or(String::new(), |e| e.badge()))
-                    }
-                    Some(i) if i.value.is_some() => ("●", Tone::Good, "answers".into()),
-                    _ => ("◐", Tone::Moving, "asking".to_string()),
-                };
-                cell(canvas, x, y, columns.state, glyph, tone, &word, "");
-                canvas.foreign(x + columns.revision.0, y, columns.revision.1, "agent server", Tone::Dim);
-            }
+    let selected = fleet.picker.selected.as_deref();
+    for (line, number) in fleet.picker.window(fleet.len(), rows.h as usize).into_iter().enumerate() {
+        let (Some(row), y) = (fleet.shown(number), rows.y + line as u16) else { continue };
+        let Some(profile) = app.profiles.get(row.profile) else { continue };
+        for place in &columns {
+            // What is stale is dim as a whole: its age stands in the pane's title.
+            let stale = profile.error.is_some() && row.deployment.is_some();
+            let cell = cell(app, profile, row, place.column);
+            draw(canvas, rows.x, y, place, cell, stale);
         }
-        if let (Some((at, width)), Some(url)) = (columns.url, &row.url) {
-            canvas.foreign(x + at, y, width, url, Tone::Dim);
+        if fleet.marked.contains(&row.id) {
+            canvas.foreign(rows.x, y, 1, "+", Tone::Accent);
+        } else if app.watches.keys().any(|w| w.profile == row.profile_name && row.is(&w.deployment)) {
+            canvas.foreign(rows.x, y, 1, "»", Tone::Accent);
         }
         if Some(row.id.as_str()) == selected {
             canvas.select(Area { h: 1, ..rows }, y, focused);
@@ -88,44 +46,182 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
 }
 
-/// Glyph, word and, dim and right-aligned in its column, an age.
-#[allow(clippy::too_many_arguments)]
-fn cell(
-    canvas: &mut Canvas<'_>,
-    x: u16,
-    y: u16,
-    (at, width): (u16, u16),
-    glyph: &str,
-    tone: Tone,
-    word: &str,
-    age: &str,
-) {
-    let style = canvas.theme.style(tone);
-    canvas.text(x + at, y, 1, glyph, style);
-    let for_age = if age.is_empty() || width < 16 { 0 } else { 4 };
-    canvas.foreign(
-        x + at + 2,
-        y,
-        width.saturating_sub(2 + for_age),
-        word,
-        if tone == Tone::Dim { Tone::Dim } else { Tone::Plain },
-    );
-    let age_width = text::width(age) as u16;
-    if age_width > 0 && for_age > 0 {
-        canvas.foreign(x + at + width - age_width, y, age_width, age, Tone::Dim);
+/// How many there are, what needs attention, and what is old.
+fn summary(app: &App) -> Line {
+    let fleet = &app.fleet;
+    let mut line = Line::new();
+    if fleet.filter().is_empty() {
+        line.push(Tone::Dim, &text::count(fleet.rows.len() as u64));
+    } else {
+        line.push(
+            Tone::Dim,
+            &format!("{} of {}", text::count(fleet.len() as u64), text::count(fleet.rows.len() as u64)),
+        );
+    }
+    let coming = app.profiles.iter().any(|p| p.coming.is_some() && p.loaded_at.is_none());
+    if coming {
+        line.push(Tone::Dim, " so far");
+    }
+    let (mut failed, mut moving) = (0, 0);
+    for revision in fleet.rows.iter().filter_map(|row| row.newest.as_ref()) {
+        match revision.phase() {
+            Phase::Failed => failed += 1,
+            Phase::Moving | Phase::Waiting | Phase::Unknown => moving += 1,
+            Phase::Deployed | Phase::Skipped | Phase::Interrupted => {}
+        }
+    }
+    for (count, phase) in [(failed, Phase::Failed), (moving, Phase::Moving)] {
+        if count > 0 {
+            let (glyph, tone) = phase_look(phase);
+            line.push(tone, &format!("   {glyph} "));
+            line.push(Tone::Plain, &text::count(count));
+        }
+    }
+    if !fleet.marked.is_empty() {
+        line.push(Tone::Accent, &format!("   + {}", fleet.marked.len()));
+    }
+    if !fleet.filter().text().is_empty() {
+        line.push(Tone::Accent, &format!("   /{}", fleet.filter().text()));
+    }
+    for profile in app.profiles.iter().filter(|p| p.error.is_some()) {
+        let Some(at) = profile.loaded_at else { continue };
+        let age = text::age(Duration::try_from(app.now - at).unwrap_or_default());
+        let how = if profile.whole { format!("{age} old") } else { "not whole".to_string() };
+        line = line.right(Tone::Moving, &format!("  {} is {how}", profile.tag()));
+    }
+    line
+}
+
+fn heads(app: &App, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
+    let sort = app.fleet.sort();
+    for place in columns {
+        let sorts = place.column == sort.column;
+        let tone = if sorts { Tone::Plain } else { Tone::Dim };
+        let title = place.column.title();
+        let mark = match (sorts, sort.reversed) {
+            (true, false) => "▾",
+            (true, true) => "▴",
+            _ => "",
+        };
+        let room = place.width.saturating_sub(u16::from(sorts));
+        let at = match place.column {
+            Column::Age => x + place.x + place.width.saturating_sub(title.len() as u16 + u16::from(sorts)),
+            _ => x + place.x,
+        };
+        let used = canvas.foreign(at, y, room, title, tone);
+        canvas.foreign(at + used, y, 1, mark, Tone::Accent);
     }
 }
 
+/// What stands in a cell: a glyph with its tone where it is a state, a text, and an age.
+struct Cell {
+    glyph: Option<(&'static str, Tone)>,
+    text: String,
+    tone: Tone,
+    age: String,
+}
+
+impl Cell {
+    fn of(tone: Tone, text: impl Into<String>) -> Cell {
+        Cell { glyph: None, text: text.into(), tone, age: String::new() }
+    }
+
+    fn state(glyph: &'static str, tone: Tone, text: impl Into<String>) -> Cell {
+        let plain = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
+        Cell { glyph: Some((glyph, tone)), ..Cell::of(plain, text) }
+    }
+}
+
+fn cell(app: &App, profile: &ProfileState, row: &Row, column: Column) -> Cell {
+    let Some(deployment) = &row.deployment else { return server_cell(app, row, column) };
+    let text = |text: Option<&str>| Cell::of(Tone::Dim, text.unwrap_or("-"));
+    match column {
+        Column::Name => Cell::of(Tone::Plain, &row.name),
+        Column::Region => Cell::of(Tone::Dim, &*row.tag),
+        Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),
+        Column::State => {
+            let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
+            Cell::state(glyph, tone, word)
+        }
+        Column::Newest => newest(app, profile, row),
+        Column::Live => {
+            let tone = if row.live() == Live::Older { Tone::Plain } else { Tone::Dim };
+            Cell::of(tone, row.live().word())
+        }
+        Column::Age => {
+            let age = deployment.created_at.map(|at| text::age(profile.since(at, app.now)));
+            Cell { age: age.unwrap_or_else(|| "-".into()), ..Cell::of(Tone::Dim, "") }
+        }
+        Column::Type => text(deployment.source_config.deployment_type.as_deref()),
+        Column::Source => text(deployment.source.as_deref()),
+        Column::Url => text(row.url.as_deref()),
+    }
+}
+
+fn newest(app: &App, profile: &ProfileState, row: &Row) -> Cell {
+    match (&row.newest, &row.newest_error) {
+        (Some(revision), _) => {
+            let (glyph, tone) = phase_look(revision.phase());
+            let word = if revision.status.is_empty() { "no status" } else { &revision.status };
+            Cell { age: revision_age(profile, revision, app.now), ..Cell::state(glyph, tone, word) }
+        }
+        (None, Some(error)) => Cell::of(Tone::Dim, format!("? {}", error.badge())),
+        (None, None) if row.newest_id().is_none() => Cell::of(Tone::Dim, "none"),
+        (None, None) => Cell::of(Tone::Dim, "…"),
+    }
+}
+
+/// An agent server without a control plane.
+fn server_cell(app: &App, row: &Row, column: Column) -> Cell {
+    match column {
+        Column::Name => Cell::of(Tone::Plain, &row.name),
+        Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),
+        Column::State => {
+            let info = row.server(&app.profiles).and_then(|server| app.infos.get(&server));
+            match info.map(|i| (&i.error, &i.value)) {
+                Some((Some(error), _)) => Cell::state("✗", Tone::Bad, error.badge()),
+                Some((None, Some(_))) => Cell::state("●", Tone::Good, "answers"),
+                _ => Cell::state("◐", Tone::Moving, "asking"),
+            }
+        }
+        Column::Newest => Cell::of(Tone::Dim, "agent server"),
+        Column::Url => Cell::of(Tone::Dim, row.url.as_deref().unwrap_or("-")),
+        _ => Cell::of(Tone::Dim, ""),
+    }
+}
+
+fn draw(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, cell: Cell, stale: bool) {
+    let tone = |tone| if stale { Tone::Dim } else { tone };
+    let (mut at, mut room) = (x + place.x, place.width);
+    // An age stands at the right edge, in a column of its own.
+    let age = text::width(&cell.age) as u16;
+    let for_age = if age == 0 || (place.column == Column::Newest && room < 16) { 0 } else { age.max(4) };
+    if for_age > 0 {
+        canvas.foreign(at + room - age, y, age, &cell.age, Tone::Dim);
+        room -= for_age;
+    }
+    if let Some((glyph, look)) = cell.glyph {
+        canvas.foreign(at, y, 1, glyph, tone(look));
+        (at, room) = (at + 2, room.saturating_sub(2));
+    }
+    canvas.foreign(at, y, room, &cell.text, tone(cell.tone));
+}
+
 /// How long ago a revision was made: lists are in this order.
-pub(super) fn revision_age(revision: &Revision, now: Timestamp) -> String {
-    revision.created_at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
+pub(super) fn revision_age(profile: &ProfileState, revision: &Revision, now: Timestamp) -> String {
+    revision.created_at.map(|at| text::age(profile.since(at, now))).unwrap_or_default()
 }
 
 fn nothing(app: &App) -> (Tone, String) {
-    if !app.fleet.filter.is_empty() {
+    if !app.fleet.filter().is_empty() {
+        let fields = crate::app::columns::FIELDS.join(", ");
+        let filter = text::clean(app.fleet.filter().text()).into_owned();
         return (
             Tone::Plain,
-            format!("Nothing contains “{}”.\n\nEsc clears the filter.", text::clean(&app.fleet.filter)),
+            format!(
+                "Nothing fits “{filter}”.\n\nEsc clears the filter. A word is looked for everywhere, field:word in one of \
+                 {fields}; !word leaves out."
+            ),
         );
     }
     if let Some(error) = app.profiles.iter().find_map(|p| p.error.as_ref()) {
@@ -135,43 +231,4 @@ fn nothing(app: &App) -> (Tone, String) {
         return (Tone::Dim, "Asking the control planes…".into());
     }
     (Tone::Plain, "There are no deployments in these workspaces yet.\n\nr asks again.".into())
-}
-
-/// Offset and width of each column.
-struct Columns {
-    name: (u16, u16),
-    region: (u16, u16),
-    state: (u16, u16),
-    revision: (u16, u16),
-    url: Option<(u16, u16)>,
-}
-
-impl Columns {
-    fn new(width: u16, tags: u16) -> Columns {
-        // In little room the name matters more than the age.
-        let (region, state, revision) = (tags.clamp(6, 14) + 1, 11, if width < 56 { 15 } else { 20 });
-        let left = width.saturating_sub(5 + region + state + revision);
-        let (name, url) = if left > 64 { (30, Some(left - 32)) } else { (left.min(40), None) };
-        let at_region = 3 + name + 1;
-        let at_state = at_region + region;
-        let at_revision = at_state + state;
-        Columns {
-            name: (3, name),
-            region: (at_region, region - 1),
-            state: (at_state, state - 1),
-            revision: (at_revision, revision - 1),
-            url: url.map(|w| (at_revision + revision + 1, w)),
-        }
-    }
-
-    fn heads(&self, canvas: &mut Canvas<'_>, x: u16, y: u16) {
-        for ((at, width), title) in
-            [(self.name, "NAME"), (self.region, "REGION"), (self.state, "STATE"), (self.revision, "NEWEST REVISION")]
-        {
-            canvas.foreign(x + at, y, width.max(title.len() as u16), title, Tone::Dim);
-        }
-        if let Some((at, width)) = self.url {
-            canvas.foreign(x + at, y, width, "AGENT SERVER", Tone::Dim);
-        }
-    }
 }

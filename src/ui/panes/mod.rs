@@ -2,6 +2,7 @@
 
 mod bars;
 mod deployments;
+mod logs;
 mod revisions;
 mod server;
 mod stream;
@@ -36,6 +37,9 @@ fn server_software(info: &ServerInfo) -> String {
 
 /// The stream pane: the stream that is open, else the agent server's lists.
 pub fn stream(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    if let Some(logs) = &app.logs {
+        return logs::logs(app, logs, canvas, area);
+    }
     match (&app.viewer, &app.server) {
         (Some(viewer), _) => stream::stream(app, viewer, canvas, area),
         (None, Some(server)) => server::server(app, server, canvas, area),

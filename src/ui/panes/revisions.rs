@@ -43,6 +43,12 @@ pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         _ if history.revisions.is_empty() => return canvas.words(rows, Tone::Plain, "It has no revisions."),
         _ => {}
     }
+    let mut rows = rows;
+    if !history.was_sorted {
+        let words = "The server did not sort them by their date, as it promises; here they are sorted.";
+        canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Moving);
+        rows = below(rows, 1);
+    }
     list(app, history, deployment, canvas, rows, focused);
 }
 
@@ -87,6 +93,15 @@ fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canv
     for (i, (number, line)) in lines.iter().skip(top).take(height).enumerate() {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
+        if let Some(revision) = number.and_then(|n| history.revisions.get(n)) {
+            let is =
+                |of: &crate::app::msg::RevisionRef| *of.revision == *revision.id && *of.deployment == *deployment.id;
+            if app.compared.as_ref().is_some_and(is) {
+                canvas.foreign(rows.x, y, 1, "+", Tone::Accent);
+            } else if app.watches.keys().any(is) {
+                canvas.foreign(rows.x, y, 1, "»", Tone::Accent);
+            }
+        }
         if number.is_some() && *number == at {
             canvas.select(Area { h: 1, ..rows }, y, focused);
         }
@@ -95,23 +110,22 @@ fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canv
 
 fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App, width: usize) -> Line {
     let (glyph, tone) = phase_look(revision.phase());
-    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{:<14} ", revision.status));
+    let word = if revision.status.is_empty() { "no status" } else { &revision.status };
+    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<14} "));
     let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
     // Role and age stand at the right edge.
     let room = width.saturating_sub(line.width() + 18);
     line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
-    let role = match history.role(
-        revision,
-        Some(deployment),
-        app.fleet.selected().and_then(|r| app.profiles.get(r.profile)?.loaded_at),
-    ) {
+    let profile = app.fleet.selected().and_then(|r| app.profiles.get(r.profile));
+    let age = profile.map(|p| revision_age(p, revision, app.now)).unwrap_or_default();
+    let role = match history.role(revision, Some(deployment), profile.and_then(|p| p.loaded_at)) {
         role @ RevisionRole::Serving => (role.word(), Tone::Good),
         role @ RevisionRole::Superseded => (role.word(), Tone::Dim),
         role @ RevisionRole::Candidate => (role.word(), Tone::Moving),
         // The status word beside it says it already.
         RevisionRole::Failed | RevisionRole::Skipped | RevisionRole::Interrupted => ("", Tone::Dim),
     };
-    line.right(role.1, role.0).right(Tone::Dim, &format!("{:>5}", revision_age(revision, app.now)))
+    line.right(role.1, role.0).right(Tone::Dim, &format!("{:>5}", age))
 }
 
 fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line {

@@ -1,0 +1,158 @@
+//! The filter of a list: words that must all fit. `text` is looked for in the row's names (letters in order are enough),
+//! `field:text` in one field, and `!` before either turns it round.
+
+use std::borrow::Cow;
+
+/// A filter as it was typed, and what it means.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    text: String,
+    terms: Vec<Term>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Term {
+    negated: bool,
+    field: Option<&'static str>,
+    /// In lower case.
+    wanted: String,
+}
+
+/// How well a row fits: those that contain the words come before those that only have their letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Every word is there as it is.
+    Contains,
+    /// The letters are there, in order.
+    Letters,
+}
+
+/// A row that can be filtered.
+pub trait Fields {
+    /// The names that a word without a field is looked for in, letter by letter too.
+    fn names(&self) -> [Cow<'_, str>; 2];
+    /// The other texts that a word may be contained in.
+    fn words(&self) -> Vec<Cow<'_, str>>;
+    /// The text of a field that the filter knows.
+    fn field(&self, name: &'static str) -> Cow<'_, str>;
+}
+
+impl Filter {
+    /// Reads a filter. `fields` are the names that may stand before a colon; with anything else there (an address, say)
+    /// the whole word is a text. What is not finished yet (`!`, `name:`) asks for nothing.
+    pub fn new(text: &str, fields: &[&'static str]) -> Filter {
+        let mut terms = Vec::new();
+        for word in text.split_whitespace() {
+            let (negated, rest) = word.strip_prefix('!').map_or((false, word), |rest| (true, rest));
+            let split = rest.split_once(':');
+            let known = split.and_then(|(f, w)| Some((*fields.iter().find(|name| name.eq_ignore_ascii_case(f))?, w)));
+            let (field, wanted) = known.map_or((None, rest), |(field, wanted)| (Some(field), wanted));
+            if !wanted.is_empty() {
+                terms.push(Term { negated, field, wanted: wanted.to_lowercase() });
+            }
+        }
+        Filter { text: text.to_string(), terms }
+    }
+
+    /// As it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether every row passes.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether a row passes, and how well.
+    pub fn fit(&self, row: &impl Fields) -> Option<Fit> {
+        let mut worst = Fit::Contains;
+        for term in &self.terms {
+            let fit = term.fit(row);
+            match (fit, term.negated) {
+                (Some(fit), false) => worst = worst.max(fit),
+                // Letters that happen to be there are no reason to leave a row out.
+                (None | Some(Fit::Letters), true) => {}
+                _ => return None,
+            }
+        }
+        Some(worst)
+    }
+}
+
+impl Term {
+    fn fit(&self, row: &impl Fields) -> Option<Fit> {
+        let contains = |text: &str| contains(text, &self.wanted);
+        if let Some(field) = self.field {
+            return contains(&row.field(field)).then_some(Fit::Contains);
+        }
+        let names = row.names();
+        if names.iter().any(|name| contains(name)) || row.words().iter().any(|word| contains(word)) {
+            return Some(Fit::Contains);
+        }
+        names.iter().any(|name| has_letters(name, &self.wanted)).then_some(Fit::Letters)
+    }
+}
+
+fn contains(text: &str, wanted: &str) -> bool {
+    if text.is_ascii() && wanted.is_ascii() {
+        let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
+        return text.windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted));
+    }
+    text.to_lowercase().contains(wanted)
+}
+
+/// Whether a text has all letters in their order.
+fn has_letters(text: &str, wanted: &str) -> bool {
+    let mut letters = text.chars().flat_map(char::to_lowercase);
+    wanted.chars().all(|letter| letters.any(|l| l == letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Row(&'static str, &'static str);
+
+    impl Fields for Row {
+        fn names(&self) -> [Cow<'_, str>; 2] {
+            [self.0.into(), "prod-us".into()]
+        }
+        fn words(&self) -> Vec<Cow<'_, str>> {
+            vec![self.1.into()]
+        }
+        fn field(&self, name: &'static str) -> Cow<'_, str> {
+            if name == "state" { self.1.into() } else { self.0.into() }
+        }
+    }
+
+    fn fit(filter: &str) -> Option<Fit> {
+        Filter::new(filter, &["name", "state"]).fit(&Row("support-bot-äö", "BUILD_FAILED"))
+    }
+
+    #[test]
+    fn words_letters_fields_and_their_opposites() {
+        for (filter, wanted) in [
+            ("", Some(Fit::Contains)),
+            ("BOT", Some(Fit::Contains)),
+            ("sptb", Some(Fit::Letters)),
+            ("failed", Some(Fit::Contains)),
+            ("failed bot", Some(Fit::Contains)),
+            ("failed invoice", None),
+            ("state:failed", Some(Fit::Contains)),
+            ("STATE:failed", Some(Fit::Contains)),
+            ("state:fld", None),
+            ("name:failed", None),
+            ("!state:failed", None),
+            ("!state:ready !invoice", Some(Fit::Contains)),
+            ("!sptb", Some(Fit::Contains)),
+            ("Ä", Some(Fit::Contains)),
+            ("! name: bot", Some(Fit::Contains)),
+            ("http://bot", None),
+            ("prod-us", Some(Fit::Contains)),
+        ] {
+            assert_eq!(fit(filter), wanted, "{filter:?}");
+        }
+        assert!(Filter::new(" ! ", &[]).is_empty());
+    }
+}

@@ -1,0 +1,188 @@
+//! What comes of a control plane: lists, revisions, logs, records; and what that means for a profile as a whole.
+
+use super::explain::Explained;
+use super::fleet::Row;
+use super::logs::{LogView, Source};
+use super::msg::{Effect, RevisionRef};
+use super::scroll::Place;
+use super::{App, Overlay, Page, Pane, QUIET};
+use crate::api::{ApiError, Kind, LogKind, LogScope};
+use crate::model::{Revision, StatusTime, compare, without_natural};
+use crate::text;
+use jiff::SignedDuration;
+
+impl App {
+    /// What a failed request means for its profile: a refused key stops everything, and a server that wants to be left
+    /// alone is left alone, and said to be.
+    pub(super) fn heed(&mut self, profile: &str, error: &ApiError) {
+        let now = self.now;
+        let Some(state) = self.profiles.iter_mut().find(|p| &*p.name == profile) else { return };
+        match &error.kind {
+            Kind::RateLimited(asked) => {
+                let wait = SignedDuration::try_from(asked.unwrap_or(QUIET)).unwrap_or_default();
+                let until = now.checked_add(wait).ok();
+                state.limited_until = state.limited_until.max(until);
+            }
+            Kind::Unauthorized if state.control_plane && !state.halted => {
+                state.halted = true;
+                state.error = Some(error.clone());
+                let text = format!("{error}\n  Nothing more is asked of {profile} until you press r.");
+                self.notify(true, text);
+            }
+            _ => {}
+        }
+    }
+
+    /// A revision by what names it.
+    pub(super) fn revision_ref(&self, row: &Row, revision: &str) -> Option<RevisionRef> {
+        let deployment = row.deployment.as_ref()?;
+        Some(RevisionRef {
+            profile: row.profile_name.clone(),
+            deployment: deployment.id.as_str().into(),
+            revision: revision.into(),
+        })
+    }
+
+    /// The revision that is meant: the selected one in the list of revisions, else the newest of the selected deployment.
+    fn meant(&self) -> Option<(RevisionRef, Option<Revision>)> {
+        let row = self.fleet.selected()?;
+        let known = |id: &str| {
+            let listed = self.history().and_then(|h| h.revisions.iter().find(|r| r.id == id));
+            listed.or(row.newest.as_ref().filter(|r| r.id == id)).cloned()
+        };
+        let id = match self.focus {
+            Pane::Revisions => self.revision_picker.selected.clone()?,
+            _ => row.newest_id()?.to_string(),
+        };
+        Some((self.revision_ref(row, &id)?, known(&id)))
+    }
+
+    /// What a row is called in titles.
+    fn row_title(row: &Row) -> String {
+        if row.tag.is_empty() { row.name.clone() } else { format!("{} › {}", row.tag, row.name) }
+    }
+
+    /// Watches the revision that is meant, or no longer.
+    pub(super) fn watch_meant(&mut self) {
+        let Some(row) = self.fleet.selected() else { return };
+        let name = Self::row_title(row);
+        match self.meant() {
+            Some((of, revision)) => self.toggle_watch(of, &name, revision.as_ref()),
+            None => self.notify(false, format!("{name} has no revision to watch.")),
+        }
+    }
+
+    /// Opens the page that explains the revision that is meant.
+    pub(super) fn explain_meant(&mut self) -> Vec<Effect> {
+        let Some(row) = self.fleet.selected() else { return Vec::new() };
+        let name = Self::row_title(row);
+        let Some((of, _)) = self.meant() else {
+            self.notify(false, format!("{name} has no revision to explain."));
+            return Vec::new();
+        };
+        let address = format!("{}/{}", row.profile_name, row.name);
+        let seen = self.history().map(|h| h.phases(&of.revision, self.now)).unwrap_or_default();
+        let times = seen.into_iter().map(|(status, spent, from_start)| StatusTime { status, spent, from_start });
+        let effect = Effect::Explain(of.clone(), address, times.collect());
+        let explained = Explained { of, name, card: None };
+        self.overlays.push(Overlay::Page(Page::Explain(Box::new(explained)), Place::at_start()));
+        vec![effect]
+    }
+
+    /// Marks the selected revision for a comparison, or takes the mark away.
+    pub(super) fn mark_revision(&mut self) {
+        let meant = self.meant().map(|(of, _)| of);
+        self.compared = if self.compared == meant { None } else { meant };
+        if let Some(of) = &self.compared {
+            let text = format!("Revision {} is marked: = on another compares them.", text::short_id(&of.revision));
+            self.notify(false, text);
+        }
+    }
+
+    /// Shows what differs between the selected revision and the marked one, else the one before it.
+    pub(super) fn compare_selected(&mut self) {
+        let Some((of, Some(this))) = self.meant() else { return };
+        let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
+        let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
+        let other = match marked {
+            Some(marked) => revisions.iter().find(|r| r.id == *marked.revision),
+            None => revisions.iter().skip_while(|r| r.id != this.id).nth(1),
+        };
+        let Some(other) = other else {
+            return self.notify(false, "There is no older revision to compare it with. m marks one.");
+        };
+        // From the older to the newer, whichever was marked.
+        let newer_first = [&this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
+        let (before, after) = if newer_first { (other, &this) } else { (&this, other) };
+        let title = format!("{} → {}", text::short_id(&before.id), text::short_id(&after.id));
+        let [a, b] = [before, after].map(|r| serde_json::to_value(r).unwrap_or_default());
+        let changes = without_natural(compare(&a, &b));
+        self.overlays.push(Overlay::Page(Page::Difference { title, changes }, Place::at_start()));
+    }
+
+    /// Opens logs: of the marked deployments together, of the selected one, or of the selected revision.
+    pub(super) fn open_logs(&mut self, kind: LogKind) {
+        let mut sources = Vec::new();
+        if self.focus == Pane::Revisions || kind == LogKind::Build || self.fleet.marked.is_empty() {
+            let Some(row) = self.fleet.selected() else { return };
+            let Some(deployment) = &row.deployment else {
+                return self.notify(false, "An agent server without a control plane has no logs to ask for.");
+            };
+            let revision = match (self.focus, kind) {
+                (Pane::Deployments, LogKind::Server) => None,
+                _ => self.meant().map(|(of, _)| of.revision.to_string()),
+            };
+            let mut name = Self::row_title(row);
+            if let Some(id) = &revision {
+                name.push_str(&format!(" › {}", text::short_id(id)));
+            }
+            sources.push((row.profile_name.clone(), name, deployment.id.clone(), revision));
+        } else {
+            for row in self.fleet.marked.iter().filter_map(|id| self.fleet.row(id)) {
+                if let Some(deployment) = &row.deployment {
+                    sources.push((row.profile_name.clone(), Self::row_title(row), deployment.id.clone(), None));
+                }
+            }
+        }
+        self.show_logs(kind, sources);
+    }
+
+    /// Opens the log of one revision.
+    pub(super) fn open_log_of(&mut self, of: &RevisionRef, name: &str, kind: LogKind) {
+        let name = format!("{name} › {}", text::short_id(&of.revision));
+        let revision = Some(of.revision.to_string());
+        self.show_logs(kind, vec![(of.profile.clone(), name, of.deployment.to_string(), revision)]);
+    }
+
+    fn show_logs(&mut self, kind: LogKind, of: Vec<(std::sync::Arc<str>, String, String, Option<String>)>) {
+        let sources = of
+            .into_iter()
+            .map(|(profile, name, deployment, revision)| Source {
+                profile,
+                name,
+                scope: LogScope { deployment, revision, kind },
+                loaded_at: None,
+                error: None,
+            })
+            .collect();
+        self.overlays.clear();
+        self.logs = Some(LogView::new(self.next_number(), kind, sources));
+        self.focus = Pane::Stream;
+    }
+
+    /// Reads the open logs anew, after a change to what is asked for.
+    pub(super) fn reread_logs(&mut self, change: impl FnOnce(&mut LogView)) {
+        let number = self.next_number();
+        if let Some(logs) = &self.logs {
+            let mut again = logs.again(number);
+            change(&mut again);
+            again.sources.iter_mut().for_each(|s| s.scope.kind = again.kind);
+            self.logs = Some(again);
+        }
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.next_stream += 1;
+        self.next_stream - 1
+    }
+}
