@@ -24,29 +24,38 @@ impl Explained {
             Some(Err(error)) => return words(Tone::Bad, &error.to_string(), width),
             Some(Ok(card)) => card,
         };
-        // The log comes last: it is the longest, and what to do shall be on the first screen.
-        let (log, rest): (Vec<_>, Vec<_>) = groups(card.lines()).into_iter().partition(|g| g.iter().any(is_log));
+        // What went wrong and what to do shall be on the first screen; the log is the longest and comes last.
+        let mut groups: Vec<(usize, Vec<CardLine>)> = groups(card.lines()).into_iter().enumerate().collect();
+        groups.sort_by_key(|(number, group)| {
+            let has = |part| group.iter().any(|line| line.part == part);
+            match number {
+                0 => 0,
+                _ if has(Part::Error) => 1,
+                _ if has(Part::Next) => 2,
+                _ if has(Part::Log) => 4,
+                _ => 3,
+            }
+        });
         let mut lines = Vec::new();
-        for group in rest.into_iter().chain(log) {
+        for (_, group) in groups {
             if !lines.is_empty() {
                 lines.push(Line::new());
             }
+            let mut before = Part::Title;
             for line in group {
                 let tone = match line.part {
                     Part::Title | Part::Heading => Tone::Strong,
-                    Part::Error => Tone::Bad,
+                    // The first line of an error is the one to see.
+                    Part::Error if before != Part::Error => Tone::Bad,
                     Part::Log => Tone::Dim,
-                    Part::Fact | Part::Change | Part::Next => Tone::Plain,
+                    Part::Error | Part::Fact | Part::Change | Part::Next => Tone::Plain,
                 };
+                before = line.part;
                 lines.extend(words(tone, &line.text, width));
             }
         }
         lines
     }
-}
-
-fn is_log(line: &CardLine) -> bool {
-    line.part == Part::Log
 }
 
 /// What belongs together: the facts, and each heading with what stands under it.

@@ -118,8 +118,8 @@ fn entry_line(app: &App, logs: &LogView, entry: &Entry, dated: bool, leveled: bo
     {
         let name = text::fit(&text::clean(&source.name), names).into_owned();
         let pad = " ".repeat(names.saturating_sub(text::width(&name)));
-        // Colour tells logs apart for the eye, the name for everybody.
-        let tone = [Tone::Accent, Tone::Ns, Tone::Good, Tone::Moving][entry.source % 4];
+        // Colour tells neighbours apart for the eye, the name for everybody.
+        let tone = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
         line.push(tone, &format!("{name}{pad} "));
         line.push(Tone::Dim, "│ ");
     }

@@ -1,0 +1,97 @@
+//! Searching a document's keys and values.
+
+use super::{Kind, Node, Tree};
+use crate::app::scroll::Spot;
+
+/// What is searched for, and where it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Search {
+    pub(super) text: String,
+    /// Nodes whose key or plain value contains the text, in their order.
+    pub(super) found: Vec<u32>,
+    /// Which of them was gone to.
+    pub(super) at: usize,
+}
+
+impl Tree {
+    /// What is searched for.
+    pub fn search_text(&self) -> &str {
+        &self.search.text
+    }
+
+    /// Which place of how many the search stands at, counted from 1; nothing where nothing is searched for.
+    pub fn search_place(&self) -> Option<(usize, usize)> {
+        let Search { text, found, at } = &self.search;
+        (!text.is_empty()).then_some((if found.is_empty() { 0 } else { at + 1 }, found.len()))
+    }
+
+    /// Searches keys and plain values for a text, whatever its case, and goes to the first place from the cursor on.
+    pub fn search(&mut self, text: &str) {
+        let wanted = text.to_lowercase();
+        let holds = |node: &Node| {
+            let has = |range: (u32, u32)| self.doc.slice(range).to_lowercase().contains(&wanted);
+            has(node.key) || (matches!(node.kind, Kind::Text | Kind::Other) && has(node.value))
+        };
+        let found: Vec<u32> = match wanted.is_empty() {
+            true => Vec::new(),
+            false => (0u32..).zip(&self.doc.nodes).filter(|(_, node)| holds(node)).map(|(i, _)| i).collect(),
+        };
+        let here = self.under_cursor().unwrap_or(0);
+        let at = found.iter().position(|i| *i >= here).unwrap_or(0);
+        self.search = Search { text: text.to_string(), found, at };
+        self.go_to_match();
+    }
+
+    /// Goes to the next place, or to the one before, round the ends.
+    pub fn next_match(&mut self, forward: bool) {
+        let count = self.search.found.len();
+        if count > 0 {
+            self.search.at = (self.search.at + if forward { 1 } else { count - 1 }) % count;
+            self.go_to_match();
+        }
+    }
+
+    /// Puts the cursor on the place that the search stands at, unfolding what hides it.
+    fn go_to_match(&mut self) {
+        let Some(&target) = self.search.found.get(self.search.at) else { return };
+        let hides = |i: &u32| self.doc.nodes[*i as usize].next > target && self.is_container(*i) && self.is_folded(*i);
+        let folded: Vec<u64> = (0..target).filter(hides).map(|i| self.doc.nodes[i as usize].path).collect();
+        if !folded.is_empty() {
+            for path in folded {
+                if !self.toggled.remove(&path) {
+                    self.toggled.insert(path);
+                }
+            }
+            self.refold();
+        }
+        if let Ok(row) = self.visible.binary_search(&target) {
+            self.place.cursor = Spot { key: row as u64, line: 0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_unfolds_what_it_finds_and_goes_round() {
+        let items: Vec<String> = (0..80).map(|n| format!(r#"{{"name":"x{n}","deep":{{"Key":{n}}}}}"#)).collect();
+        let mut tree = Tree::new(format!(r#"{{"a":[{}],"key":"KEY"}}"#, items.join(",")).into());
+        tree.search("x77");
+        assert_eq!((tree.search_place(), tree.value_under_cursor()), (Some((1, 1)), Some("x77".into())));
+        tree.search("key");
+        let (_, count) = tree.search_place().unwrap();
+        assert_eq!(count, 81, "from the cursor on, whatever the case");
+        assert_eq!(tree.value_under_cursor().as_deref(), Some("77"));
+        (0..3).for_each(|_| tree.next_match(true));
+        assert_eq!(tree.value_under_cursor().as_deref(), Some("KEY"));
+        tree.next_match(true);
+        assert_eq!(tree.value_under_cursor().as_deref(), Some("0"), "round the end");
+        tree.next_match(false);
+        assert_eq!(tree.value_under_cursor().as_deref(), Some("KEY"));
+        tree.search("nowhere");
+        assert_eq!(tree.search_place(), Some((0, 0)));
+        tree.next_match(true);
+    }
+}
