@@ -31,6 +31,10 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
     let tz = jiff::tz::TimeZone::system();
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
+    options.command_options = match globals.demo {
+        true => " --demo".into(),
+        false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),
+    };
     options.settings.read_only = globals.read_only;
     options.settings.write = globals.write;
     options.settings.ascii |= globals.ascii;

@@ -46,6 +46,8 @@ pub struct Options {
     pub mouse: String,
     /// How a person is called when a watched revision ends.
     pub notify: crate::config::Notify,
+    /// Options that a suggested command needs to see the same servers, each with a blank before it.
+    pub command_options: String,
     /// Poll interval and time limit.
     pub poll: crate::config::Poll,
     /// For tests of the terminal's guard: F12 panics in the loop (`loop`) or in a task (`task`).
@@ -70,6 +72,7 @@ impl Options {
             color: true,
             mouse: config.ui.mouse.clone(),
             notify: config.ui.notify,
+            command_options: String::new(),
             poll: config.poll.clone(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
@@ -110,7 +113,7 @@ const EIO: i32 = 5;
 
 async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
     let theme = Theme { color: options.color, ascii: options.settings.ascii };
-    let services = Arc::new(Services::new(&options.profiles, options.poll.clone()));
+    let services = Arc::new(Services::new(&options.profiles, options.poll.clone(), options.command_options.clone()));
     let (mut app, first) = App::new(&options.profiles, options.settings, screen.size()?, Timestamp::now());
     let (sender, mut receiver) = mpsc::channel::<Msg>(64);
     let mut runner = Runner::new(services, sender, app.settings.tape.max_event);

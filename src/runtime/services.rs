@@ -13,6 +13,8 @@ pub struct Services {
     profiles: HashMap<Arc<str>, Entry>,
     /// Poll interval and time limit.
     pub poll: Poll,
+    /// Options that a suggested command needs to see the same servers, each with a blank before it.
+    pub command_options: String,
 }
 
 struct Entry {
@@ -25,14 +27,18 @@ struct Entry {
 
 impl Services {
     /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
-    pub fn new(profiles: &[Profile], poll: Poll) -> Services {
+    pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
         let entry = |profile: &Profile| Entry {
             profile: profile.clone(),
             http: OnceCell::new(),
             control_plane: OnceCell::new(),
             quiet_until: Mutex::default(),
         };
-        Services { profiles: profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect(), poll }
+        Services {
+            profiles: profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect(),
+            poll,
+            command_options,
+        }
     }
 
     fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {

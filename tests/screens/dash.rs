@@ -188,6 +188,7 @@ impl Dash {
         ];
         let card = FailureCard::new(&Evidence {
             address: "prod-us/invoice-agent",
+            options: "",
             deployment: &json!({}),
             revision: &this,
             history: &[this.clone(), good],
