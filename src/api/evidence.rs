@@ -44,7 +44,9 @@ impl ControlPlane {
         let lines: Vec<LogText<'_>> = read.iter().flatten().flatten().map(LogText::from).collect();
         let mut unread = read.as_ref().and_then(|read| read.as_ref().err()).map(ToString::to_string);
         if let (Err(error), true) = (&deployment, of.known.is_null()) {
-            unread.get_or_insert(format!("without the deployment's record its secrets cannot be told in a log ({error})"));
+            unread.get_or_insert(format!(
+                "without the deployment's record its secrets cannot be told in a log ({error})"
+            ));
         }
         let card = FailureCard::new(&Evidence {
             address: of.address,

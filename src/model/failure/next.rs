@@ -47,7 +47,6 @@ pub(super) fn steps(
     let of = |verb: &str, rest: &str| Some(format!("runtail{} {verb} {address}{rest}", evidence.options));
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
-    let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));
     if let Some(advice) = error.and_then(advice) {
         step(advice, None);
     }
@@ -71,7 +70,7 @@ pub(super) fn steps(
             }
             None => step("Look for the one that overtook it", of("revisions list", "")),
         },
-        (Phase::Interrupted, _) => step("Deploy the same source again, if it should not have been stopped", redeploy()),
+        (Phase::Interrupted, _) => step("Deploy the same source again, if it should not have been stopped", None),
         (Phase::Deployed, _) => {}
         (Phase::Waiting | Phase::Moving | Phase::Unknown, _) => {
             step("Wait for it", of("revisions wait", &format!(" --revision {}", word(id))));
@@ -85,7 +84,7 @@ pub(super) fn steps(
     if failed {
         step(serving(evidence), None);
         if error.is_none() {
-            step("Deploy it once more, if the cause may have passed", redeploy());
+            step("Deploy the same source once more, if the cause may have passed", None);
         }
     }
     steps

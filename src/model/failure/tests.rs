@@ -140,7 +140,7 @@ fn every_ending_has_its_words() {
             "overtook",
             "Look at the one that overtook it, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
         ),
-        ("INTERRUPTED", "somebody stopped it", "runtail revisions redeploy prod-us/bot r2"),
+        ("INTERRUPTED", "somebody stopped it", "Deploy the same source again"),
         ("BUILDING", "still in progress", "runtail revisions wait prod-us/bot --revision r2"),
         ("NOT_DEPLOYED_YET", "does not know this status", "runtail revisions wait"),
         ("", "gives no status", "runtail revisions wait"),
@@ -163,7 +163,7 @@ fn what_is_not_known_is_said() {
         "no revision before it is known to have been deployed",
         "the server log could not be read: 404: no such route",
         "No revision of this deployment serves: it is down",
-        "runtail revisions redeploy prod-us/bot r1",
+        "Deploy the same source once more",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
