@@ -264,10 +264,20 @@ impl Reading {
 
     /// Gives each line its mark.
     fn mark(&self, rows: Vec<Value>) -> Vec<(Mark, Value)> {
+        let own: Vec<Option<Timestamp>> = rows.iter().map(LogLine::time).collect();
+        let mut times = own.clone();
+        // A line without a time was written after the one before it, which backwards comes behind it.
+        let mut last = None;
+        for time in times.iter_mut().rev().filter(|_| self.backwards) {
+            last = time.or(last);
+            *time = last;
+        }
         let mut last = self.edge;
-        let marked = rows.into_iter().map(|row| {
-            let own = LogLine::time(&row);
-            last = own.or(last);
+        for time in &mut times {
+            last = time.or(last);
+            *time = last;
+        }
+        let marked = rows.into_iter().zip(own.into_iter().zip(times)).map(|(row, (own, at))| {
             let key = match &row {
                 Value::Object(line) => {
                     let field = |name| line.get(name).unwrap_or(&Value::Null);
@@ -275,7 +285,7 @@ impl Reading {
                 }
                 other => self.settings.hasher.hash_one(other),
             };
-            (Mark { at: last, key, is_named: !row["id"].is_null() }, row)
+            (Mark { at, key, is_named: !row["id"].is_null() }, row)
         });
         marked.collect()
     }

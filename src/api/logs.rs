@@ -251,10 +251,15 @@ fn is_missing(error: &ApiError) -> bool {
 /// Of two such answers the one that says what is not there, instead of only that something is not.
 fn clearer(newer: ApiError, older: ApiError) -> ApiError {
     let rank = |error: &ApiError| {
-        let bare = matches!(error.detail.as_str(), "Not Found" | "404 Not Found" | "not found");
+        let bare = ["Not Found", "404 Not Found", "Method Not Allowed"].contains(&error.detail.as_str());
         (error.kind == Kind::NotFound, !bare)
     };
-    if rank(&newer) > rank(&older) { newer } else { older }
+    let mut clearer = if rank(&newer) > rank(&older) { newer } else { older };
+    if !rank(&clearer).1 {
+        let hint = "is the deployment still there? This may also be a server that gives no logs at all";
+        clearer.hint = Some(hint.to_string());
+    }
+    clearer
 }
 
 /// Follows a log: the newest lines first, then whatever is new, each line once. See [`super::log_tail`] for how.
@@ -324,7 +329,9 @@ mod tests {
         let method = || error(Kind::Status(405), "Method Not Allowed");
         assert_eq!(clearer(told(), bare()), told());
         assert_eq!(clearer(bare(), told()), told());
-        assert_eq!(clearer(bare(), method()), bare());
-        assert_eq!(clearer(method(), bare()), bare());
+        for (newer, older) in [(bare(), method()), (method(), bare())] {
+            let error = clearer(newer, older);
+            assert!(error.kind == Kind::NotFound && error.hint.is_some());
+        }
     }
 }

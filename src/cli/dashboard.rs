@@ -1,7 +1,7 @@
 //! The dashboard: from arguments and configuration to the loop.
 
 use super::context::load_config;
-use super::{Color, Exit, Failure, Globals, resolve};
+use super::{Exit, Failure, Globals, resolve};
 use crate::config::Config;
 use crate::runtime::{self, Ended, Options};
 use std::io::IsTerminal;
@@ -38,11 +38,7 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
     options.settings.read_only = globals.read_only;
     options.settings.write = globals.write;
     options.settings.ascii |= globals.ascii;
-    options.color = match globals.color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-    };
+    options.color = globals.color.is_on(true);
     match runtime::run(options).await {
         Ok(Ended::Quit) => Ok(Exit::Done),
         Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),

@@ -12,6 +12,8 @@ mod graph;
 mod input;
 mod join;
 mod log;
+mod log_text;
+mod logs;
 mod man;
 mod output;
 mod recorder;
@@ -208,6 +210,17 @@ pub enum Color {
     Never,
 }
 
+impl Color {
+    /// Whether colours are used on an output that is a terminal or none.
+    fn is_on(self, is_terminal: bool) -> bool {
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -217,6 +230,8 @@ pub enum Command {
     /// Revisions of a deployment
     #[command(subcommand)]
     Revisions(revisions::Command),
+    /// Build and server logs of deployments
+    Logs(logs::Options),
     /// Threads of an agent server
     #[command(subcommand)]
     Threads(threads::Command),
@@ -250,10 +265,8 @@ pub enum Command {
 impl Command {
     /// Whether it needs to end in order when it is interrupted, and sees to that itself.
     fn hears_signals(&self) -> bool {
-        matches!(
-            self,
-            Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Revisions(revisions::Command::Wait(_))
-        )
+        use Command::*;
+        matches!(self, Logs(_) | Run(_) | Join(_) | Tail(_) | Revisions(revisions::Command::Wait(_)))
     }
 }
 
@@ -288,6 +301,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         None => dashboard::run(&globals).await,
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
+        Some(Command::Logs(options)) => logs::run(&globals, options).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
         Some(Command::Runs(command)) => runs::run(&globals, command).await,

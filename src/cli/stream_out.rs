@@ -249,7 +249,7 @@ fn write(data: &[u8]) -> io::Result<()> {
 
 /// Whether stdout is a pipe that nobody reads any more.
 #[cfg(unix)]
-fn reader_left() -> bool {
+pub(super) fn reader_left() -> bool {
     let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
     // SAFETY: one pollfd that lives over the call is passed, and with no time to wait the call returns at once.
     let ready = unsafe { libc::poll(&raw mut stdout, 1, 0) };
@@ -257,7 +257,7 @@ fn reader_left() -> bool {
 }
 
 #[cfg(not(unix))]
-fn reader_left() -> bool {
+pub(super) fn reader_left() -> bool {
     false
 }
 

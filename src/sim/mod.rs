@@ -99,6 +99,23 @@ pub struct Wire {
     pub no_heartbeats: bool,
 }
 
+/// Which log calls control planes have, and what their lines carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logs {
+    /// `POST /v1/projects/…/{build,deploy}_logs`.
+    pub v1: bool,
+    /// `GET /v2/deployments/…/logs` and `GET /v2/deployment-logs`.
+    pub v2: bool,
+    /// Lines have ids.
+    pub ids: bool,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Logs { v1: true, v2: true, ids: true }
+    }
+}
+
 /// What to start. The default is what most tests want: one empty region and agent server, a hundred times faster than life.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -120,6 +137,8 @@ pub struct Options {
     pub needs_workspace: bool,
     /// A control plane says that deployments are not enabled.
     pub not_enabled: bool,
+    /// How control planes show logs.
+    pub logs: Logs,
     /// The key that agent servers want.
     pub agent_key: Option<String>,
     /// Bytes of events that each stream of an agent server keeps for a replay.
@@ -140,6 +159,7 @@ impl Default for Options {
             prefix_only: false,
             needs_workspace: false,
             not_enabled: false,
+            logs: Logs::default(),
             agent_key: None,
             kept_bytes: 256 << 20,
             rules: Vec::new(),

@@ -26,10 +26,12 @@ pub struct Line {
 }
 
 impl Line {
-    fn json(&self) -> Value {
-        json!({
-            "id": self.id, "timestamp": self.at.as_millisecond(), "level": self.level, "message": self.message,
-        })
+    fn json(&self, ids: bool) -> Value {
+        let (at, level, message) = (self.at.as_millisecond(), self.level, &self.message);
+        match ids {
+            true => json!({"id": self.id, "timestamp": at, "level": level, "message": message}),
+            false => json!({"timestamp": at, "level": level, "message": message}),
+        }
     }
 }
 
@@ -194,7 +196,7 @@ fn rank(level: &str) -> usize {
 
 /// A page of lines and the cursor of the next. There is always a cursor: without one the official client would read the
 /// same lines again.
-pub fn page(lines: &[Line], wanted: &Wanted) -> (Vec<Value>, String) {
+pub fn page(lines: &[Line], wanted: &Wanted, ids: bool) -> (Vec<Value>, String) {
     let cursor =
         wanted.cursor.as_deref().and_then(|cursor| cursor.strip_prefix("n").unwrap_or(cursor).parse::<u64>().ok());
     let fits = |line: &&Line| {
@@ -215,7 +217,7 @@ pub fn page(lines: &[Line], wanted: &Wanted) -> (Vec<Value>, String) {
         (None, true) => cursor.unwrap_or(0),
         (None, false) => cursor.unwrap_or(0),
     };
-    (found.into_iter().map(Line::json).collect(), format!("n{next}"))
+    (found.into_iter().map(|line| line.json(ids)).collect(), format!("n{next}"))
 }
 
 #[cfg(test)]
@@ -262,7 +264,7 @@ mod tests {
             let mut wanted = Wanted { descending, limit: 7, ..Wanted::default() };
             let mut seen = Vec::new();
             loop {
-                let (found, next) = page(&lines, &wanted);
+                let (found, next) = page(&lines, &wanted, true);
                 if found.is_empty() {
                     break;
                 }
@@ -275,6 +277,6 @@ mod tests {
             assert_eq!(seen.len(), lines.len());
         }
         let wanted = Wanted { limit: 99, level: Some("warning".into()), ..Wanted::default() };
-        assert!(page(&lines, &wanted).0.iter().all(|line| line["level"] != "INFO"));
+        assert!(page(&lines, &wanted, true).0.iter().all(|line| line["level"] != "INFO"));
     }
 }

@@ -1,13 +1,14 @@
 //! The control plane of one region: who may ask, what is where, and what it remembers.
 
 mod deployments;
+mod log_calls;
 pub mod logs;
 mod revisions;
 pub mod timetable;
 
 use crate::sim::agent::{detail, json_response, query_pairs};
 use crate::sim::ids::stable_uuid;
-use crate::sim::{Dialect, KEY, Options};
+use crate::sim::{Dialect, KEY, Logs, Options};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -41,6 +42,7 @@ pub struct Plane {
     prefix_only: bool,
     needs_workspace: bool,
     not_enabled: bool,
+    logs: Logs,
     deployments: Mutex<Vec<Deployment>>,
 }
 
@@ -57,6 +59,7 @@ impl Plane {
             prefix_only: options.prefix_only,
             needs_workspace: options.needs_workspace,
             not_enabled: options.not_enabled,
+            logs: options.logs,
             deployments: Mutex::default(),
         })
     }
@@ -100,16 +103,12 @@ impl Plane {
                 .route("/v2/deployments/{id}/revisions/{revision}/redeploy", post(revisions::redeploy))
                 .route("/v2/deployments/{id}/revisions/{revision}/interrupt", post(revisions::interrupt))
                 .route("/v2/deployments/{id}/revisions/{revision}/interruption", post(revisions::interrupt))
-                .route("/v2/deployments/{id}/revisions/{revision}/logs", get(revisions::logs_v2))
-                .route("/v2/deployment-logs", get(revisions::deployment_logs))
                 .route("/v2/deployments/{id}/upload-url", post(deployments::upload_url))
                 .route("/v2/deployments/{id}/push-token", post(deployments::push_token))
-                .route("/v1/projects/{id}/revisions/{revision}/build_logs", post(revisions::build_logs))
-                .route("/v1/projects/{id}/revisions/{revision}/deploy_logs", post(revisions::deploy_logs))
-                .route("/v1/projects/{id}/deploy_logs", post(revisions::project_logs))
                 .route("/v2/listeners", get(listeners))
                 .route("/v1/integrations/github/install", get(integrations))
                 .route("/v1/integrations/github/{id}/repos", get(repositories))
+                .merge(self.log_routes())
         };
         let api = api
             .fallback(|| async { detail(StatusCode::NOT_FOUND, "Not Found") })
@@ -125,6 +124,25 @@ impl Plane {
             Router::new().nest("/api-host", api.clone()).merge(api)
         };
         router.merge(upload).with_state(self.clone())
+    }
+}
+
+impl Plane {
+    /// The log calls of the generations that this region has.
+    fn log_routes(&self) -> Router<Arc<Plane>> {
+        let mut routes = Router::new();
+        if self.logs.v1 {
+            routes = routes
+                .route("/v1/projects/{id}/revisions/{revision}/build_logs", post(log_calls::build_v1))
+                .route("/v1/projects/{id}/revisions/{revision}/deploy_logs", post(log_calls::server_v1))
+                .route("/v1/projects/{id}/deploy_logs", post(log_calls::deployment_v1));
+        }
+        if self.logs.v2 {
+            routes = routes
+                .route("/v2/deployments/{id}/revisions/{revision}/logs", get(log_calls::revision_v2))
+                .route("/v2/deployment-logs", get(log_calls::deployment_v2));
+        }
+        routes
     }
 }
 

@@ -1,20 +1,18 @@
-//! Revisions over REST: listing, making, redeploying, interrupting, and their logs in both generations of the API.
+//! Revisions over REST: listing, making, redeploying, interrupting.
 
 use super::deployments::{add_revision, change, with};
-use super::logs::{self, Line, Wanted};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{Plane, Refusal, body, invalid, now, number, ok, path_uuid, text};
+use super::{Plane, Refusal, body, now, number, ok, path_uuid, text};
 use crate::sim::Dialect;
 use crate::sim::agent::{detail, empty, json_response, query_pairs};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-fn answer(result: Result<Response, Refusal>) -> Response {
+pub fn answer(result: Result<Response, Refusal>) -> Response {
     result.unwrap_or_else(|refusal| *refusal)
 }
 
@@ -27,7 +25,7 @@ fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
 }
 
 /// A revision and where it stands.
-fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
+pub fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
     path_uuid("revision_id", id)?;
     let at = deployment.revisions.iter().position(|revision| revision.id == id);
     let phases = phases(&deployment.revisions, now(), plane.speed);
@@ -113,139 +111,5 @@ pub async fn interrupt(State(plane): State<Arc<Plane>>, Path((id, revision)): Pa
             one.forced = None;
         }
         Ok(empty(StatusCode::NO_CONTENT))
-    }))
-}
-
-fn time(text: &str) -> Option<Timestamp> {
-    // A `+` of an offset that was not escaped arrives as a space.
-    text.replace(' ', "+").parse().ok()
-}
-
-fn wanted_of_body(asked: &Value) -> Wanted {
-    let text = |name: &str| asked[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    Wanted {
-        descending: asked["order"] == "desc",
-        limit: asked["limit"].as_u64().unwrap_or(50).clamp(1, 1000) as usize,
-        cursor: text("offset"),
-        level: text("level"),
-        query: text("query"),
-        start: text("start_time").and_then(|at| time(&at)),
-        end: text("end_time").and_then(|at| time(&at)),
-    }
-}
-
-fn v1_page(lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
-    let asked = if bytes.is_empty() { json!({}) } else { body(bytes)? };
-    let (found, next) = logs::page(lines, &wanted_of_body(&asked));
-    Ok(ok(&json!({"logs": found, "next_offset": next})))
-}
-
-/// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
-pub async fn build_logs(
-    State(plane): State<Arc<Plane>>,
-    Path((id, revision)): Path<(String, String)>,
-    bytes: Bytes,
-) -> Response {
-    answer(with(&plane, &id, |deployment| {
-        let (revision, phase) = find(&plane, deployment, &revision)?;
-        v1_page(&logs::build(revision, &phase, now(), plane.speed), &bytes)
-    }))
-}
-
-/// `POST /v1/projects/{id}/revisions/{revision}/deploy_logs`.
-pub async fn deploy_logs(
-    State(plane): State<Arc<Plane>>,
-    Path((id, revision)): Path<(String, String)>,
-    bytes: Bytes,
-) -> Response {
-    answer(with(&plane, &id, |deployment| {
-        let (revision, phase) = find(&plane, deployment, &revision)?;
-        v1_page(&logs::server(revision, &phase, now(), plane.speed), &bytes)
-    }))
-}
-
-/// `POST /v1/projects/{id}/deploy_logs`: of the revision that serves.
-pub async fn project_logs(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(with(&plane, &id, |deployment| v1_page(&serving(&plane, deployment), &bytes)))
-}
-
-/// The server log of the newest revision that was deployed.
-fn serving(plane: &Plane, deployment: &Deployment) -> Vec<Line> {
-    let at = now();
-    let phases = phases(&deployment.revisions, at, plane.speed);
-    let active = deployment.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
-    active.map(|(revision, phase)| logs::server(revision, phase, at, plane.speed)).unwrap_or_default()
-}
-
-fn wanted_of_query(pairs: &[(String, String)], names: [&str; 3], most: usize, or: usize) -> Result<Wanted, Refusal> {
-    let [limit, cursor, order] = names;
-    let owned = |name: &str| text(pairs, name).map(str::to_owned);
-    Ok(Wanted {
-        descending: text(pairs, order) == Some("desc"),
-        limit: number(pairs, limit, 1, most, or)?,
-        cursor: owned(cursor),
-        level: owned("level"),
-        query: owned("query"),
-        start: text(pairs, "start_time").and_then(time),
-        end: text(pairs, "end_time").and_then(time),
-    })
-}
-
-fn required(pairs: &[(String, String)], name: &str) -> Result<String, Refusal> {
-    let missing = || invalid(&[(json!(["query", name]), "Field required", "missing")]);
-    text(pairs, name).map(str::to_owned).ok_or_else(missing)
-}
-
-/// A cursor where more lines may come, else null.
-fn cursor(found: &[Value], wanted: &Wanted, next: String) -> Value {
-    if found.len() < wanted.limit { Value::Null } else { json!(next) }
-}
-
-/// `GET /v2/deployments/{id}/revisions/{revision}/logs`.
-pub async fn logs_v2(
-    State(plane): State<Arc<Plane>>,
-    Path((id, revision)): Path<(String, String)>,
-    uri: Uri,
-) -> Response {
-    let pairs = query_pairs(&uri);
-    answer(with(&plane, &id, |deployment| {
-        let (revision, phase) = find(&plane, deployment, &revision)?;
-        let kind = required(&pairs, "type")?;
-        let lines = match kind.as_str() {
-            "build" => logs::build(revision, &phase, now(), plane.speed),
-            "deploy" => logs::server(revision, &phase, now(), plane.speed),
-            _ => {
-                let says = "Input should be 'build' or 'deploy'";
-                return Err(invalid(&[(json!(["query", "type"]), says, "enum")]));
-            }
-        };
-        let wanted = wanted_of_query(&pairs, ["limit", "offset", "order"], 1000, 50)?;
-        let (found, next) = logs::page(&lines, &wanted);
-        let next = cursor(&found, &wanted, next);
-        Ok(ok(&json!({"logs": found, "next_offset": next})))
-    }))
-}
-
-/// `GET /v2/deployment-logs`.
-pub async fn deployment_logs(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
-    let pairs = query_pairs(&uri);
-    answer(required(&pairs, "deployment_id").and_then(|id| {
-        with(&plane, &id, |deployment| {
-            let build = text(&pairs, "log_type") == Some("BUILD");
-            let asked = text(&pairs, "revision_id").map(str::to_owned);
-            let asked = asked.or_else(|| deployment.revisions.last().filter(|_| build).map(|last| last.id.clone()));
-            let lines = match asked {
-                None => serving(&plane, deployment),
-                Some(revision) => {
-                    let (revision, phase) = find(&plane, deployment, &revision)?;
-                    let read = if build { logs::build } else { logs::server };
-                    read(revision, &phase, now(), plane.speed)
-                }
-            };
-            let wanted = wanted_of_query(&pairs, ["page_size", "cursor", "sort_order"], 100, 20)?;
-            let (found, next) = logs::page(&lines, &wanted);
-            let next = cursor(&found, &wanted, next);
-            Ok(ok(&json!({"items": found, "next_cursor": next})))
-        })
     }))
 }
