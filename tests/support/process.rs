@@ -105,7 +105,12 @@ pub fn spawn<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Running {
 /// Starts the binary with this text on its standard input.
 #[track_caller]
 pub fn spawn_with<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, stdin: &str) -> Running {
-    let mut command = command(args);
+    launch(command(args), stdin)
+}
+
+/// Starts any command with this text on its standard input.
+#[track_caller]
+pub fn launch(mut command: Command, stdin: &str) -> Running {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("piped");
