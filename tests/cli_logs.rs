@@ -330,6 +330,8 @@ async fn a_log_that_cannot_be_read_leaves_the_others() {
     let ended = runtail(folder.path(), &["logs", "good/bot", "good/none"]).await;
     assert_eq!((ended.code, ended.rows().len()), (1, 1));
     assert!(ended.err.contains("there is no deployment \"good/none\""), "{}", ended.err);
+    let ended = runtail(folder.path(), &["logs", "vanished/gone", "-o", "json"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (1, ""));
     // Followed: what cannot be read ends, the rest goes on.
     let args = [&["logs", "vanished/gone", "good/bot"], &FOLLOW[..]].concat();
     let mut running = Running::start(folder.path(), &args);

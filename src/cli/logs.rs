@@ -194,7 +194,10 @@ async fn once(mut logs: Vec<Log>, mut printer: Printer) -> Result<Exit, Failure>
         }
     }
     let is_empty = batches.iter().all(|(_, rows)| rows.is_empty());
-    printer.print(batches)?;
+    // An empty document is no answer where the question failed.
+    if !is_empty || exit == Exit::Done {
+        printer.print(batches)?;
+    }
     if is_empty && exit == Exit::Done {
         output::complain("runtail: there are no such lines");
     }

@@ -342,3 +342,16 @@ fn a_log_without_times_is_followed_by_its_cursors() {
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 30);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 0);
 }
+
+#[test]
+fn a_line_that_is_late_comes_also_after_a_short_beginning() {
+    let mut source = Source::new(Cursors::Never, usize::MAX);
+    (0..500).for_each(|_| source.add(source.newest() + 10, None, "x", 100));
+    let mut tail = Tail::new(&LogFilter::default(), 1, 100);
+    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [499]);
+    source.add(source.newest() - 1500, None, "late", 100);
+    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [500]);
+    // What is older than the window was there before, for all that can be known.
+    source.add(source.newest() - 4500, None, "too late", 100);
+    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [0; 0]);
+}
