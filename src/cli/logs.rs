@@ -61,9 +61,9 @@ pub struct Options {
     /// Only lines in which the server finds this
     #[arg(short, long, value_name = "Q")]
     query: Option<String>,
-    /// Not from before: a duration ago by this machine's clock, or an RFC 3339 time
+    /// Not from before: a duration ago by the server's clock, or an RFC 3339 time
     #[arg(long, value_name = "T", value_parser = since)]
-    since: Option<Timestamp>,
+    since: Option<Since>,
     /// The newest so many lines of each deployment, or all (default: 100; all with --since or --build)
     #[arg(long, value_name = "N", value_parser = tail)]
     tail: Option<usize>,
@@ -82,10 +82,29 @@ fn severity(word: &str) -> Result<Severity, String> {
     }
 }
 
-fn since(text: &str) -> Result<Timestamp, String> {
+/// From when on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Since {
+    Ago(SignedDuration),
+    Time(Timestamp),
+}
+
+impl Since {
+    /// The moment on a server's clock.
+    fn on(self, server_time: Timestamp) -> Timestamp {
+        match self {
+            Since::Ago(ago) => server_time.checked_sub(ago).unwrap_or(Timestamp::MIN),
+            Since::Time(at) => at,
+        }
+    }
+}
+
+fn since(text: &str) -> Result<Since, String> {
     let ago = parse_duration(text).and_then(|ago| SignedDuration::try_from(ago).ok());
-    let at = ago.and_then(|ago| Timestamp::now().checked_sub(ago).ok()).or_else(|| parse_time(text.trim()));
-    at.ok_or_else(|| "a duration such as 15m or 1h, or a time such as 2026-11-21T10:00:00Z was expected".into())
+    // Longer ago than time goes is a mistake, not the beginning of time.
+    let ago = ago.filter(|ago| Timestamp::now().checked_sub(*ago).is_ok()).map(Since::Ago);
+    ago.or_else(|| parse_time(text.trim()).map(Since::Time))
+        .ok_or_else(|| "a duration such as 15m or 1h, or a time such as 2026-11-21T10:00:00Z was expected".into())
 }
 
 fn tail(text: &str) -> Result<usize, String> {
@@ -140,8 +159,10 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         let control = found.site.control.clone()?.retrying(retry);
         let kind = if options.build { LogKind::Build } else { LogKind::Server };
         let scope = LogScope { deployment: found.id.clone(), revision: options.revision.clone(), kind };
-        let filter =
-            LogFilter { level: options.level, query: options.query.clone(), since: options.since, until: None };
+        // Its clock is known since the deployment was looked for.
+        let server_time = Timestamp::now().saturating_add(control.skew()).unwrap_or(Timestamp::MAX);
+        let since = options.since.map(|since| since.on(server_time));
+        let filter = LogFilter { level: options.level, query: options.query.clone(), since, until: None };
         let begins_somewhere = options.build || options.since.is_some();
         let tail = options.tail.unwrap_or(if begins_somewhere { usize::MAX } else { TAIL });
         Some(Log { title: found.title(), follower: LogFollower::new(control, scope, filter, tail) })
@@ -309,10 +330,9 @@ mod tests {
         assert!(tail("-1").is_err() && tail("some").is_err());
         assert_eq!(severity("Warn"), Ok(Severity::Warning));
         assert!(severity("loud").is_err());
-        assert_eq!(since("2026-11-21T10:00:00+01:00"), Ok("2026-11-21T09:00:00Z".parse().unwrap()));
-        let (before, hour) = (Timestamp::now(), SignedDuration::from_hours(1));
-        let at = since("1h").unwrap();
-        assert!(at >= before - hour && at <= Timestamp::now() - hour, "{at}");
+        let nine: Timestamp = "2026-11-21T09:00:00Z".parse().unwrap();
+        assert_eq!(since("2026-11-21T10:00:00+01:00"), Ok(Since::Time(nine)));
+        assert_eq!(since("1h").map(|since| since.on(nine)), Ok("2026-11-21T08:00:00Z".parse().unwrap()));
         assert!(since("soon").is_err() && since("99999999d").is_err());
         assert!(duration("2s").is_ok() && duration("1ms").is_err());
     }
