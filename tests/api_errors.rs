@@ -234,7 +234,7 @@ async fn gets_are_retried_when_asked_and_posts_never() {
         _ => json(200, r#"{"id":"d"}"#),
     };
     let server = Server::start(flaky).await;
-    let retry = Retry { attempts: 3, base: Duration::from_millis(1), cap: Duration::from_millis(2) };
+    let retry = Retry { attempts: 3, base: Duration::from_millis(1), cap: Duration::from_millis(2), ..Retry::NONE };
     let once = server.control().deployment("d").await.unwrap_err();
     assert_eq!(once.kind, Kind::Server(503));
     assert_eq!(server.control().retrying(retry).deployment("d").await.unwrap().id, "d");

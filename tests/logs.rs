@@ -160,7 +160,7 @@ async fn a_question_may_be_asked_again_also_as_a_post() {
         _ => json(LOGS.0, LOGS.1),
     })
     .await;
-    let quick = Retry { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
+    let quick = Retry { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1), ..Retry::NONE };
     let control = server.control().retrying(quick);
     control.log_page(&scope(None, LogKind::Server), &filter(), &ask()).await.unwrap();
     assert_eq!(server.seen().len(), 2);

@@ -101,6 +101,14 @@ impl ControlPlane {
         DeploymentPages::new(self.clone(), query.clone())
     }
 
+    /// Reads a revision from a row.
+    ///
+    /// # Errors
+    /// A row that is no revision: one without an id.
+    pub fn read_revision(&self, row: Value) -> Result<Revision, ApiError> {
+        self.typed(row)
+    }
+
     /// Reads a deployment from a row of a list.
     ///
     /// # Errors

@@ -29,6 +29,11 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 const MAX_BODY: usize = 256 << 20;
 /// Largest part of a refusal's body that is read.
 const MAX_REFUSAL: usize = 64 << 10;
+/// How long a server that says 429 without a time is left alone, and the longest that one is left alone for.
+const QUIET: Duration = Duration::from_secs(30);
+const LONGEST_QUIET: Duration = Duration::from_secs(3600);
+/// Over how long the requests that waited for its end are spread.
+const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// Seconds from which on two clocks differ.
 const SKEW: i64 = 20;
 /// Shortest secret that is searched for in messages: replacing shorter texts would mangle them.
@@ -48,6 +53,8 @@ struct Inner {
     origins: Mutex<HashSet<String>>,
     /// What the server's clock is ahead of ours, in seconds; 0 while it is about right.
     skew: AtomicI64,
+    /// Until when the control plane wants to be left alone, after a 429.
+    quiet_until: Mutex<Option<Instant>>,
     /// For plain http on this machine: no proxy, no certificate store to load.
     local: OnceLock<Client>,
     /// For everything else.
@@ -100,6 +107,7 @@ impl Http {
             allow_http: profile.allow_http,
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
+            quiet_until: Mutex::default(),
             local: OnceLock::new(),
             remote: OnceLock::new(),
         };
@@ -127,10 +135,24 @@ impl Http {
         jiff::SignedDuration::from_secs(self.0.skew.load(Ordering::Relaxed))
     }
 
+    /// Sleeps until the control plane may be asked again, where it said 429. Those who wait do not come back together.
+    async fn quiet(&self) {
+        // It may say so again meanwhile.
+        loop {
+            let until = *self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
+            tokio::time::sleep_until(until.into()).await;
+            tokio::time::sleep(QUIET_SPREAD.mul_f64(fastrand::f64())).await;
+        }
+    }
+
     /// Makes a plain request; one that reads is tried again as the call's policy says, everything else once.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Answer, ApiError> {
         let mut attempt = 1;
         loop {
+            if call.retry.heeds {
+                self.quiet().await;
+            }
             let error = match self.once(&call).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
@@ -160,7 +182,13 @@ impl Http {
             self.0.skew.store(skew, Ordering::Relaxed);
         }
         if !call.expect.contains(&response.status().as_u16()) {
-            return Err(self.refused(response, at, call.plane, call.is_list, call.body).await);
+            let error = self.refused(response, at, call.plane, call.is_list, call.body).await;
+            if let (Kind::RateLimited(asked), Plane::Control) = (&error.kind, call.plane) {
+                let until = Instant::now() + asked.unwrap_or(QUIET).min(LONGEST_QUIET);
+                let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
+                *quiet = Some(quiet.map_or(until, |q| q.max(until)));
+            }
+            return Err(error);
         }
         let headers = response.headers().clone();
         let body = read_body(response, MAX_BODY).await.map_err(broken)?;

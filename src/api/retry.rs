@@ -12,13 +12,18 @@ pub struct Retry {
     pub base: Duration,
     /// Upper bound of every wait, and the longest that a server may ask for: a longer one ends the attempts.
     pub cap: Duration,
+    /// Whether a request waits where another one of the profile was told to come back later.
+    pub heeds: bool,
 }
 
 impl Retry {
-    /// One attempt: what polls use, which ask again anyway.
-    pub const NONE: Retry = Retry { attempts: 1, base: Duration::ZERO, cap: Duration::ZERO };
+    /// One attempt: for those who ask again anyway.
+    pub const NONE: Retry = Retry { attempts: 1, base: Duration::ZERO, cap: Duration::ZERO, heeds: false };
+    /// One attempt, and not before the server may be asked again: for many who ask one server at once.
+    pub const HEEDING: Retry = Retry { heeds: true, ..Retry::NONE };
     /// What a single command uses: up to three more attempts within half a minute.
-    pub const PATIENT: Retry = Retry { attempts: 4, base: Duration::from_millis(500), cap: Duration::from_secs(15) };
+    pub const PATIENT: Retry =
+        Retry { attempts: 4, base: Duration::from_millis(500), cap: Duration::from_secs(15), heeds: false };
 
     /// The wait before the next attempt, or nothing where there is none. `attempt` counts those made, from 1; `dice` is
     /// a random number in 0..1.

@@ -3,7 +3,7 @@
 use super::composer::Origin;
 use super::fleet::Sort;
 use super::keys::Action;
-use super::msg::{Effect, StreamTarget};
+use super::msg::{Described, Effect, StreamTarget};
 use super::server::Tab;
 use super::viewer::{VIEWS, View};
 use super::{App, Overlay, Page};
@@ -44,9 +44,8 @@ fn act_deployment(app: &mut App, action: Action) -> Vec<Effect> {
         Action::BuildLog => app.open_logs(LogKind::Build),
         Action::Describe => match &row.deployment {
             Some(deployment) => {
-                app.describing = true;
-                let title = format!("deployment {}", row.name);
-                return vec![Effect::FetchDeployment(row.profile_name, deployment.id.as_str().into(), title)];
+                let id = deployment.id.as_str().into();
+                return app.describe(Described::Deployment(row.profile_name.clone(), id, row.name));
             }
             None => {
                 let info = row.server(&app.profiles).and_then(|s| app.infos.get(&s)).and_then(|i| i.value.as_ref());
@@ -84,8 +83,7 @@ pub(super) fn act_revisions(app: &mut App, action: Action) -> Vec<Effect> {
             let id = app.revision_picker.selected.clone();
             let of = app.fleet.selected().and_then(|row| app.revision_ref(row, id.as_deref()?));
             if let Some(of) = of {
-                app.describing = true;
-                return vec![Effect::FetchRevision(of)];
+                return app.describe(Described::Revision(of));
             }
         }
         Action::Explain => return app.explain_meant(),
@@ -126,10 +124,7 @@ pub(super) fn act_card(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::BuildLog => app.open_log_of(&of, &name, LogKind::Build),
         Action::ServerLog => app.open_log_of(&of, &name, LogKind::Server),
-        Action::Describe => {
-            app.describing = true;
-            return vec![Effect::FetchRevision(of)];
-        }
+        Action::Describe => return app.describe(Described::Revision(of)),
         _ => {}
     }
     Vec::new()
@@ -181,9 +176,8 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
         (Action::Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),
         (Action::Describe, Tab::Threads) => {
             if let Some(id) = server.thread_picker.selected.clone() {
-                let ask = Effect::FetchThread(server.server.clone(), id);
-                app.describing = true;
-                return vec![ask];
+                let what = Described::Thread(server.server.clone(), id);
+                return app.describe(what);
             }
         }
         (Action::Describe, Tab::Assistants) => {

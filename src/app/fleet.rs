@@ -6,7 +6,7 @@ use super::list::Picker;
 use super::msg::ServerRef;
 use crate::api::ApiError;
 use crate::config::Profile;
-use crate::model::{Deployment, Revision};
+use crate::model::{Deployment, Phase, Revision};
 use jiff::{SignedDuration, Timestamp};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -27,11 +27,11 @@ pub struct ProfileState {
     pub control_plane: bool,
     /// When its list was last answered, as far as it could be read.
     pub loaded_at: Option<Timestamp>,
-    /// Whether that list was whole.
-    pub whole: bool,
-    /// Rows that have come of a first list that is still being read.
-    pub coming: Option<usize>,
-    /// Why the last request failed, or why the list is not whole.
+    /// Why that list is not whole, where it is not.
+    pub partial: Option<ApiError>,
+    /// Whether a first list is still being read.
+    pub coming: bool,
+    /// Why the last request failed.
     pub error: Option<ApiError>,
     /// The key was refused: nothing is asked until somebody acts.
     pub halted: bool,
@@ -61,6 +61,17 @@ impl ProfileState {
     pub fn since(&self, at: Timestamp, now: Timestamp) -> std::time::Duration {
         (self.server_time(now) - at).try_into().unwrap_or_default()
     }
+}
+
+/// What part of a profile's list comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A page of a list that goes on.
+    Page,
+    /// As much as could be read: what is not in it may still be there.
+    Torn,
+    /// All of it.
+    Whole,
 }
 
 /// Identity of a row: `profile/id`.
@@ -121,11 +132,14 @@ impl Row {
         })
     }
 
-    /// What is live against what is newest, by the deployment's own record.
+    /// What is live against what is newest, by the deployment's own record. A server that does not say what is live has
+    /// the newest one live where it is deployed.
     pub fn live(&self) -> Live {
         let Some(deployment) = &self.deployment else { return Live::Unknown };
-        match (&deployment.active_revision_id, &deployment.latest_revision_id) {
-            (Some(active), Some(latest)) if active == latest => Live::Newest,
+        match (deployment.active_revision_id.as_deref(), self.newest_id()) {
+            (Some(active), Some(newest)) if active == newest => Live::Newest,
+            // It became live since the record was read.
+            _ if self.newest.as_ref().is_some_and(|r| r.phase() == Phase::Deployed) => Live::Newest,
             (Some(_), Some(_)) => Live::Older,
             _ => Live::Unknown,
         }
@@ -256,31 +270,33 @@ impl Fleet {
         fleet
     }
 
-    /// Takes a profile's newest list in the place of its former one, or adds a page of its first.
-    pub fn take(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, replace: bool) {
-        // What is known of newest revisions outlives the list.
+    /// Takes a profile's newest list, or a part of it. Only a whole list makes rows go.
+    pub fn take(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, part: Part) {
         let mut known: HashMap<RowId, Row> = HashMap::new();
-        if replace {
+        if part == Part::Whole {
             let of_profile = |r: &mut Row| r.profile == number && r.deployment.is_some();
             known.extend(self.rows.extract_if(.., of_profile).map(|row| (row.id.clone(), row)));
+            self.index.clear();
         }
         let tag: Arc<str> = profile.tag().into();
         for deployment in deployments {
             let id = format!("{}/{}", profile.name, deployment.id);
-            if !replace && self.index.contains_key(&id) {
-                continue;
-            }
-            let (newest, newest_error, named) = known.remove(&id).map_or((None, None, None), |row| {
+            let at = self.index.get(&id).copied();
+            let old = match at {
+                // A page tells of a list that is on its way, and nothing newer of what is known.
+                Some(_) if part == Part::Page => continue,
+                Some(at) => self.rows.get(at).cloned(),
+                None => known.remove(&id),
+            };
+            let (newest, newest_error, named) = old.map_or((None, None, None), |row| {
                 (row.newest, row.newest_error, row.deployment.and_then(|d| d.latest_revision_id))
             });
             // A revision that the list names anew makes the one that we have an old one; a list that says what it said
             // before knows less than who has read a newer one since.
             let latest = &deployment.latest_revision_id;
             let newest = newest.filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == named);
-            // A page more is no reason to index all the others again.
-            self.index.insert(id.clone(), self.rows.len());
-            self.rows.push(Row {
-                id,
+            let row = Row {
+                id: id.clone(),
                 profile: number,
                 profile_name: profile.name.clone(),
                 tag: tag.clone(),
@@ -289,10 +305,18 @@ impl Fleet {
                 deployment: Some(deployment),
                 newest,
                 newest_error,
-            });
+            };
+            match at.and_then(|at| self.rows.get_mut(at)) {
+                Some(old) => *old = row,
+                None => {
+                    // A page more is no reason to index all the others again.
+                    self.index.insert(id, self.rows.len());
+                    self.rows.push(row);
+                }
+            }
         }
         self.stale = true;
-        if replace {
+        if part == Part::Whole {
             self.reindex();
             let index = &self.index;
             self.marked.retain(|id| index.contains_key(id));
@@ -304,26 +328,28 @@ impl Fleet {
         self.stale = true;
     }
 
-    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late.
-    pub fn take_newest(&mut self, row: &str, revision: Revision) {
-        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return };
-        row.newest_error = None;
+    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late. Says whether
+    /// it was taken.
+    pub fn take_newest(&mut self, row: &str, revision: Revision) -> bool {
+        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return false };
         let newer = |known: &Revision| match known.id == revision.id {
             true => known.phase().is_final() && !revision.phase().is_final(),
             false => known.created_at > revision.created_at,
         };
-        if !row.newest.as_ref().is_some_and(newer) {
-            row.newest = Some(revision);
-            // Ten thousand rows are only ordered and filtered anew where it matters.
-            self.stale |= !self.filter.is_empty() || self.sort.column == Column::Newest;
+        if row.newest.as_ref().is_some_and(newer) {
+            return false;
         }
+        (row.newest, row.newest_error) = (Some(revision), None);
+        // Ten thousand rows are only ordered and filtered anew where it matters.
+        self.stale |= !self.filter.is_empty() || matches!(self.sort.column, Column::Newest | Column::Live);
+        true
     }
 
-    /// Takes the status of a revision that may be the newest of its row.
-    pub fn take_status(&mut self, row: &str, revision: Revision) {
-        if self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str())) {
-            self.take_newest(row, revision);
-        }
+    /// Takes a revision that was asked for as the newest of its row: it may have been overtaken meanwhile. Says whether it
+    /// was taken.
+    pub fn take_status(&mut self, row: &str, revision: Revision) -> bool {
+        let still = self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str()));
+        still && self.take_newest(row, revision)
     }
 
     /// The newest revision of a row could not be read.

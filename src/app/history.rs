@@ -1,10 +1,13 @@
 //! The revisions of one deployment, with the time spent in each status as we saw it.
 
 use super::msg::NextPoll;
-use crate::api::ApiError;
-use crate::model::{Deployment, Phase, Revision, RevisionRole, Roles};
+use crate::api::{ApiError, Revisions};
+use crate::model::{Deployment, Phase, Revision, Roles};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
+
+/// How much later than promised a poll may come and still have seen all there was to see.
+const LATE: SignedDuration = SignedDuration::from_secs(15);
 
 /// A status and since when it was seen.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +16,8 @@ pub struct Seen {
     pub status: String,
     /// When it was first seen.
     pub since: Timestamp,
+    /// When it was last seen, or seen to be over.
+    pub until: Timestamp,
     /// Whether its beginning was seen too; else it may be older.
     pub from_start: bool,
 }
@@ -35,30 +40,46 @@ pub struct History {
 }
 
 impl History {
-    /// Takes a newer list. `skew` is what the server's clock is ahead of ours.
-    pub fn take(&mut self, revisions: Vec<Revision>, at: Timestamp, skew: SignedDuration) {
-        let first_time = self.loaded_at.is_none();
+    /// Takes what a poll answered, and when it asks again. `skew` is what the server's clock is ahead of ours.
+    pub fn take(&mut self, result: Result<Revisions, ApiError>, next: NextPoll, at: Timestamp, skew: SignedDuration) {
+        // Who looked elsewhere meanwhile, or slept, did not see what happened.
+        let promised = match self.next_poll.replace(next) {
+            Some(NextPoll::At(promised)) => Some(promised),
+            _ => None,
+        };
+        let watched = self.loaded_at.is_some() && promised.is_some_and(|p| at <= p + LATE);
+        let revisions = match result {
+            Ok(Revisions { items, was_sorted }) => {
+                (self.error, self.was_sorted) = (None, was_sorted);
+                items
+            }
+            Err(error) => return self.error = Some(error),
+        };
         for revision in &revisions {
             let seen = self.seen.entry(revision.id.clone()).or_default();
-            if seen.last().is_none_or(|last| last.status != revision.status) {
-                // A revision that appears between two polls is seen from its beginning, near enough; a status that
-                // changes between two polls as well.
-                let fresh = !first_time || !seen.is_empty();
-                let since = match (seen.is_empty(), revision.created_at) {
-                    (true, Some(created)) if fresh => created.checked_sub(skew).unwrap_or(created).min(at),
-                    _ => at,
-                };
-                seen.push(Seen { status: revision.status.clone(), since, from_start: fresh });
+            if let Some(last) = seen.last_mut().filter(|last| last.status == revision.status) {
+                last.until = at;
+                continue;
             }
+            // A revision that appears between two polls is seen from its beginning, near enough; a status that changes
+            // between two polls as well.
+            let since = match (seen.is_empty(), revision.created_at) {
+                (true, Some(created)) if watched => created.checked_sub(skew).unwrap_or(created).min(at),
+                _ => at,
+            };
+            if let Some(last) = seen.last_mut().filter(|_| watched) {
+                last.until = at;
+            }
+            seen.push(Seen { status: revision.status.clone(), since, until: at, from_start: watched });
         }
         self.seen.retain(|id, _| revisions.iter().any(|r| &r.id == id));
         self.revisions = revisions;
         self.loaded_at = Some(at);
     }
 
-    /// What a revision is for its deployment: the server's word where it gave one, else from the list. `as_of` is when the
-    /// server gave that word.
-    pub fn role(&self, revision: &Revision, deployment: Option<&Deployment>, as_of: Option<Timestamp>) -> RevisionRole {
+    /// What each revision is for its deployment: the server's word where it gave one, else from the list. `as_of` is when
+    /// the server gave that word.
+    pub fn roles(&self, deployment: Option<&Deployment>, as_of: Option<Timestamp>) -> Roles {
         let newest = self.revisions.iter().find(|r| r.phase() == Phase::Deployed);
         // A revision that was seen to become DEPLOYED after the deployment's record was read took over since.
         let took_over = newest.filter(|r| {
@@ -67,18 +88,22 @@ impl History {
         });
         let active = deployment.and_then(|d| d.active_revision_id.as_deref());
         let serving = took_over.map(|r| r.id.as_str()).or(active);
-        Roles::new(serving, newest.map(|r| (r.id.as_str(), r.status.as_str()))).of(&revision.id, &revision.status)
+        Roles::new(serving, newest.map(|r| (r.id.as_str(), r.status.as_str())))
     }
 
-    /// Statuses of a revision with the time spent in each; the last one counts until `now` unless it is final.
+    /// Statuses of a revision with the time that each was seen for, and whether that is all of it; the last one counts
+    /// until `now` unless it is final.
     pub fn phases(&self, id: &str, now: Timestamp) -> Vec<(String, std::time::Duration, bool)> {
         let Some(seen) = self.seen.get(id) else { return Vec::new() };
-        let ends = seen.iter().skip(1).map(|s| s.since).chain([now]);
-        let pairs = seen.iter().zip(ends);
-        pairs
-            .filter(|(s, _)| !Phase::of(&s.status).is_final())
-            .map(|(s, end)| {
-                (s.status.clone(), std::time::Duration::try_from(end - s.since).unwrap_or_default(), s.from_start)
+        let count = seen.len();
+        let phases = seen.iter().enumerate().filter(|(_, s)| !Phase::of(&s.status).is_final());
+        phases
+            .map(|(i, s)| {
+                let end = if i + 1 == count { now } else { s.until };
+                let spent = std::time::Duration::try_from(end - s.since).unwrap_or_default();
+                // What came next was there already when one looked again.
+                let to_end = seen.get(i + 1).is_none_or(|next| next.from_start);
+                (s.status.clone(), spent, s.from_start && to_end)
             })
             .collect()
     }
@@ -87,6 +112,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::RevisionRole;
 
     fn revision(id: &str, status: &str) -> Revision {
         Revision { id: id.into(), status: status.into(), ..Revision::default() }
@@ -96,23 +122,54 @@ mod tests {
         Timestamp::from_second(1_000_000 + second).unwrap()
     }
 
+    /// A poll that answers at a time and promises the next one in 20 s.
+    fn take(history: &mut History, second: i64, statuses: &[(&str, &str)]) {
+        let items = statuses.iter().map(|(id, status)| revision(id, status)).collect();
+        let revisions = Revisions { items, was_sorted: true };
+        history.take(Ok(revisions), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
+    }
+
+    fn shown(history: &History, id: &str, second: i64) -> Vec<(String, u64, bool)> {
+        history
+            .phases(id, at(second))
+            .into_iter()
+            .map(|(status, spent, whole)| (status, spent.as_secs(), whole))
+            .collect()
+    }
+
+    fn phase(status: &str, seconds: u64, whole: bool) -> (String, u64, bool) {
+        (status.to_string(), seconds, whole)
+    }
+
     #[test]
     fn time_in_each_status_is_what_was_seen() {
         let mut history = History::default();
-        history.take(vec![revision("b", "QUEUED"), revision("a", "DEPLOYED")], at(0), SignedDuration::ZERO);
-        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(20), SignedDuration::ZERO);
-        history.take(vec![revision("b", "BUILDING"), revision("a", "DEPLOYED")], at(40), SignedDuration::ZERO);
-        let phases = history.phases("b", at(50));
-        let shown: Vec<(&str, u64, bool)> = phases.iter().map(|(s, d, f)| (s.as_str(), d.as_secs(), *f)).collect();
-        assert_eq!(shown, [("QUEUED", 20, false), ("BUILDING", 30, true)]);
-        history.take(vec![revision("b", "DEPLOYED"), revision("a", "DEPLOYED")], at(60), SignedDuration::ZERO);
+        take(&mut history, 0, &[("b", "QUEUED"), ("a", "DEPLOYED")]);
+        take(&mut history, 20, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
+        take(&mut history, 40, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
+        assert_eq!(shown(&history, "b", 50), [phase("QUEUED", 20, false), phase("BUILDING", 30, true)]);
+        take(&mut history, 60, &[("b", "DEPLOYED"), ("a", "DEPLOYED")]);
         assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
-        assert_eq!(history.role(&history.revisions[0], None, None), RevisionRole::Serving);
-        assert_eq!(history.role(&history.revisions[1], None, None), RevisionRole::Superseded);
+        let role = |id: &str, deployment: Option<&Deployment>, as_of: Option<i64>| {
+            history.roles(deployment, as_of.map(at)).of(id, "DEPLOYED")
+        };
+        assert_eq!(role("b", None, None), RevisionRole::Serving);
+        assert_eq!(role("a", None, None), RevisionRole::Superseded);
         // The server's word counts from when it was given: here it was rolled back after what was seen.
         let rolled_back = Deployment { active_revision_id: Some("a".into()), ..Deployment::default() };
-        assert_eq!(history.role(&history.revisions[1], Some(&rolled_back), Some(at(70))), RevisionRole::Serving);
-        assert_eq!(history.role(&history.revisions[0], Some(&rolled_back), Some(at(70))), RevisionRole::Superseded);
-        assert_eq!(history.role(&history.revisions[0], Some(&rolled_back), Some(at(50))), RevisionRole::Serving);
+        assert_eq!(role("a", Some(&rolled_back), Some(70)), RevisionRole::Serving);
+        assert_eq!(role("b", Some(&rolled_back), Some(70)), RevisionRole::Superseded);
+        assert_eq!(role("b", Some(&rolled_back), Some(50)), RevisionRole::Serving);
+    }
+
+    #[test]
+    fn what_happened_while_nobody_looked_is_not_made_up() {
+        let mut history = History::default();
+        take(&mut history, 0, &[("b", "QUEUED")]);
+        take(&mut history, 20, &[("b", "QUEUED")]);
+        // Half an hour elsewhere: it was built meanwhile, and another one was made.
+        take(&mut history, 1800, &[("c", "BUILDING"), ("b", "DEPLOYING")]);
+        assert_eq!(shown(&history, "b", 1810), [phase("QUEUED", 20, false), phase("DEPLOYING", 10, false)]);
+        assert_eq!(shown(&history, "c", 1810), [phase("BUILDING", 10, false)]);
     }
 }

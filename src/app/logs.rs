@@ -28,6 +28,10 @@ pub struct Source {
     pub loaded_at: Option<Timestamp>,
     /// Why the last look failed.
     pub error: Option<ApiError>,
+    /// What its server's clock is ahead of ours.
+    pub skew: SignedDuration,
+    /// The server may have more lines than could be read.
+    pub incomplete: bool,
 }
 
 /// A line in a view.
@@ -150,6 +154,13 @@ impl LogView {
         self.refilter(here);
     }
 
+    /// Whether a log may have more lines than could be read.
+    pub fn note_incomplete(&mut self, source: usize, incomplete: bool) {
+        if let Some(of) = self.sources.get_mut(source) {
+            of.incomplete = incomplete;
+        }
+    }
+
     /// What is under the cursor and at the top, by number of arrival.
     fn anchors(&self) -> [Option<u64>; 2] {
         let number = |key: u64| self.shown.get(key as usize).map(|i| self.entries[*i].number);
@@ -248,6 +259,8 @@ mod tests {
             scope: LogScope { deployment: name.into(), revision: None, kind: LogKind::Server },
             loaded_at: None,
             error: None,
+            skew: SignedDuration::ZERO,
+            incomplete: false,
         }
     }
 

@@ -44,7 +44,7 @@ use json::Tree;
 use keys::{Context, Keymap};
 use list::Picker;
 use logs::LogView;
-use msg::{Effect, RevisionRef, ServerRef};
+use msg::{Described, Effect, RevisionRef, ServerRef};
 use scroll::Place;
 use server::{Loaded, Server};
 use std::collections::{BTreeMap, HashMap};
@@ -178,9 +178,11 @@ pub struct App {
     /// Until when the newest notice stands in the footer.
     pub notice_until: Option<Timestamp>,
     /// Whether a document was asked for and is still waited for.
-    pub describing: bool,
+    pub describing: Option<Described>,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
+    /// When a person last refreshed by hand.
+    pub refreshed_at: Option<Timestamp>,
     /// Grows with each refresh by hand: subscriptions of lists begin again.
     pub epoch: u64,
     /// Number of the next stream.
@@ -228,7 +230,8 @@ impl App {
             filtering: false,
             notices: Vec::new(),
             notice_until: None,
-            describing: false,
+            describing: None,
+            refreshed_at: None,
             draft: None,
             epoch: 0,
             next_stream: 1,
@@ -289,7 +292,8 @@ impl App {
 
     /// A key was pressed: a notice that stood long enough to be read gives the footer back.
     fn pass_notice(&mut self) {
-        let read = |n: &Notice| self.now > n.at + jiff::SignedDuration::from_secs(2);
+        // A clock that was set back must not keep it for ever.
+        let read = |n: &Notice| self.now.duration_since(n.at).abs() > jiff::SignedDuration::from_secs(2);
         if self.notices.last().is_some_and(read) {
             self.notice_until = None;
         }
@@ -298,7 +302,7 @@ impl App {
     /// The notice that stands in the footer now.
     pub fn notice(&self) -> Option<&Notice> {
         let until = self.notice_until?;
-        self.notices.last().filter(|_| self.now < until)
+        self.notices.last().filter(|n| self.now < until && n.at <= self.now)
     }
 
     /// The revisions of the selected row.
@@ -315,6 +319,8 @@ impl App {
         if live || moving || limited || self.notice().is_some() {
             return Some(second);
         }
-        None
+        // What is stale says how old it is.
+        let stale = self.profiles.iter().any(|p| p.error.is_some() && p.loaded_at.is_some());
+        stale.then_some(second * 10)
     }
 }

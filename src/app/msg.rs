@@ -88,8 +88,13 @@ pub enum Answer {
     Revisions(Result<Revisions, ApiError>, NextPoll),
     /// A revision that is watched.
     Watched(Result<Revision, ApiError>, NextPoll),
-    /// Lines of a log that are new, oldest first.
-    Lines(Result<Vec<LogLine>, ApiError>),
+    /// A look at a log.
+    Lines {
+        /** The lines that are new, oldest first. */
+        lines: Result<Vec<LogLine>, ApiError>,
+        /** The server may have more than could be read. */
+        incomplete: bool,
+    },
     /// Threads of an agent server, newest first.
     Threads(Result<Vec<Thread>, ApiError>),
     /// Runs of a thread, newest first.
@@ -117,10 +122,8 @@ pub enum Done {
     Info(ServerRef, Result<ServerInfo, ApiError>),
     /// Its assistants.
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
-    /// One thread, whole.
-    Thread(Result<Thread, ApiError>),
-    /// A record of the control plane as the server wrote it, secrets masked, and what it is.
-    Record(String, Result<Value, ApiError>),
+    /// A record as the server wrote it, secrets masked.
+    Described(Described, Result<Value, ApiError>),
     /// Why a revision is as it is.
     Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
 }
@@ -136,6 +139,28 @@ pub struct RevisionRef {
     pub revision: Arc<str>,
 }
 
+/// A record that is shown whole.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Described {
+    /// A thread of an agent server.
+    Thread(ServerRef, String),
+    /// A deployment: its profile, its id, and its name.
+    Deployment(Arc<str>, Arc<str>, String),
+    /// A revision.
+    Revision(RevisionRef),
+}
+
+impl Described {
+    /// What it is called.
+    pub fn title(&self) -> String {
+        match self {
+            Described::Thread(_, id) => format!("thread {}", crate::text::short_id(id)),
+            Described::Deployment(_, _, name) => format!("deployment {name}"),
+            Described::Revision(of) => format!("revision {}", crate::text::short_id(&of.revision)),
+        }
+    }
+}
+
 /// Something to be done once. Each is answered by one message, or by none where it says so.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -143,12 +168,8 @@ pub enum Effect {
     FetchInfo(ServerRef),
     /// Ask for its assistants.
     FetchAssistants(ServerRef),
-    /// Ask for one thread with its values.
-    FetchThread(ServerRef, String),
-    /// Ask for a deployment's record: its profile, its id, and how it is called.
-    FetchDeployment(Arc<str>, Arc<str>, String),
-    /// Ask for a revision's record.
-    FetchRevision(RevisionRef),
+    /// Ask for a record as it is now.
+    Describe(Described),
     /// Ask for all that explains a revision: how its deployment is called on the command line, and the times that were
     /// spent in each status as far as they were seen.
     Explain(RevisionRef, String, Vec<StatusTime>),

@@ -1,36 +1,106 @@
 //! What comes of a control plane: lists, revisions, logs, records; and what that means for a profile as a whole.
 
 use super::explain::Explained;
-use super::fleet::Row;
+use super::fleet::{Part, Row};
 use super::logs::{LogView, Source};
-use super::msg::{Effect, RevisionRef};
+use super::msg::{Described, Effect, RevisionRef};
 use super::scroll::Place;
 use super::{App, Overlay, Page, Pane, QUIET};
-use crate::api::{ApiError, Kind, LogKind, LogScope};
-use crate::model::{Revision, StatusTime, compare, without_natural};
+use crate::api::{ApiError, Kind, Listing, LogKind, LogScope};
+use crate::model::{Deployment, Revision, StatusTime, compare, without_natural};
 use crate::text;
 use jiff::SignedDuration;
+use std::sync::Arc;
+
+/// Logs that are read into one view at most: each is asked for every few seconds.
+const MOST_LOGS: usize = 16;
 
 impl App {
+    /// A page of a profile's first list came.
+    pub(super) fn take_page(&mut self, profile: &str, deployments: Vec<Deployment>) {
+        let Some(number) = self.profiles.iter().position(|p| &*p.name == profile) else { return };
+        let state = &mut self.profiles[number];
+        if !state.coming && state.loaded_at.is_none() && !self.fleet.touched {
+            self.fleet.picker = Default::default();
+        }
+        state.coming = true;
+        self.fleet.take(number, &self.profiles[number], deployments, Part::Page);
+    }
+
+    /// A profile's list was read, as far as it could be.
+    pub(super) fn take_list(
+        &mut self,
+        profile: &str,
+        result: Result<Listing<Deployment>, ApiError>,
+        skew: SignedDuration,
+    ) {
+        let Some(number) = self.profiles.iter().position(|p| &*p.name == profile) else { return };
+        let state = &mut self.profiles[number];
+        state.coming = false;
+        let before = state.error.take().or(state.partial.take());
+        match result {
+            Ok(listing) => {
+                if state.loaded_at.is_none() && !self.fleet.touched {
+                    self.fleet.picker = Default::default();
+                }
+                let part = if listing.incomplete.is_none() { Part::Whole } else { Part::Torn };
+                (state.loaded_at, state.partial) = (Some(self.now), listing.incomplete);
+                self.take_skew(number, skew);
+                self.fleet.take(number, &self.profiles[number], listing.items, part);
+                let fleet = &self.fleet;
+                self.histories.retain(|id, _| fleet.row(id).is_some());
+            }
+            Err(error) => state.error = Some(error),
+        }
+        let state = &self.profiles[number];
+        let Some(error) = state.error.clone().or(state.partial.clone()) else { return };
+        self.heed(&error);
+        // Said once, not at each poll; a refused key has been said with what it means.
+        if before.is_none_or(|before| before.kind != error.kind) && error.kind != Kind::Unauthorized {
+            self.notify(true, error.to_string());
+        }
+    }
+
+    /// The server's clock goes so much ahead of ours. Only what is really another time is news.
+    fn take_skew(&mut self, number: usize, skew: SignedDuration) {
+        let state = &mut self.profiles[number];
+        if (state.skew - skew).abs() <= SignedDuration::from_secs(20) {
+            return;
+        }
+        state.skew = skew;
+        let name = state.name.clone();
+        if skew.is_zero() {
+            return self.notify(false, format!("{name}: its clock and ours agree again."));
+        }
+        let how = if skew.is_positive() { "ahead of" } else { "behind" };
+        let far = text::duration(skew.unsigned_abs());
+        self.notify(false, format!("{name}: its clock is {far} {how} ours; ages are by its clock."));
+    }
+
     /// What a failed request means for its profile: a refused key stops everything, and a server that wants to be left
     /// alone is left alone, and said to be.
-    pub(super) fn heed(&mut self, profile: &str, error: &ApiError) {
+    pub(super) fn heed(&mut self, error: &ApiError) {
         let now = self.now;
-        let Some(state) = self.profiles.iter_mut().find(|p| &*p.name == profile) else { return };
+        let Some(state) = self.profiles.iter_mut().find(|p| *p.name == *error.at.profile) else { return };
         match &error.kind {
             Kind::RateLimited(asked) => {
                 let wait = SignedDuration::try_from(asked.unwrap_or(QUIET)).unwrap_or_default();
-                let until = now.checked_add(wait).ok();
-                state.limited_until = state.limited_until.max(until);
+                state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
             }
             Kind::Unauthorized if state.control_plane && !state.halted => {
                 state.halted = true;
                 state.error = Some(error.clone());
-                let text = format!("{error}\n  Nothing more is asked of {profile} until you press r.");
+                let text = format!("{error}\n  Nothing more is asked of {} until you press r.", state.name);
                 self.notify(true, text);
             }
             _ => {}
         }
+    }
+
+    /// Asks for a record, to show it whole.
+    pub(super) fn describe(&mut self, what: Described) -> Vec<Effect> {
+        self.describing = Some(what.clone());
+        vec![Effect::Describe(what)]
     }
 
     /// A revision by what names it.
@@ -109,7 +179,11 @@ impl App {
             None => revisions.iter().skip_while(|r| r.id != this.id).nth(1),
         };
         let Some(other) = other else {
-            return self.notify(false, "There is no older revision to compare it with. m marks one.");
+            let why = match self.compared.as_ref().filter(|m| m.deployment == of.deployment && **m != of) {
+                Some(_) => "The marked revision is no longer among those listed. m marks another.",
+                None => "There is no older revision to compare it with. m marks one.",
+            };
+            return self.notify(false, why);
         };
         // From the older to the newer, whichever was marked.
         let newer_first = [&this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
@@ -154,15 +228,27 @@ impl App {
         self.show_logs(kind, vec![(of.profile.clone(), name, of.deployment.to_string(), revision)]);
     }
 
-    fn show_logs(&mut self, kind: LogKind, of: Vec<(std::sync::Arc<str>, String, String, Option<String>)>) {
+    fn show_logs(&mut self, kind: LogKind, mut of: Vec<(Arc<str>, String, String, Option<String>)>) {
+        if of.is_empty() {
+            return self.notify(false, "An agent server without a control plane has no logs to ask for.");
+        }
+        if of.len() > MOST_LOGS {
+            self.notify(
+                false,
+                format!("The logs of the first {MOST_LOGS} marked deployments: more at once would be rude."),
+            );
+            of.truncate(MOST_LOGS);
+        }
         let sources = of
             .into_iter()
             .map(|(profile, name, deployment, revision)| Source {
+                skew: self.profiles.iter().find(|p| p.name == profile).map(|p| p.skew).unwrap_or_default(),
                 profile,
                 name,
                 scope: LogScope { deployment, revision, kind },
                 loaded_at: None,
                 error: None,
+                incomplete: false,
             })
             .collect();
         self.overlays.clear();

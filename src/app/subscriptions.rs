@@ -3,12 +3,13 @@
 
 use super::App;
 use super::fleet::Row;
-use super::history::History;
-use super::msg::{Pace, SubKey, Subscription, Wanted, What, Wish};
+use super::msg::{NextPoll, Pace, RevisionRef, SubKey, Subscription, Wanted, What, Wish};
 use super::server::Tab;
 
 /// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
 const NEXT: usize = 16;
+/// Those that could not be read, which are asked for again after a while, beside them.
+const FAILING: usize = 64;
 /// Moving revisions that are asked for again and again, in each profile.
 const MOVING: usize = 64;
 
@@ -16,9 +17,6 @@ const MOVING: usize = 64;
 pub fn subscriptions(app: &App) -> Vec<Subscription> {
     let mut subs = needed(app);
     let newest = wanted_newest(app);
-    let moving = |revisions: Option<&History>| {
-        revisions.is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()))
-    };
     for sub in &mut subs {
         sub.wish.pace = match &sub.key {
             // A push makes a new revision: the list has to be looked at for it, but not more often than it is configured.
@@ -31,7 +29,8 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
                 sub.wish.newest = number.map(|n| newest[n].as_slice().into()).unwrap_or_default();
                 app.pace(true)
             }
-            SubKey::Revisions(..) => app.pace(moving(app.history())),
+            // A log that is behind another pane is only kept up with.
+            SubKey::Log(..) if app.regions().stream.is_none() => Pace::Slow,
             // Who asked to be told does not have to look.
             SubKey::Watch(_) => Pace::Fast,
             _ => app.pace(false),
@@ -85,7 +84,7 @@ fn needed(app: &App) -> Vec<Subscription> {
             let profile = app.profiles.iter().find(|p| p.name == source.profile);
             let filter = logs.wanted(profile.map_or(app.now, |p| p.server_time(app.now)));
             let what = What::Log(source.profile.clone(), source.scope.clone(), filter);
-            need(SubKey::Log(logs.number, n), epoch, 0, what);
+            need(SubKey::Log(logs.number, n), 0, 0, what);
         }
     }
     if let Some(viewer) = &app.viewer {
@@ -99,34 +98,38 @@ fn needed(app: &App) -> Vec<Subscription> {
 /// then what the filter hides.
 /// What another poll tells of is left out.
 fn wanted_newest(app: &App) -> Vec<Vec<Wanted>> {
-    let mut wanted: Vec<(Vec<Wanted>, usize)> = vec![(Vec::new(), 0); app.profiles.len()];
+    let mut wanted: Vec<Vec<Wanted>> = vec![Vec::new(); app.profiles.len()];
+    // Of each profile: those that nobody knows, those that could not be read, those that move.
+    let mut counts = vec![[0usize; 3]; app.profiles.len()];
     let height = app.list_heights().0;
     let window = app.fleet.picker.window(app.fleet.len(), height);
     let seen = window.first().copied().unwrap_or(0)..window.last().map_or(0, |last| last + 1);
     let on_screen = seen.filter_map(|n| app.fleet.shown(n)).map(|row| (row, true));
     let others = app.fleet.all_shown().chain(&app.fleet.rows).map(|row| (row, false));
     let selected = app.fleet.picker.selected.as_deref();
+    // The poll of the selected row's revisions tells of its newest too, while it goes on.
+    let told = app.history().is_some_and(|h| matches!(h.next_poll, Some(NextPoll::At(_))));
     for (row, seen) in on_screen.chain(others) {
-        let Some((list, unknown)) = wanted.get_mut(row.profile) else { continue };
         let moving = row.is_moving();
-        if (row.newest.is_some() && !moving) || (moving && Some(row.id.as_str()) == selected) {
+        if (row.newest.is_some() && !moving) || (moving && told && Some(row.id.as_str()) == selected) {
+            continue;
+        }
+        let (Some(list), Some(counts)) = (wanted.get_mut(row.profile), counts.get_mut(row.profile)) else { continue };
+        // What cannot be read must not keep the others from being asked for.
+        let kind = if moving { 2 } else { usize::from(row.newest_error.is_some()) };
+        if counts[kind] >= [NEXT, FAILING, MOVING][kind] {
             continue;
         }
         let Some((deployment, revision)) = named(row) else { continue };
-        let watched = || {
-            let mut of = app.watches.keys();
-            of.any(|w| *w.deployment == *deployment && *w.revision == *revision && w.profile == row.profile_name)
-        };
-        if list.iter().any(|w| *w.deployment == *deployment) {
+        let watched = |w: &&RevisionRef| *w.deployment == *deployment && *w.revision == *revision;
+        let known = list.iter().any(|w| *w.deployment == *deployment);
+        if known || (moving && app.watches.keys().filter(watched).any(|w| w.profile == row.profile_name)) {
             continue;
         }
-        if (moving && (list.len() - *unknown >= MOVING || watched())) || (!moving && *unknown >= NEXT) {
-            continue;
-        }
-        *unknown += usize::from(!moving);
+        counts[kind] += 1;
         list.push(Wanted { deployment: deployment.into(), revision: revision.into(), moving, seen });
     }
-    wanted.into_iter().map(|(list, _)| list).collect()
+    wanted
 }
 
 /// A row's deployment and its newest revision.

@@ -69,56 +69,18 @@ fn wanted(app: &App, key: &SubKey, epoch: u64) -> bool {
 fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
     let at = app.now;
     match (key, answer) {
-        (SubKey::Deployments(profile), Answer::Page(deployments)) => {
-            let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return Vec::new() };
-            let state = &mut app.profiles[number];
-            if state.coming.is_none() && state.loaded_at.is_none() && !app.fleet.touched {
-                app.fleet.picker = Default::default();
-            }
-            state.coming = Some(state.coming.unwrap_or(0) + deployments.len());
-            app.fleet.take(number, &app.profiles[number], deployments, false);
-        }
-        (SubKey::Deployments(profile), Answer::Deployments(result, skew)) => {
-            let Some(number) = app.profiles.iter().position(|p| p.name == profile) else { return Vec::new() };
-            let state = &mut app.profiles[number];
-            state.coming = None;
-            let error = match result {
-                Ok(listing) => {
-                    if state.loaded_at.is_none() && !app.fleet.touched {
-                        app.fleet.picker = Default::default();
-                    }
-                    (state.loaded_at, state.whole) = (Some(at), listing.incomplete.is_none());
-                    if state.skew != skew && !skew.is_zero() {
-                        let how = if skew.is_positive() { "ahead of" } else { "behind" };
-                        let far = crate::text::duration(skew.unsigned_abs());
-                        app.notify(false, format!("{profile}: its clock is {far} {how} ours; ages are by its clock."));
-                    }
-                    app.profiles[number].skew = skew;
-                    app.fleet.take(number, &app.profiles[number], listing.items, true);
-                    let fleet = &app.fleet;
-                    app.histories.retain(|id, _| fleet.row(id).is_some());
-                    listing.incomplete
-                }
-                Err(error) => Some(error),
-            };
-            // Said once, not at each poll.
-            let old = std::mem::replace(&mut app.profiles[number].error, error.clone());
-            if let Some(error) = error {
-                app.heed(&profile, &error);
-                if old.is_none_or(|old| old.kind != error.kind) && error.kind != Kind::Unauthorized {
-                    app.notify(true, error.to_string());
-                }
-            }
-        }
+        (SubKey::Deployments(profile), Answer::Page(deployments)) => app.take_page(&profile, deployments),
+        (SubKey::Deployments(profile), Answer::Deployments(result, skew)) => app.take_list(&profile, result, skew),
         (SubKey::Newest(profile), Answer::Newest { deployment, revision }) => {
             let row = format!("{profile}/{deployment}");
             match revision {
                 Ok(revision) => {
-                    app.check_overtaken(&profile, &deployment, &revision);
-                    app.fleet.take_newest(&row, revision);
+                    if app.fleet.take_status(&row, revision.clone()) {
+                        app.check_overtaken(&profile, &deployment, &revision);
+                    }
                 }
                 Err(error) => {
-                    app.heed(&profile, &error);
+                    app.heed(&error);
                     app.fleet.newest_failed(&row, error);
                 }
             }
@@ -127,37 +89,31 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
             let id = format!("{profile}/{deployment}");
             let skew = app.profiles.iter().find(|p| p.name == profile).map(|p| p.skew).unwrap_or_default();
             let history = app.histories.entry(id.clone()).or_default();
-            history.next_poll = Some(next);
-            match result {
-                Ok(revisions) => {
-                    history.error = None;
-                    history.was_sorted = revisions.was_sorted;
-                    let newest = revisions.items.first().cloned();
-                    history.take(revisions.items, at, skew);
-                    if let Some(newest) = newest {
-                        app.check_overtaken(&profile, &deployment, &newest);
-                        app.fleet.take_newest(&id, newest);
-                    }
-                }
-                Err(error) => {
-                    history.error = Some(error.clone());
-                    app.heed(&profile, &error);
-                }
+            let error = result.as_ref().err().cloned();
+            let newest = result.as_ref().ok().and_then(|r| r.items.first()).cloned();
+            history.take(result, next, at, skew);
+            if let Some(newest) = newest
+                && app.fleet.take_newest(&id, newest.clone())
+            {
+                app.check_overtaken(&profile, &deployment, &newest);
+            }
+            if let Some(error) = error {
+                app.heed(&error);
             }
         }
         (SubKey::Watch(of), Answer::Watched(result, next)) => {
             if let Err(error) = &result {
-                app.heed(&of.profile, error);
+                app.heed(error);
             }
             return app.take_watched(of, result, next);
         }
-        (SubKey::Log(number, source), Answer::Lines(result)) => {
+        (SubKey::Log(number, source), Answer::Lines { lines, incomplete }) => {
             let Some(logs) = app.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };
-            let profile = logs.sources.get(source).map(|s| s.profile.clone());
-            let error = result.as_ref().err().cloned();
-            logs.take(source, result, at);
-            if let (Some(profile), Some(error)) = (profile, error) {
-                app.heed(&profile, &error);
+            let error = lines.as_ref().err().cloned();
+            logs.take(source, lines, at);
+            logs.note_incomplete(source, incomplete);
+            if let Some(error) = error {
+                app.heed(&error);
             }
         }
         (SubKey::Threads(_), Answer::Threads(result)) => {
@@ -196,26 +152,23 @@ fn take_done(app: &mut App, done: Done) {
             }
         }
         // The page comes over what one does now, so only who still waits for it gets it.
-        Done::Thread(_) | Done::Record(..) if !std::mem::take(&mut app.describing) => {}
-        Done::Thread(result) => match result {
-            Ok(thread) => {
-                let title = format!("thread {}", crate::text::short_id(&thread.thread_id));
-                app.inspect_record(title, &thread);
+        Done::Described(what, _) if app.describing.as_ref() != Some(&what) => {}
+        Done::Described(what, result) => {
+            app.describing = None;
+            match result {
+                Ok(record) => app.inspect_record(what.title(), &record),
+                Err(error) => {
+                    app.heed(&error);
+                    let title = what.title();
+                    let gone = format!("{title} is gone: it was deleted since it was listed.\n{error}");
+                    app.notify(true, if error.kind == Kind::NotFound { gone } else { error.to_string() });
+                }
             }
-            Err(error) => app.notify(true, error.to_string()),
-        },
-        Done::Record(title, result) => match result {
-            Ok(record) => app.inspect_record(title, &record),
-            Err(error) if error.kind == Kind::NotFound => app.notify(
-                true,
-                format!(
-                    "{title} is gone: it was deleted since it was listed.
-{error}"
-                ),
-            ),
-            Err(error) => app.notify(true, error.to_string()),
-        },
+        }
         Done::Card(of, card) => {
+            if let Err(error) = &card {
+                app.heed(error);
+            }
             for overlay in &mut app.overlays {
                 if let Overlay::Page(Page::Explain(explained), _) = overlay
                     && explained.of == of
@@ -231,7 +184,7 @@ fn take_done(app: &mut App, done: Done) {
 fn press(app: &mut App, key: Key) -> Vec<Effect> {
     let context = app.context();
     app.fleet.touched = true;
-    app.describing = false;
+    app.describing = None;
     app.pass_notice();
     if app.filtering {
         app.type_key(key);
@@ -382,8 +335,16 @@ fn back(app: &mut App, quit: bool) {
 }
 
 fn refresh(app: &mut App) -> Vec<Effect> {
+    // A key that is held down asks once.
+    let soon = |last: Timestamp| app.now.duration_since(last).abs() < jiff::SignedDuration::from_secs(1);
+    if app.refreshed_at.is_some_and(soon) {
+        return Vec::new();
+    }
+    app.refreshed_at = Some(app.now);
     app.epoch += 1;
     app.profiles.iter_mut().for_each(|p| p.halted = false);
+    // Lines that are there would come again.
+    app.reread_logs(|_| {});
     let mut effects: Vec<Effect> = app.infos.keys().cloned().map(Effect::FetchInfo).collect();
     if let Some(server) = &app.server {
         effects.push(Effect::FetchAssistants(server.server.clone()));

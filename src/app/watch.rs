@@ -19,7 +19,7 @@ pub struct Watch {
     pub since: Timestamp,
     /// Why the last look failed.
     pub error: Option<ApiError>,
-    /// The newest revision when watching began; another one is said to have overtaken it, once.
+    /// The newest revision that is known of its deployment: each other one is said to have overtaken it.
     newest: Option<String>,
 }
 
@@ -71,7 +71,10 @@ impl App {
                 }
             }
             Err(error) if error.kind == Kind::NotFound => Some((true, "is gone: it was deleted.".to_string())),
-            Err(error) if next != NextPoll::GaveUp && !super::stops_polling(&error) => {
+            // A refused key stops the profile, and with it the watch, until somebody acts.
+            Err(error)
+                if error.kind == Kind::Unauthorized || (next != NextPoll::GaveUp && !super::stops_polling(&error)) =>
+            {
                 watch.error = Some(error);
                 None
             }
@@ -83,7 +86,7 @@ impl App {
         vec![Effect::Alert(title, how.lines().next().unwrap_or_default().to_string())]
     }
 
-    /// A newer revision came while another is watched: said once, and the watched one is still followed.
+    /// A newer revision came while another is watched: said, and the watched one is still followed.
     pub(super) fn check_overtaken(&mut self, profile: &str, deployment: &str, newest: &Revision) {
         let mut said = Vec::new();
         for (of, watch) in &mut self.watches {

@@ -2,8 +2,8 @@
 
 use super::services::Services;
 use crate::api::{ApiError, CardOf};
-use crate::app::msg::{Done, Effect, Msg, RevisionRef};
-use crate::model::{FailureCard, StatusTime, mask_secrets};
+use crate::app::msg::{Described, Done, Effect, Msg, RevisionRef};
+use crate::model::{FailureCard, StatusTime};
 use serde_json::Value;
 
 /// Does an effect and gives its answer; none for those that the loop does itself.
@@ -23,26 +23,9 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
             };
             Done::Assistants(server, result)
         }
-        Effect::FetchThread(server, thread) => {
-            let result = match services.agent_server(&server).await {
-                Ok(client) => client.thread(&thread).await,
-                Err(error) => Err(error),
-            };
-            Done::Thread(result)
-        }
-        Effect::FetchDeployment(profile, id, title) => {
-            let result = match services.control_plane(&profile).await {
-                Ok(control_plane) => control_plane.deployment_row(&id).await,
-                Err(error) => Err(error),
-            };
-            Done::Record(title, result.map(masked))
-        }
-        Effect::FetchRevision(of) => {
-            let result = match services.control_plane(&of.profile).await {
-                Ok(control_plane) => control_plane.revision_row(&of.deployment, &of.revision).await,
-                Err(error) => Err(error),
-            };
-            Done::Record(format!("revision {}", crate::text::short_id(&of.revision)), result.map(masked))
+        Effect::Describe(what) => {
+            let result = record(services, &what).await;
+            Done::Described(what, result)
         }
         Effect::Explain(of, address, times) => {
             let result = card(services, &of, &address, &times).await;
@@ -53,10 +36,29 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
     Some(Msg::Done(done))
 }
 
-/// A record without its secrets: the state of the dashboard holds none.
-fn masked(mut record: Value) -> Value {
-    mask_secrets(&mut record);
-    record
+/// A record as it is now, without its secrets: the state of the dashboard holds none.
+async fn record(services: &Services, what: &Described) -> Result<Value, ApiError> {
+    let asked = async {
+        match what {
+            Described::Thread(server, id) => {
+                let thread = services.agent_server(server).await?.thread(id).await?;
+                Ok(serde_json::to_value(thread).unwrap_or_default())
+            }
+            Described::Deployment(profile, id, _) => {
+                let row = services.control_plane(profile).await?.deployment_row(id).await?;
+                Ok(services.keep_secrets(profile, row))
+            }
+            Described::Revision(of) => {
+                let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
+                Ok(services.without_secrets(&of.profile, &of.deployment, row))
+            }
+        }
+    };
+    let result = asked.await;
+    if let (Err(error), Described::Deployment(profile, ..)) = (&result, what) {
+        services.heed(profile, error);
+    }
+    result
 }
 
 /// The card of a revision as it is now.

@@ -3,6 +3,7 @@
 mod effects;
 mod input;
 mod polls;
+mod round;
 mod services;
 mod signals;
 mod subs;
@@ -203,6 +204,7 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
     }
 }
 
+/// Sleeps until a time, or for ever where there is none.
 async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

@@ -1,195 +1,168 @@
 //! Polls of the control planes: what asks, how often, and what it tells. Each is a task of its own with at most one
 //! request under way, jittered, slow when nobody looks, silent where the server wants to be left alone.
 
+use super::round::{Round, SHORTEST, Told, dice, pause, quickened};
 use super::services::Services;
 use super::subs::Out;
-use crate::api::{ApiError, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, ThreadQuery};
-use crate::app::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted, Wish};
-use crate::model::Deployment;
+use crate::api::{ApiError, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, ThreadQuery};
+use crate::app::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted};
+use crate::config::Poll;
+use crate::model::{Deployment, Revision};
 use futures::stream::{FuturesUnordered, StreamExt};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// How long a deployment has to stay selected before its revisions are asked for.
 const SETTLE: Duration = Duration::from_millis(150);
 /// Newest revisions that are asked for at once, in each profile.
 const AT_ONCE: usize = 4;
-/// What a page of a long list adds to the pause before the list is read again.
+/// A list is read again after so long for each page more than one, where that is longer than the usual pause.
 const PER_PAGE: Duration = Duration::from_secs(2);
-/// The shortest pause, however short the configured one is.
-const SHORTEST: Duration = Duration::from_secs(1);
 /// Pause between two looks at a log that is followed.
 const LOG_PAUSE: Duration = Duration::from_secs(2);
 /// Pause between two looks at a server's threads or runs.
 const LIST_PAUSE: Duration = Duration::from_secs(3);
+/// Looks in vain after which a log is looked at five times less often; on the way there, bit by bit.
+const LOG_QUIET: u32 = 20;
+/// Revisions whose last question is remembered.
+const REMEMBERED: usize = 20_000;
 /// Lines that a log begins with.
 const LOG_TAIL: usize = 500;
 
-/// What a running poll is told.
-pub type Told = watch::Receiver<Wish>;
-
-/// The pause between two requests, before its jitter. `usual` is the configured one; what moves is asked for more often,
-/// what nobody looks at less.
-fn pause(usual: Duration, pace: Pace) -> Duration {
-    match pace {
-        Pace::Fast => (usual / 6).max(SHORTEST.min(usual)),
-        Pace::Usual => usual,
-        Pace::Slow => usual * 5,
-    }
-}
-
-/// A number around 1, by which a pause is multiplied: many clients do not come back together.
-fn dice() -> f64 {
-    0.9 + fastrand::f64() * 0.2
-}
-
-/// The pause after a failure, where it is longer; none where asking again is pointless until somebody acts.
-fn after(pause: Duration, error: Option<&ApiError>) -> Option<Duration> {
-    match error {
-        Some(e) if crate::app::stops_polling(e) => None,
-        Some(ApiError { kind: Kind::RateLimited(Some(wait)), .. }) => Some(pause.max(*wait)),
-        _ => Some(pause),
-    }
-}
-
-fn time_in(wait: Duration) -> Timestamp {
-    let now = Timestamp::now();
-    now.checked_add(SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(now)
-}
-
-/// Sleeps until the next request is due. Another pace counts at once, from when the last request was made.
-async fn rest(told: &mut Told, asked: Instant, dice: f64, wait: impl Fn(Pace) -> Duration) {
-    loop {
-        let pace = told.borrow_and_update().pace;
-        tokio::select! {
-            () = tokio::time::sleep_until(asked + wait(pace).mul_f64(dice)) => return,
-            changed = told.changed() => if changed.is_err() { return },
-        }
-    }
-}
-
 /// The deployments of a profile.
 pub async fn deployments(services: &Services, profile: &str, mut told: Told, out: &Out) {
-    let mut is_first = true;
+    let mut round = Round::begin();
+    let mut reading = Reading { is_first: true, has_no_list: false };
     loop {
-        let asked = Instant::now();
-        let (result, pages, skew) = list(services, profile, out, is_first).await;
-        if let Some(error) = result.as_ref().map_or_else(Some, |l| l.incomplete.as_ref()) {
+        round.again();
+        let (result, pages, skew) = reading.list(services, profile, out).await;
+        let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
+        if let Some(error) = &error {
             services.heed(profile, error);
         }
-        is_first &= result.is_err();
-        let stops = after(Duration::ZERO, result.as_ref().err());
-        let failed = result.as_ref().err().cloned();
-        if !out.send(Answer::Deployments(result, skew)).await || stops.is_none() {
+        let goes_on = round.answered(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
+        if !out.send(Answer::Deployments(result, skew)).await || !goes_on {
             return;
         }
+        // A long list is many requests.
         let usual = services.poll.interval.max(PER_PAGE * pages.saturating_sub(1) as u32);
-        let wait = |pace| after(pause(usual, pace), failed.as_ref()).unwrap_or(usual);
-        rest(&mut told, asked, dice(), wait).await;
+        round.rest(&mut told, |pace| pause(usual, pace)).await;
     }
 }
 
-/// Reads the list, or the pinned deployments one by one. The first list is shown as it comes. Says the pages read, and
-/// how the server's clock goes.
-async fn list(
-    services: &Services,
-    profile: &str,
-    out: &Out,
+/// How a profile's list is read.
+struct Reading {
+    /// The first list is shown as it comes.
     is_first: bool,
-) -> (Result<Listing<Deployment>, ApiError>, usize, SignedDuration) {
-    let control_plane = match services.control_plane(profile).await {
-        Ok(control_plane) => control_plane,
-        Err(error) => return (Err(error), 0, SignedDuration::ZERO),
-    };
-    let (mut items, mut incomplete) = (Vec::new(), None);
-    let pinned = services.pinned(profile);
-    for id in pinned {
-        // One that cannot be read does not take the others with it.
-        match control_plane.deployment(id).await {
-            Ok(deployment) => items.push(deployment),
-            Err(error) => incomplete = Some(error),
-        }
-    }
-    let mut pages = control_plane.deployment_pages(&DeploymentQuery::default());
-    while pinned.is_empty() {
-        let rows = match pages.next().await {
-            Ok(Some(rows)) => rows,
-            Ok(None) => break,
-            Err(error) => {
-                incomplete = Some(error);
-                break;
-            }
+    /// The server has no list: the pinned deployments are read one by one.
+    has_no_list: bool,
+}
+
+impl Reading {
+    /// Reads the list to its end. Says the pages read, and how the server's clock goes.
+    async fn list(
+        &mut self,
+        services: &Services,
+        profile: &str,
+        out: &Out,
+    ) -> (Result<Listing<Deployment>, ApiError>, usize, SignedDuration) {
+        let control_plane = match services.control_plane(profile).await {
+            Ok(control_plane) => control_plane,
+            Err(error) => return (Err(error), 0, SignedDuration::ZERO),
         };
-        let mut page = Vec::with_capacity(rows.len());
-        for row in rows {
-            match control_plane.read_deployment(row) {
-                Ok(deployment) => page.push(deployment),
-                Err(error) => incomplete = Some(error),
+        let (mut items, mut incomplete) = (Vec::new(), None);
+        let mut take = |rows: Vec<Value>, incomplete: &mut Option<ApiError>| {
+            let mut page = Vec::with_capacity(rows.len());
+            for row in rows {
+                match control_plane.read_deployment(services.keep_secrets(profile, row)) {
+                    Ok(deployment) => page.push(deployment),
+                    Err(error) => *incomplete = Some(error),
+                }
+            }
+            items.extend_from_slice(&page);
+            page
+        };
+        let pinned = services.pinned(profile);
+        let mut pages = control_plane.deployment_pages(&DeploymentQuery::default());
+        while !self.has_no_list {
+            match pages.next().await {
+                Ok(Some(rows)) => {
+                    let page = take(rows, &mut incomplete);
+                    if self.is_first && !out.send(Answer::Page(page)).await {
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {
+                    self.has_no_list = true;
+                }
+                Err(error) => {
+                    incomplete = Some(error);
+                    break;
+                }
             }
         }
-        if is_first && !out.send(Answer::Page(page.clone())).await {
-            break;
+        for id in pinned.iter().filter(|_| self.has_no_list) {
+            match control_plane.deployment_row(id).await {
+                Ok(row) => drop(take(vec![row], &mut incomplete)),
+                // One that cannot be read does not take the others with it, but a refused key does.
+                Err(error) => {
+                    let refused = error.kind == Kind::Unauthorized;
+                    incomplete = Some(error);
+                    if refused {
+                        break;
+                    }
+                }
+            }
         }
-        items.extend(page);
+        let result = match incomplete {
+            Some(error) if items.is_empty() => Err(error),
+            incomplete => Ok(Listing { items, incomplete }),
+        };
+        self.is_first &= result.is_err();
+        (result, pages.count().max(1), control_plane.skew())
     }
-    let skew = control_plane.skew();
-    let result = match incomplete {
-        Some(error) if items.is_empty() => Err(error),
-        incomplete => Ok(Listing { items, incomplete }),
-    };
-    (result, pages.count().max(1), skew)
 }
 
 /// The newest revisions of a profile's deployments: those that nobody knows yet once, the most wanted first, and those
 /// that move again and again.
 pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Out) {
-    let usual = services.poll.interval;
-    // When each was asked for, and how often in vain since.
-    let mut asked: HashMap<Arc<str>, (Instant, u32)> = HashMap::new();
+    let mut asked: HashMap<Arc<str>, Asked> = HashMap::new();
     let mut under_way = FuturesUnordered::new();
     let mut busy: Vec<Arc<str>> = Vec::new();
     let luck = dice();
     loop {
         let wish = told.borrow_and_update().clone();
-        let due = |wanted: &Wanted| match asked.get(&wanted.revision) {
-            None => None,
-            Some((at, 0)) if wanted.moving => Some(*at + pause(usual, wish.pace).mul_f64(luck)),
-            // Known and final by now: the list has not heard of it yet.
-            Some((at, 0)) => Some(*at + usual),
-            Some((at, vain)) => Some(*at + (SHORTEST * 2u32.saturating_pow(*vain)).min(usual)),
-        };
         let now = Instant::now();
         let mut next: Option<Instant> = None;
         for wanted in wish.newest.iter().filter(|w| !busy.contains(&w.revision)).collect::<Vec<_>>() {
-            match due(wanted).filter(|due| *due > now) {
+            let due = asked.get(&wanted.revision).map(|asked| asked.due(wanted, wish.pace, &services.poll, luck));
+            match due.filter(|due| *due > now) {
                 Some(due) => next = Some(next.map_or(due, |n: Instant| n.min(due))),
+                // What is on the screen goes before what is not.
                 None if busy.len() < if wanted.seen { AT_ONCE } else { AT_ONCE / 2 } => {
                     busy.push(wanted.revision.clone());
                     let wanted = wanted.clone();
                     under_way.push(async move {
-                        let found = match services.control_plane(profile).await {
-                            Ok(control_plane) => control_plane.revision(&wanted.deployment, &wanted.revision).await,
-                            Err(error) => Err(error),
-                        };
+                        let found = read_revision(services, profile, &wanted.deployment, &wanted.revision).await;
                         (wanted, found)
                     });
                 }
                 None => break,
             }
         }
-        if wish.newest.is_empty() {
-            asked.clear();
-        }
         tokio::select! {
             Some((wanted, revision)) = under_way.next() => {
                 busy.retain(|id| *id != wanted.revision);
-                let vain = asked.get(&wanted.revision).map_or(0, |(_, vain)| *vain);
-                let vain = if revision.is_ok() { 0 } else { (vain + 1).min(10) };
-                asked.insert(wanted.revision, (Instant::now(), vain));
+                // A long session sees many revisions; who is asked once more than needed does not mind.
+                if asked.len() > REMEMBERED {
+                    asked.clear();
+                }
+                asked.entry(wanted.revision).or_insert_with(Asked::never).answered(revision.as_ref());
                 let mut stop = false;
                 if let Err(error) = &revision {
                     services.heed(profile, error);
@@ -200,16 +173,57 @@ pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Ou
                 }
             }
             changed = told.changed() => if changed.is_err() { return },
-            () = sleep_until(next), if next.is_some() => {}
+            () = super::sleep_until(next), if next.is_some() => {}
         }
     }
 }
 
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
+/// What is known of the questions for one revision.
+struct Asked {
+    at: Instant,
+    /// How often in vain, in a row.
+    vain: u32,
+    status: String,
+    /// Since when it has this status.
+    since: Instant,
+}
+
+impl Asked {
+    fn never() -> Asked {
+        Asked { at: Instant::now(), vain: 0, status: String::new(), since: Instant::now() }
     }
+
+    fn answered(&mut self, answer: Result<&Revision, &ApiError>) {
+        self.at = Instant::now();
+        match answer {
+            Err(_) => self.vain = (self.vain + 1).min(10),
+            Ok(revision) => {
+                self.vain = 0;
+                if self.status != revision.status {
+                    (self.status, self.since) = (revision.status.clone(), self.at);
+                }
+            }
+        }
+    }
+
+    /// When to ask again. What has stood still for longer than anybody would wait is asked for seldom.
+    fn due(&self, wanted: &Wanted, pace: Pace, poll: &Poll, luck: f64) -> Instant {
+        let wait = match self.vain {
+            0 if wanted.moving && self.since.elapsed() < poll.timeout => pause(poll.interval, pace).mul_f64(luck),
+            0 if wanted.moving => pause(poll.interval, Pace::Slow),
+            // Known and final by now: the list has not heard of it yet.
+            0 => poll.interval,
+            vain => (SHORTEST * 2u32.saturating_pow(vain)).min(poll.interval),
+        };
+        self.at + wait
+    }
+}
+
+/// A revision, without anything that is a secret of its deployment.
+async fn read_revision(services: &Services, profile: &str, deployment: &str, id: &str) -> Result<Revision, ApiError> {
+    let control_plane = services.control_plane(profile).await?;
+    let row = control_plane.revision_row(deployment, id).await?;
+    control_plane.read_revision(services.without_secrets(profile, deployment, row))
 }
 
 /// The limit of a poll: how long a revision may move before nobody asks any more.
@@ -236,66 +250,68 @@ pub async fn revisions(services: &Services, at: (&str, &str), limit: usize, mut 
     tokio::time::sleep(SETTLE).await;
     let (profile, id) = at;
     let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
+    let mut round = Round::begin();
     loop {
-        let asked = Instant::now();
-        let result = match services.control_plane(profile).await {
-            Ok(control_plane) => control_plane.revisions(id, limit).await,
-            Err(error) => Err(error),
-        };
-        let error = result.as_ref().err().cloned();
-        if let Some(error) = &error {
+        round.again();
+        let result = read_revisions(services, profile, id, limit).await;
+        if let Err(error) = &result {
             services.heed(profile, error);
         }
-        // The pace that the application wishes lags one answer behind what this answer says.
         let moving = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
+        let moves = moving.is_some();
         let over = moving.is_some_and(|r| patience.is_over(&r.id));
-        let pace = told.borrow().pace;
-        let pace = if moving.is_some() && pace == Pace::Usual { Pace::Fast } else { pace };
-        let luck = dice();
-        let wait = |pace| after(pause(services.poll.interval, pace), error.as_ref());
-        let next = match wait(pace) {
+        let wait = |pace| pause(services.poll.interval, quickened(pace, moves));
+        let next = match round.answered(result.as_ref().err()) {
             _ if over => NextPoll::GaveUp,
-            Some(wait) => NextPoll::At(time_in(wait.mul_f64(luck))),
-            None => NextPoll::Stopped,
+            true => NextPoll::At(round.due_at(wait(told.borrow().pace))),
+            false => NextPoll::Stopped,
         };
         if !out.send(Answer::Revisions(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
-        rest(&mut told, asked, luck, |pace| wait(pace).unwrap_or(services.poll.interval)).await;
+        round.rest(&mut told, wait).await;
     }
 }
 
-/// A revision that is watched, until it ends.
+async fn read_revisions(services: &Services, profile: &str, id: &str, limit: usize) -> Result<Revisions, ApiError> {
+    let control_plane = services.control_plane(profile).await?;
+    let Revisions { items: rows, was_sorted } = control_plane.revision_rows(id, limit).await?;
+    let mut items = Vec::with_capacity(rows.len());
+    for row in rows {
+        items.push(control_plane.read_revision(services.without_secrets(profile, id, row))?);
+    }
+    Ok(Revisions { items, was_sorted })
+}
+
+/// A revision that is watched, until it ends. Who asked to be told does not have to look: the pace is always the same.
 pub async fn watch(services: &Services, of: &RevisionRef, mut told: Told, out: &Out) {
     let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
+    let mut round = Round::begin();
     loop {
-        let asked = Instant::now();
-        let result = match services.control_plane(&of.profile).await {
-            Ok(control_plane) => control_plane.revision(&of.deployment, &of.revision).await,
-            Err(error) => Err(error),
-        };
-        let error = result.as_ref().err().cloned();
-        if let Some(error) = &error {
+        round.again();
+        let result = read_revision(services, &of.profile, &of.deployment, &of.revision).await;
+        if let Err(error) = &result {
             services.heed(&of.profile, error);
         }
-        let gone = error.as_ref().is_some_and(|e| e.kind == Kind::NotFound);
+        let gone = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
         let ended = gone || result.as_ref().is_ok_and(|r| r.phase().is_final());
         let over = patience.is_over(&of.revision);
-        let luck = dice();
-        let wait = |pace| after(pause(services.poll.interval, pace), error.as_ref());
-        let next = match wait(told.borrow().pace) {
+        let goes_on = round.answered(result.as_ref().err());
+        let wait = |_| pause(services.poll.interval, Pace::Fast);
+        let next = match goes_on && !ended {
             _ if over && !ended => NextPoll::GaveUp,
-            Some(wait) if !ended => NextPoll::At(time_in(wait.mul_f64(luck))),
-            _ => NextPoll::Stopped,
+            true => NextPoll::At(round.due_at(wait(Pace::Fast))),
+            false => NextPoll::Stopped,
         };
         if !out.send(Answer::Watched(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
-        rest(&mut told, asked, luck, |pace| wait(pace).unwrap_or(services.poll.interval)).await;
+        round.rest(&mut told, wait).await;
     }
 }
 
-/// The lines of a log, as they come. A failed look changes nothing: the next one gives what it missed.
+/// The lines of a log, as they come. A failed look changes nothing: the next one gives what it missed. A log that is quiet
+/// is looked at less often.
 pub async fn log(
     services: &Services,
     (profile, scope, filter): (&str, LogScope, LogFilter),
@@ -303,10 +319,10 @@ pub async fn log(
     out: &Out,
 ) {
     let mut follower: Option<LogFollower> = None;
-    let mut vain = 0u32;
+    let mut round = Round::begin();
+    let mut quiet = 0u32;
     loop {
-        let asked = Instant::now();
-        // Waits where the server wants to be left alone, and makes the follower where there is none yet.
+        round.again();
         let result = match (services.control_plane(profile).await, &mut follower) {
             (Err(error), _) => Err(error),
             (Ok(control_plane), follower) => {
@@ -314,78 +330,58 @@ pub async fn log(
                 follower.get_or_insert_with(fresh).poll().await
             }
         };
-        let error = result.as_ref().err().cloned();
-        if let Some(error) = &error {
+        if let Err(error) = &result {
             services.heed(profile, error);
         }
-        vain = if error.is_some() { (vain + 1).min(5) } else { 0 };
-        if after(Duration::ZERO, error.as_ref()).is_none() {
-            out.send(Answer::Lines(result)).await;
-            return;
-        }
+        quiet = if result.as_ref().is_ok_and(Vec::is_empty) { (quiet + 1).min(LOG_QUIET) } else { 0 };
+        let goes_on = round.answered(result.as_ref().err());
+        let incomplete = follower.as_ref().is_some_and(LogFollower::is_incomplete);
         // An empty look says nothing, but the first one says that there is nothing.
-        if !out.send(Answer::Lines(result)).await {
+        if !out.send(Answer::Lines { lines: result, incomplete }).await || !goes_on {
             return;
         }
-        let usual = LOG_PAUSE * 2u32.pow(vain);
-        let wait = |pace| if pace == Pace::Slow { usual * 5 } else { usual };
-        rest(&mut told, asked, dice(), |pace| after(wait(pace), error.as_ref()).unwrap_or(usual)).await;
+        let usual = LOG_PAUSE * (1 + quiet / 5);
+        round.rest(&mut told, |pace| if pace == Pace::Slow { usual * 5 } else { usual }).await;
     }
 }
 
 /// The threads of an agent server, newest first.
 pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut told: Told, out: &Out) {
+    let mut round = Round::begin();
     loop {
-        let asked = Instant::now();
+        round.again();
         let query = ThreadQuery { limit, ..ThreadQuery::default() };
         let result = match services.agent_server(server).await {
             Ok(client) => client.threads(&query).await,
             Err(error) => Err(error),
         };
-        let error = result.as_ref().err().cloned();
-        if !out.send(Answer::Threads(result)).await || !rest_of_list(&mut told, asked, error.as_ref()).await {
+        let goes_on = round.answered(result.as_ref().err());
+        if !out.send(Answer::Threads(result)).await || !goes_on {
             return;
         }
+        round.rest(&mut told, list_pause).await;
     }
 }
 
 /// The runs of a thread, newest first.
 pub async fn runs(services: &Services, of: (&ServerRef, &str), limit: usize, mut told: Told, out: &Out) {
     let (server, thread) = of;
+    let mut round = Round::begin();
     loop {
-        let asked = Instant::now();
+        round.again();
         let result = match services.agent_server(server).await {
             Ok(client) => client.runs(thread, limit).await,
             Err(error) => Err(error),
         };
-        let error = result.as_ref().err().cloned();
-        if !out.send(Answer::Runs(result)).await || !rest_of_list(&mut told, asked, error.as_ref()).await {
+        let goes_on = round.answered(result.as_ref().err());
+        if !out.send(Answer::Runs(result)).await || !goes_on {
             return;
         }
+        round.rest(&mut told, list_pause).await;
     }
 }
 
-/// The pause between two looks at a list of an agent server. False where asking again is pointless.
-async fn rest_of_list(told: &mut Told, asked: Instant, error: Option<&ApiError>) -> bool {
-    if after(Duration::ZERO, error).is_none() {
-        return false;
-    }
-    let wait = |pace| if pace == Pace::Slow { LIST_PAUSE * 5 } else { LIST_PAUSE };
-    rest(told, asked, dice(), |pace| after(wait(pace), error).unwrap_or(LIST_PAUSE)).await;
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_moves_is_asked_for_often_and_what_nobody_looks_at_seldom() {
-        let minute = Duration::from_secs(60);
-        assert_eq!(pause(minute, Pace::Fast), Duration::from_secs(10));
-        assert_eq!(pause(minute, Pace::Usual), minute);
-        assert_eq!(pause(minute, Pace::Slow), minute * 5);
-        assert_eq!(pause(Duration::from_secs(2), Pace::Fast), Duration::from_secs(1));
-        assert_eq!(pause(Duration::from_millis(200), Pace::Fast), Duration::from_millis(200));
-    }
+/// The pause between two looks at a list of an agent server.
+fn list_pause(pace: Pace) -> Duration {
+    if pace == Pace::Slow { LIST_PAUSE * 5 } else { LIST_PAUSE }
 }

@@ -1,12 +1,14 @@
 //! The clients of each profile, made when they are first needed, and what all requests of a profile share.
 
-use crate::api::{AgentServer, ApiError, ControlPlane, Http, Kind, Place};
+use crate::api::{AgentServer, ApiError, ControlPlane, Http, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
+use crate::model::{mask_secrets, scrub, secret_values};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::OnceCell;
-use tokio::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The profiles with their clients.
 pub struct Services {
@@ -17,56 +19,52 @@ pub struct Services {
     pub command_options: String,
 }
 
+/// The clients of a profile, being made or made.
+type Making = Shared<BoxFuture<'static, Result<Clients, ApiError>>>;
+
+#[derive(Clone)]
+struct Clients {
+    http: Http,
+    control_plane: Option<ControlPlane>,
+}
+
 struct Entry {
     profile: Profile,
-    http: OnceCell<Http>,
-    control_plane: OnceCell<ControlPlane>,
-    /// When its control plane may be asked again, after it said 429.
-    quiet_until: Mutex<Option<Instant>>,
+    making: Mutex<Option<Making>>,
+    /// The secrets of each deployment, to take them out of what others write. They never leave this floor.
+    secrets: Mutex<HashMap<String, Vec<String>>>,
 }
 
 impl Services {
     /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
     pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
-        let entry = |profile: &Profile| Entry {
-            profile: profile.clone(),
-            http: OnceCell::new(),
-            control_plane: OnceCell::new(),
-            quiet_until: Mutex::default(),
-        };
-        Services {
-            profiles: profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect(),
-            poll,
-            command_options,
-        }
+        let entry =
+            |profile: &Profile| Entry { profile: profile.clone(), making: Mutex::default(), secrets: Mutex::default() };
+        let profiles = profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect();
+        Services { profiles, poll, command_options }
     }
 
     fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {
         self.profiles.get(profile).ok_or_else(|| refused(profile, "there is no such profile"))
     }
 
-    /// The control plane of a profile, as soon as it may be asked: where it said 429, every request waits.
+    /// The control plane of a profile.
     pub async fn control_plane(&self, profile: &str) -> Result<ControlPlane, ApiError> {
-        let entry = self.entry(profile)?;
-        // It may say so again while this one waits.
-        while let Some(until) = entry.quiet_until().filter(|until| *until > Instant::now()) {
-            tokio::time::sleep_until(until).await;
-        }
-        let make = || async {
-            let Some(base) = entry.profile.control_plane.clone() else {
-                return Err(refused(profile, "this profile has no control plane"));
-            };
-            Ok(ControlPlane::new(entry.http().await?, base))
-        };
-        entry.control_plane.get_or_try_init(make).await.cloned()
+        let clients = self.entry(profile)?.clients().await?;
+        clients.control_plane.ok_or_else(|| refused(profile, "this profile has no control plane"))
     }
 
-    /// Looks at a failed request for what it means for the others of its profile.
+    /// A client for an agent server.
+    pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
+        let clients = self.entry(&server.profile)?.clients().await?;
+        let no_address = |e| refused(&server.profile, &format!("{} is no address: {e}", server.url));
+        Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
+    }
+
+    /// Looks at a failed request for what it means for the next ones of its profile: a refused key is looked for anew.
     pub fn heed(&self, profile: &str, error: &ApiError) {
-        if let (Kind::RateLimited(asked), Ok(entry)) = (&error.kind, self.entry(profile)) {
-            let until = Instant::now() + asked.unwrap_or(QUIET);
-            let mut quiet = entry.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
-            *quiet = Some(quiet.map_or(until, |q| q.max(until)));
+        if let (Kind::Unauthorized, Ok(entry)) = (&error.kind, self.entry(profile)) {
+            *lock(&entry.making) = None;
         }
     }
 
@@ -75,32 +73,59 @@ impl Services {
         self.profiles.get(profile).map_or(&[], |e| e.profile.deployments.as_slice())
     }
 
-    /// A client for an agent server.
-    pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
-        let entry = self.entry(&server.profile)?;
-        let no_address = |e| refused(&server.profile, &format!("{} is no address: {e}", server.url));
-        Ok(AgentServer::new(entry.http().await?, server.url.parse().map_err(no_address)?))
+    /// A deployment's record without its secrets, which are remembered here for [`Services::without_secrets`].
+    pub fn keep_secrets(&self, profile: &str, mut record: Value) -> Value {
+        if let (Ok(entry), Some(id)) = (self.entry(profile), record["id"].as_str()) {
+            let values = secret_values(&record);
+            lock(&entry.secrets).insert(id.to_string(), values);
+        }
+        mask_secrets(&mut record);
+        record
+    }
+
+    /// A record that belongs to a deployment, such as a revision, without anything that is a secret of it.
+    pub fn without_secrets(&self, profile: &str, deployment: &str, mut record: Value) -> Value {
+        if let (Ok(entry), Some(message)) = (self.entry(profile), record["status_message"].as_str()) {
+            let secrets = lock(&entry.secrets);
+            let open = scrub(message, secrets.get(deployment).map_or(&[], Vec::as_slice));
+            record["status_message"] = open.into();
+        }
+        mask_secrets(&mut record);
+        record
     }
 }
 
-/// How long a server that says 429 without a time is left alone.
-use crate::app::QUIET;
-
 impl Entry {
-    async fn http(&self) -> Result<Http, ApiError> {
-        // A failure is not kept: after `r` the key is looked for again.
-        let make = || async {
-            let wanted = self.profile.clone();
-            tokio::task::spawn_blocking(move || Http::new(&wanted))
-                .await
-                .unwrap_or_else(|_| Err(refused(&self.profile.name, "the key could not be read")))
-        };
-        self.http.get_or_try_init(make).await.cloned()
+    /// The clients. Who asks for a key may have to ask a person, so that is done once at a time, and goes on when the one
+    /// who wanted it does not want it any more.
+    async fn clients(&self) -> Result<Clients, ApiError> {
+        let making = lock(&self.making).get_or_insert_with(|| make(self.profile.clone())).clone();
+        let made = making.clone().await;
+        if made.is_err() {
+            // A failure is not kept: after `r` the key is looked for again.
+            let mut kept = lock(&self.making);
+            if kept.as_ref().is_some_and(|kept| kept.ptr_eq(&making)) {
+                *kept = None;
+            }
+        }
+        made
     }
+}
 
-    fn quiet_until(&self) -> Option<Instant> {
-        *self.quiet_until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn make(profile: Profile) -> Making {
+    let name = profile.name.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        let http = Http::new(&profile)?;
+        let base = profile.control_plane.clone();
+        let control_plane = base.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::HEEDING));
+        Ok(Clients { http, control_plane })
+    });
+    async move { task.await.unwrap_or_else(|_| Err(refused(&name, "the key could not be read"))) }.boxed().shared()
+}
+
+/// What is held is never left half changed, so a panic elsewhere does not matter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refused(profile: &str, detail: &str) -> ApiError {

@@ -73,7 +73,7 @@ impl Runner {
         }
     }
 
-    fn start(&mut self, sub: Subscription, told: polls::Told) -> AbortHandle {
+    fn start(&mut self, sub: Subscription, told: super::round::Told) -> AbortHandle {
         let services = self.services.clone();
         let out = Out { key: sub.key.clone(), epoch: sub.epoch, sender: self.out.clone() };
         let max_event = self.max_event;

@@ -154,7 +154,7 @@ impl Dash {
             line(-1, "DEBUG", "接続がタイムアウトしました 812 ms"),
         ];
         let lines = rows.into_iter().map(LogLine::from).collect();
-        self.answer(|k| matches!(k, SubKey::Log(..)), Answer::Lines(Ok(lines)));
+        self.answer(|k| matches!(k, SubKey::Log(..)), Answer::Lines { lines: Ok(lines), incomplete: false });
     }
 
     /// The first watched revision has this status.
@@ -201,8 +201,8 @@ impl Dash {
     /// The record of the selected deployment, as it is asked for by `d`.
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
-        assert!(matches!(effects.as_slice(), [Effect::FetchDeployment(..)]), "{effects:?}");
-        self.feed(Msg::Done(Done::Record("deployment".into(), Ok(serde_json::from_str(text).unwrap()))));
+        let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
+        self.feed(Msg::Done(Done::Described(what.clone(), Ok(serde_json::from_str(text).unwrap()))));
     }
 
     pub fn open_thread(&mut self) {
@@ -280,7 +280,13 @@ impl Dash {
     pub fn fails(&mut self, wanted: impl Fn(&SubKey) -> bool, kind: Kind) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
         let SubKey::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
-        let error = ApiError {
+        let error = self.error(&profile, kind);
+        self.answer(wanted, Answer::Deployments(Err(error), SignedDuration::ZERO));
+    }
+
+    /// A request of a profile that failed.
+    pub fn error(&self, profile: &str, kind: Kind) -> ApiError {
+        ApiError {
             kind,
             at: Place {
                 profile: profile.to_string(),
@@ -291,8 +297,7 @@ impl Dash {
             },
             detail: "Invalid API key".into(),
             hint: Some("The key is missing, wrong or revoked. Set LANGSMITH_API_KEY to a key of this region.".into()),
-        };
-        self.answer(wanted, Answer::Deployments(Err(error), SignedDuration::ZERO));
+        }
     }
 
     /// A deployment and a revision whose statuses nobody has heard of, with nulls where one expects something.

@@ -88,13 +88,16 @@ fn health<'a>(app: &App, profile: &'a ProfileState) -> Health<'a> {
     let (mark, tone) = match (error, answered) {
         _ if profile.halted => ("✗ 401, r asks again".to_string(), Tone::Bad),
         _ if limited.is_some() => (format!("◌ 429 {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
-        (Some(_), true) if profile.control_plane && !profile.whole => ("◐ partial".to_string(), Tone::Moving),
         (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
+        (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
         (None, true) => ("●".to_string(), Tone::Good),
         (None, false) => ("◐".to_string(), Tone::Moving),
     };
     // What stands on the screen is as old as this.
-    let old = profile.loaded_at.filter(|_| error.is_some()).and_then(|at| Duration::try_from(app.now - at).ok());
+    let old = profile
+        .loaded_at
+        .filter(|_| error.is_some() || limited.is_some())
+        .and_then(|at| Duration::try_from(app.now - at).ok());
     Health { tag: profile.tag(), mark, tone, age: old.map(|age| format!(" {}", text::age(age))).unwrap_or_default() }
 }
 

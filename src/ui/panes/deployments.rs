@@ -10,7 +10,6 @@ use crate::text;
 use crate::ui::Canvas;
 use crate::ui::theme::{deployment_look, phase_look};
 use jiff::Timestamp;
-use std::time::Duration;
 
 /// Draws the pane.
 pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
@@ -30,7 +29,7 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         let (Some(row), y) = (fleet.shown(number), rows.y + line as u16) else { continue };
         let Some(profile) = app.profiles.get(row.profile) else { continue };
         for place in &columns {
-            // What is stale is dim as a whole: its age stands in the pane's title.
+            // What is stale is dim as a whole: its age stands in the header.
             let stale = profile.error.is_some() && row.deployment.is_some();
             let cell = cell(app, profile, row, place.column);
             draw(canvas, rows.x, y, place, cell, stale);
@@ -46,7 +45,7 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
 }
 
-/// How many there are, what needs attention, and what is old.
+/// How many there are, and what needs attention. How old they are stands in the header, profile by profile.
 fn summary(app: &App) -> Line {
     let fleet = &app.fleet;
     let mut line = Line::new();
@@ -58,8 +57,7 @@ fn summary(app: &App) -> Line {
             &format!("{} of {}", text::count(fleet.len() as u64), text::count(fleet.rows.len() as u64)),
         );
     }
-    let coming = app.profiles.iter().any(|p| p.coming.is_some() && p.loaded_at.is_none());
-    if coming {
+    if app.profiles.iter().any(|p| p.coming && p.loaded_at.is_none()) {
         line.push(Tone::Dim, " so far");
     }
     let (mut failed, mut moving) = (0, 0);
@@ -82,12 +80,6 @@ fn summary(app: &App) -> Line {
     }
     if !fleet.filter().text().is_empty() {
         line.push(Tone::Accent, &format!("   /{}", fleet.filter().text()));
-    }
-    for profile in app.profiles.iter().filter(|p| p.error.is_some()) {
-        let Some(at) = profile.loaded_at else { continue };
-        let age = text::age(Duration::try_from(app.now - at).unwrap_or_default());
-        let how = if profile.whole { format!("{age} old") } else { "not whole".to_string() };
-        line = line.right(Tone::Moving, &format!("  {} is {how}", profile.tag()));
     }
     line
 }
@@ -166,7 +158,7 @@ fn newest(app: &App, profile: &ProfileState, row: &Row) -> Cell {
             Cell { age: revision_age(profile, revision, app.now), ..Cell::state(glyph, tone, word) }
         }
         (None, Some(error)) => Cell::of(Tone::Dim, format!("? {}", error.badge())),
-        (None, None) if row.newest_id().is_none() => Cell::of(Tone::Dim, "none"),
+        (None, None) if row.newest_id().is_none() => Cell::of(Tone::Dim, "-"),
         (None, None) => Cell::of(Tone::Dim, "…"),
     }
 }
@@ -197,8 +189,8 @@ fn draw(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, cell: Cell, stal
     let age = text::width(&cell.age) as u16;
     let for_age = if age == 0 || (place.column == Column::Newest && room < 16) { 0 } else { age.max(4) };
     if for_age > 0 {
-        canvas.foreign(at + room - age, y, age, &cell.age, Tone::Dim);
-        room -= for_age;
+        canvas.foreign(at + room.saturating_sub(age), y, age.min(room), &cell.age, Tone::Dim);
+        room = room.saturating_sub(for_age);
     }
     if let Some((glyph, look)) = cell.glyph {
         canvas.foreign(at, y, 1, glyph, tone(look));
@@ -224,7 +216,7 @@ fn nothing(app: &App) -> (Tone, String) {
             ),
         );
     }
-    if let Some(error) = app.profiles.iter().find_map(|p| p.error.as_ref()) {
+    if let Some(error) = app.profiles.iter().find_map(|p| p.error.as_ref().or(p.partial.as_ref())) {
         return (Tone::Bad, format!("{}\n\nr asks again, ! shows every message.", error));
     }
     if app.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {

@@ -113,12 +113,15 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
     let word = if revision.status.is_empty() { "no status" } else { &revision.status };
     let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<14} "));
     let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
-    // Role and age stand at the right edge.
-    let room = width.saturating_sub(line.width() + 18);
-    line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
     let profile = app.fleet.selected().and_then(|r| app.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, app.now)).unwrap_or_default();
-    let role = match history.role(revision, Some(deployment), profile.and_then(|p| p.loaded_at)) {
+    let roles = history.roles(Some(deployment), profile.and_then(|p| p.loaded_at));
+    // Role and age stand at the right edge.
+    let room = width.saturating_sub(line.width() + if roles.derived { 24 } else { 18 });
+    line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
+    let role = match roles.of(&revision.id, &revision.status) {
+        // Where the server does not say which one serves.
+        RevisionRole::Serving if roles.derived => ("serving, derived", Tone::Good),
         role @ RevisionRole::Serving => (role.word(), Tone::Good),
         role @ RevisionRole::Superseded => (role.word(), Tone::Dim),
         role @ RevisionRole::Candidate => (role.word(), Tone::Moving),

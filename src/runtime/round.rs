@@ -1,0 +1,133 @@
+//! When a poll asks again: by what moves, who looks, how long the server took and how often it failed.
+
+use crate::api::{ApiError, Kind};
+use crate::app::msg::{Pace, Wish};
+use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The shortest pause, however short the configured one is.
+pub const SHORTEST: Duration = Duration::from_secs(1);
+
+/// What a running poll is told.
+pub type Told = watch::Receiver<Wish>;
+
+/// The pause between two requests, before its jitter. `usual` is the configured one; what moves is asked for more often,
+/// what nobody looks at less.
+pub fn pause(usual: Duration, pace: Pace) -> Duration {
+    match pace {
+        Pace::Fast => (usual / 6).max(SHORTEST.min(usual)),
+        Pace::Usual => usual,
+        Pace::Slow => usual * 5,
+    }
+}
+
+/// What moves is asked for a step more often than what does not.
+pub fn quickened(pace: Pace, moves: bool) -> Pace {
+    match (pace, moves) {
+        (pace, false) => pace,
+        (Pace::Slow, true) => Pace::Usual,
+        (Pace::Usual | Pace::Fast, true) => Pace::Fast,
+    }
+}
+
+/// A number around 1, by which a pause is multiplied: many clients do not come back together.
+pub fn dice() -> f64 {
+    0.9 + fastrand::f64() * 0.2
+}
+
+/// One round of a poll: when it asked, how it went, and how often it went wrong in a row.
+pub struct Round {
+    asked: Instant,
+    answered: Instant,
+    vain: u32,
+    dice: f64,
+    /// What the server asked for.
+    least: Duration,
+}
+
+impl Round {
+    /// A round that begins now.
+    pub fn begin() -> Round {
+        let now = Instant::now();
+        Round { asked: now, answered: now, vain: 0, dice: dice(), least: Duration::ZERO }
+    }
+
+    /// The next one begins now.
+    pub fn again(&mut self) {
+        self.asked = Instant::now();
+        self.dice = dice();
+    }
+
+    /// The answer came. False where asking again is pointless until somebody acts.
+    pub fn answered(&mut self, error: Option<&ApiError>) -> bool {
+        self.answered = Instant::now();
+        self.vain = if error.is_some() { self.vain.saturating_add(1) } else { 0 };
+        self.least = match error.map(|e| &e.kind) {
+            Some(Kind::RateLimited(Some(wait))) => *wait,
+            _ => Duration::ZERO,
+        };
+        !error.is_some_and(crate::app::stops_polling)
+    }
+
+    /// When the next request is due. A slow server is left alone for half the pause at least, and one that fails again
+    /// and again is asked less and less.
+    fn due(&self, pause: Duration) -> Instant {
+        let pause = (pause * 2u32.pow(self.vain.saturating_sub(1).min(3))).mul_f64(self.dice);
+        let due = (self.asked + pause).max(self.answered + pause / 2);
+        due.max(self.answered + self.least)
+    }
+
+    /// The same by the clock on the wall.
+    pub fn due_at(&self, pause: Duration) -> Timestamp {
+        let wait = self.due(pause).saturating_duration_since(Instant::now());
+        let now = Timestamp::now();
+        now.checked_add(SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(now)
+    }
+
+    /// Sleeps until the next request is due. Another pace counts at once.
+    pub async fn rest(&self, told: &mut Told, pause: impl Fn(Pace) -> Duration) {
+        loop {
+            let pace = told.borrow_and_update().pace;
+            tokio::select! {
+                () = tokio::time::sleep_until(self.due(pause(pace))) => return,
+                changed = told.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_server_and_one_that_fails_are_left_alone() {
+        let minute = Duration::from_secs(60);
+        let mut round = Round { dice: 1.0, ..Round::begin() };
+        assert_eq!(round.due(minute), round.asked + minute);
+        // It took longer than the pause: half of it is left.
+        round.answered = round.asked + minute * 3;
+        assert_eq!(round.due(minute), round.answered + minute / 2);
+        // Failures in a row: the first one changes nothing, then it doubles, up to a point.
+        let error = |kind| ApiError { kind, at: Default::default(), detail: String::new(), hint: None };
+        for factor in [1, 2, 4, 8, 8, 8] {
+            assert!(round.answered(Some(&error(Kind::Server(503)))));
+            assert_eq!(round.due(minute).max(round.asked + minute * factor), round.due(minute));
+        }
+        assert!(round.answered(Some(&error(Kind::RateLimited(Some(minute * 60))))));
+        assert!(round.due(Duration::ZERO) >= round.answered + minute * 60);
+        assert!(!round.answered(Some(&error(Kind::Unauthorized))));
+    }
+
+    #[test]
+    fn what_moves_is_asked_for_often_and_what_nobody_looks_at_seldom() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(pause(minute, Pace::Fast), Duration::from_secs(10));
+        assert_eq!(pause(minute, Pace::Usual), minute);
+        assert_eq!(pause(minute, Pace::Slow), minute * 5);
+        assert_eq!(pause(Duration::from_secs(2), Pace::Fast), Duration::from_secs(1));
+        assert_eq!(pause(Duration::from_millis(200), Pace::Fast), Duration::from_millis(200));
+    }
+}
