@@ -7,8 +7,9 @@ mod dash;
 use dash::{Dash, demo_like, listed};
 use jiff::SignedDuration;
 use runtail::api::{Kind, Listing};
-use runtail::app::msg::{Answer, Done, Effect, Msg, SubKey, Wanted};
+use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
 use runtail::app::subscriptions;
+use runtail::model::Deployment;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,6 +18,10 @@ const US: &str = "prod-us";
 fn list_of(profile: &str) -> impl Fn(&SubKey) -> bool {
     let profile: Arc<str> = profile.into();
     move |key| *key == SubKey::Deployments(profile.clone())
+}
+
+fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> Answer {
+    Answer::Deployments { result: Ok(listing), skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
 }
 
 fn newest_of(profile: &str) -> impl Fn(&SubKey) -> bool {
@@ -54,7 +59,7 @@ fn a_list_that_broke_off_makes_no_row_go() {
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
         let torn = Listing { items: Vec::new(), incomplete: Some(error) };
-        dash.answer(list_of(profile), Answer::Deployments(Ok(torn), SignedDuration::ZERO));
+        dash.answer(list_of(profile), deployments_answer(torn, 0));
     }
     assert_eq!(dash.app.fleet.rows.len(), rows);
     assert_eq!((dash.app.fleet.picker.selected.clone(), dash.app.fleet.marked.len()), (selected, 1));
@@ -65,7 +70,7 @@ fn a_list_that_broke_off_makes_no_row_go() {
     dash.fails(list_of(US), Kind::Network);
     dash.pass(65);
     let screen = dash.screen();
-    assert!(screen.contains("us ✗ no connection 1m  eu ◐ partial"), "{screen}");
+    assert!(screen.contains("us ✗ no connection 1m old, again in 0s  eu ◐ partial"), "{screen}");
     // A whole list makes go what is not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
     assert_eq!(dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
@@ -109,11 +114,8 @@ fn revisions_that_cannot_be_read_do_not_keep_the_others_waiting() {
 fn another_clock_is_told_once() {
     let mut dash = demo_like((140, 40));
     for seconds in [3600, 3601, 3599, 3600] {
-        let answer = Answer::Deployments(
-            Ok(Listing { items: deployments(&[("a", "r1")]), incomplete: None }),
-            SignedDuration::from_secs(seconds),
-        );
-        dash.answer(list_of(US), answer);
+        let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None };
+        dash.answer(list_of(US), deployments_answer(listing, seconds));
     }
     let told = dash.app.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
     assert_eq!(told, 1, "{:?}", dash.app.notices);
@@ -153,7 +155,7 @@ fn a_watch_outlives_a_refused_key() {
     dash.keys("w");
     let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Watch(_))).unwrap();
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    let answer = Answer::Watched(Err(error), runtail::app::msg::NextPoll::Stopped);
+    let answer = Answer::Watched(Err(error), NextPoll::Stopped);
     dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     assert_eq!(dash.app.watches.len(), 1);
     assert!(dash.screen().contains("✗ 401, r asks again"), "{}", dash.screen());

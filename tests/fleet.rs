@@ -116,7 +116,7 @@ fn a_watched_revision_that_ends_calls_by_the_bell_or_the_desktop() {
         // Wherever one is by then.
         term.keys("G");
         world.sim.force_status(&revision, "BUILD_FAILED");
-        term.wait_for("BUILD_FAILED, after");
+        term.wait_for("is BUILD_FAILED (");
         term.wait_until("the call", |term| String::from_utf8_lossy(&term.raw_output()).contains(called));
     }
 }

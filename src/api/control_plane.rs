@@ -4,7 +4,7 @@ use super::answer::Plane;
 use super::http::{Answer, Call, Http, join};
 use super::logs::LogCalls;
 use super::pages::{DeploymentPages, PAGE};
-use super::{ApiError, Kind, Retry};
+use super::{ApiError, Kind, Place, Retry};
 use crate::model::{AuthAuthenticateRequest, AuthAuthenticateResponse, Deployment, Revision};
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
@@ -281,7 +281,8 @@ impl ControlPlane {
 
     /// An answer that says something odd without being wrong in itself.
     pub(super) fn odd(&self, detail: String) -> ApiError {
-        let at = self.http.place(&Method::GET, &self.base);
+        // No request was wrong: one answer of many was.
+        let at = Place { profile: self.http.profile().to_string(), ..Place::default() };
         ApiError { kind: Kind::Protocol, at, detail, hint: None }
     }
 

@@ -79,6 +79,35 @@ impl ApiError {
         }
     }
 
+    /// What went wrong, in a line.
+    fn cause(&self) -> String {
+        let said = match self.status() {
+            Some(code) if !self.detail.starts_with(&code.to_string()) => format!("{code}: {}", self.detail),
+            _ => self.detail.clone(),
+        };
+        match self.kind {
+            Kind::RateLimited(Some(wait)) => format!("{said} (to be asked again in {})", crate::text::age(wait)),
+            _ => said,
+        }
+    }
+
+    /// The same story for where there is little room: first what went wrong, then what to do, then where.
+    pub fn story(&self) -> String {
+        let Place { profile, method, host, path, request_id } = &self.at;
+        let mut story = if profile.is_empty() { self.cause() } else { format!("{profile}: {}", self.cause()) };
+        if let Kind::Invalid(fields) = &self.kind {
+            fields.iter().for_each(|field| story.push_str(&format!("\n  {field}")));
+        }
+        if let Some(hint) = &self.hint {
+            story.push_str(&format!("\n  {hint}"));
+        }
+        if !method.is_empty() {
+            let id = request_id.as_ref().map(|id| format!(" (request {id})")).unwrap_or_default();
+            story.push_str(&format!("\n  {method} {host}{path}{id}"));
+        }
+        story
+    }
+
     /// Two or three words for a badge: `401`, `no route`, `429`.
     pub fn badge(&self) -> String {
         match &self.kind {
@@ -107,10 +136,7 @@ impl fmt::Display for ApiError {
         if !method.is_empty() {
             write!(f, "{method} {host}{path}: ")?;
         }
-        match self.status() {
-            Some(code) if !self.detail.starts_with(&code.to_string()) => write!(f, "{code}: {}", self.detail)?,
-            _ => f.write_str(&self.detail)?,
-        }
+        f.write_str(&self.cause())?;
         if let Kind::Invalid(fields) = &self.kind {
             for field in fields {
                 write!(f, "\n  {field}")?;

@@ -3,7 +3,7 @@
 use super::answer::Plane;
 use super::http::{Answer, Call};
 use super::log_tail::Tail;
-use super::{ApiError, ControlPlane, Kind};
+use super::{ApiError, ControlPlane, Kind, Place};
 use crate::model::{LogLine, Severity};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
@@ -115,7 +115,8 @@ impl ControlPlane {
         let newest = self.revisions(deployment, 1).await?.items.into_iter().next();
         newest.map(|revision| revision.id).ok_or_else(|| ApiError {
             kind: Kind::NotFound,
-            at: self.http.place(&Method::GET, &self.base),
+            // Nothing was refused: the list of its revisions is empty.
+            at: Place { profile: self.http.profile().to_string(), ..Place::default() },
             detail: "the deployment has no revision yet".to_string(),
             hint: None,
         })

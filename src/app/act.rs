@@ -31,7 +31,17 @@ pub(super) fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
 
 /// What is done with the selected deployment.
 fn act_deployment(app: &mut App, action: Action) -> Vec<Effect> {
-    let Some(row) = app.fleet.selected().cloned() else { return Vec::new() };
+    let Some(row) = app.fleet.selected().cloned() else {
+        app.notify(false, "No deployment is selected.");
+        return Vec::new();
+    };
+    if row.gone && action != Action::Mark {
+        app.notify(
+            true,
+            format!("{} is gone: it was deleted since it was listed. r asks for the list again.", row.name),
+        );
+        return Vec::new();
+    }
     match action {
         Action::Mark => {
             app.fleet.toggle_mark();

@@ -67,14 +67,22 @@ const GUTTER: u16 = 3;
 
 /// The columns that there is room for, from the left. `tag` and `profile` are the widths of the longest ones.
 pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
-    let newest = if width < 60 { 14 } else { 19 };
+    let newest = match width {
+        ..60 => 15,
+        60..150 => 19,
+        _ => 28,
+    };
     // The least that the names are given.
-    let least = if width < 72 { 16 } else { 22 };
+    let least = match width {
+        ..60 => 12,
+        60..72 => 16,
+        _ => 22,
+    };
     // In the order in which they are given room.
     let wanted = [
-        (Column::Region, tag.clamp(6, 14)),
-        (Column::State, 10),
         (Column::Newest, newest),
+        (Column::State, if width < 60 { 9 } else { 10 }),
+        (Column::Region, tag.clamp(6, 14)),
         (Column::Live, 6),
         (Column::Age, 4),
         (Column::Type, 8),
@@ -135,6 +143,15 @@ pub fn compare(column: Column, a: &Row, b: &Row) -> Ordering {
         Column::Source => text("source"),
         Column::Profile => text("profile"),
         Column::Url => text("url"),
+    }
+}
+
+/// Whether nothing is known of what stands in a column.
+pub fn is_unknown(column: Column, row: &Row) -> bool {
+    match column {
+        Column::Newest => row.newest.is_none(),
+        Column::Age => row.deployment.as_ref().is_none_or(|d| d.created_at.is_none()),
+        _ => false,
     }
 }
 

@@ -21,7 +21,7 @@ impl Explained {
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let card = match &self.card {
             None => return vec![Line::of(Tone::Dim, "Reading its record, its history and its log…")],
-            Some(Err(error)) => return words(Tone::Bad, &error.to_string(), width),
+            Some(Err(error)) => return words(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
         // What went wrong and what to do shall be on the first screen; the log is the longest and comes last.

@@ -29,7 +29,7 @@ pub enum Fit {
 
 /// A row that can be filtered.
 pub trait Fields {
-    /// The names that a word without a field is looked for in, letter by letter too.
+    /// The names that a word without a field is looked for in; in the first one letter by letter too.
     fn names(&self) -> [Cow<'_, str>; 2];
     /// The other texts that a word may be contained in.
     fn words(&self) -> Vec<Cow<'_, str>>;
@@ -90,7 +90,7 @@ impl Term {
         if names.iter().any(|name| contains(name)) || row.words().iter().any(|word| contains(word)) {
             return Some(Fit::Contains);
         }
-        names.iter().any(|name| has_letters(name, &self.wanted)).then_some(Fit::Letters)
+        has_letters(&names[0], &self.wanted).then_some(Fit::Letters)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The deployments of all profiles in one list, and the agent servers that profiles name.
 
-use super::columns::{Column, FIELDS, compare};
+use super::columns::{Column, FIELDS, compare, is_unknown};
 use super::filter::{Fields, Filter, Fit};
 use super::list::Picker;
-use super::msg::ServerRef;
+use super::msg::{NextPoll, ServerRef};
 use crate::api::ApiError;
 use crate::config::Profile;
 use crate::model::{Deployment, Phase, Revision};
@@ -33,6 +33,8 @@ pub struct ProfileState {
     pub coming: bool,
     /// Why the last request failed.
     pub error: Option<ApiError>,
+    /// When the list is asked for again.
+    pub next_poll: Option<NextPoll>,
     /// The key was refused: nothing is asked until somebody acts.
     pub halted: bool,
     /// Until when the server wants to be left alone.
@@ -120,6 +122,8 @@ pub struct Row {
     pub newest: Option<Revision>,
     /// Why the newest revision could not be read the last time.
     pub newest_error: Option<ApiError>,
+    /// The server says that it is not there any more, though a list named it.
+    pub gone: bool,
 }
 
 impl Row {
@@ -262,6 +266,7 @@ impl Fleet {
                     url: Some(url.to_string()),
                     newest: None,
                     newest_error: None,
+                    gone: false,
                 });
             }
         }
@@ -305,6 +310,7 @@ impl Fleet {
                 deployment: Some(deployment),
                 newest,
                 newest_error,
+                gone: false,
             };
             match at.and_then(|at| self.rows.get_mut(at)) {
                 Some(old) => *old = row,
@@ -359,6 +365,13 @@ impl Fleet {
         }
     }
 
+    /// The server says that a deployment is not there any more.
+    pub fn mark_gone(&mut self, row: &str) {
+        if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
+            row.gone = true;
+        }
+    }
+
     /// Brings the view in line with rows, filter and order, where one of them changed.
     pub fn refresh(&mut self) {
         if !std::mem::take(&mut self.stale) {
@@ -371,6 +384,8 @@ impl Fleet {
             let (a, b) = (&rows[*a], &rows[*b]);
             let order = compare(column, a, b);
             let order = if reversed { order.reverse() } else { order };
+            // What is not known is last, whichever way round.
+            let order = is_unknown(column, a).cmp(&is_unknown(column, b)).then(order);
             let rest = || compare(Column::Name, a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
             fit_a.cmp(fit_b).then(order).then_with(rest)
         });
@@ -413,12 +428,14 @@ impl Fleet {
         &self.filter
     }
 
-    /// Shows only the rows that pass a filter.
-    pub fn set_filter(&mut self, text: &str) {
-        if self.filter.text() != text {
+    /// Shows only the rows that pass a filter. Says whether it is another one.
+    pub fn set_filter(&mut self, text: &str) -> bool {
+        let other = self.filter.text() != text;
+        if other {
             self.filter = Filter::new(text, &FIELDS);
             self.stale = true;
         }
+        other
     }
 
     /// How the rows are ordered.

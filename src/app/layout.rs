@@ -48,8 +48,14 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
         }
         return regions;
     }
-    let left = (u32::from(w) * 43 / 100).clamp(52, 68) as u16;
     let upper = (u32::from(body.h) * 55 / 100) as u16;
+    // While there is nothing to read at the right, the fleet has the whole width.
+    if !app.has_stream_pane() {
+        regions.deployments = Some(Area { h: upper, ..body });
+        regions.revisions = Some(Area { y: body.y + upper, h: body.h - upper, ..body });
+        return regions;
+    }
+    let left = (u32::from(w) * 43 / 100).clamp(52, 68) as u16;
     regions.split = Some(left);
     regions.deployments = Some(Area { x: 0, y: body.y, w: left, h: upper });
     regions.revisions = Some(Area { x: 0, y: body.y + upper, w: left, h: body.h - upper });

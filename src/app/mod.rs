@@ -173,6 +173,8 @@ pub struct App {
     pub overlays: Vec<Overlay>,
     /// Whether a filter or a search is being typed.
     pub filtering: bool,
+    /// What stood there before, and which deployment was selected.
+    before_typing: (String, Option<String>),
     /// Every message of the session, oldest first, the last 200.
     pub notices: Vec<Notice>,
     /// Until when the newest notice stands in the footer.
@@ -228,6 +230,7 @@ impl App {
             zoom: false,
             overlays: Vec::new(),
             filtering: false,
+            before_typing: Default::default(),
             notices: Vec::new(),
             notice_until: None,
             describing: None,
@@ -250,6 +253,11 @@ impl App {
         }
         app.settle();
         (app, effects)
+    }
+
+    /// Whether anything was opened for the stream's pane: an agent server, a stream, or logs.
+    pub fn has_stream_pane(&self) -> bool {
+        self.server.is_some() || self.viewer.is_some() || self.logs.is_some()
     }
 
     /// Where keys go now.
@@ -319,8 +327,8 @@ impl App {
         if live || moving || limited || self.notice().is_some() {
             return Some(second);
         }
-        // What is stale says how old it is.
-        let stale = self.profiles.iter().any(|p| p.error.is_some() && p.loaded_at.is_some());
-        stale.then_some(second * 10)
+        // What is stale says how old it is, and when it is asked for again.
+        let failing = |p: &ProfileState| p.control_plane && p.error.is_some();
+        self.profiles.iter().any(failing).then_some(second)
     }
 }

@@ -75,8 +75,15 @@ pub enum Msg {
 pub enum Answer {
     /// A page of a profile's first list, while the others are still to come.
     Page(Vec<Deployment>),
-    /// The deployments of a profile, as far as they could be read, and what the server's clock is ahead of ours.
-    Deployments(Result<Listing<Deployment>, ApiError>, SignedDuration),
+    /// The deployments of a profile.
+    Deployments {
+        /** As far as they could be read. */
+        result: Result<Listing<Deployment>, ApiError>,
+        /** What the server's clock is ahead of ours. */
+        skew: SignedDuration,
+        /** When they are asked for again. */
+        next: NextPoll,
+    },
     /// The newest revision of a deployment in the list.
     Newest {
         /** The deployment. */

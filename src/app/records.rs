@@ -3,7 +3,7 @@
 use super::explain::Explained;
 use super::fleet::{Part, Row};
 use super::logs::{LogView, Source};
-use super::msg::{Described, Effect, RevisionRef};
+use super::msg::{Described, Effect, NextPoll, RevisionRef};
 use super::scroll::Place;
 use super::{App, Overlay, Page, Pane, QUIET};
 use crate::api::{ApiError, Kind, Listing, LogKind, LogScope};
@@ -33,10 +33,11 @@ impl App {
         profile: &str,
         result: Result<Listing<Deployment>, ApiError>,
         skew: SignedDuration,
+        next: NextPoll,
     ) {
         let Some(number) = self.profiles.iter().position(|p| &*p.name == profile) else { return };
         let state = &mut self.profiles[number];
-        state.coming = false;
+        (state.coming, state.next_poll) = (false, Some(next));
         let before = state.error.take().or(state.partial.take());
         match result {
             Ok(listing) => {
@@ -57,7 +58,7 @@ impl App {
         self.heed(&error);
         // Said once, not at each poll; a refused key has been said with what it means.
         if before.is_none_or(|before| before.kind != error.kind) && error.kind != Kind::Unauthorized {
-            self.notify(true, error.to_string());
+            self.notify(true, error.story());
         }
     }
 
@@ -90,7 +91,7 @@ impl App {
             Kind::Unauthorized if state.control_plane && !state.halted => {
                 state.halted = true;
                 state.error = Some(error.clone());
-                let text = format!("{error}\n  Nothing more is asked of {} until you press r.", state.name);
+                let text = format!("{}\n  Nothing more is asked of {} until you press r.", error.story(), state.name);
                 self.notify(true, text);
             }
             _ => {}
@@ -206,6 +207,10 @@ impl App {
                 (Pane::Deployments, LogKind::Server) => None,
                 _ => self.meant().map(|(of, _)| of.revision.to_string()),
             };
+            if revision.is_none() && kind == LogKind::Build {
+                let text = format!("{} has no revision yet, and so no build log.", Self::row_title(row));
+                return self.notify(false, text);
+            }
             let mut name = Self::row_title(row);
             if let Some(id) = &revision {
                 name.push_str(&format!(" › {}", text::short_id(id)));

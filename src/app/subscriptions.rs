@@ -59,6 +59,7 @@ fn needed(app: &App) -> Vec<Subscription> {
     }
     if let Some(row) = app.fleet.selected()
         && let Some(deployment) = &row.deployment
+        && !row.gone
         && asked(&row.profile_name)
     {
         let key = SubKey::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
@@ -111,7 +112,7 @@ fn wanted_newest(app: &App) -> Vec<Vec<Wanted>> {
     let told = app.history().is_some_and(|h| matches!(h.next_poll, Some(NextPoll::At(_))));
     for (row, seen) in on_screen.chain(others) {
         let moving = row.is_moving();
-        if (row.newest.is_some() && !moving) || (moving && told && Some(row.id.as_str()) == selected) {
+        if row.gone || (row.newest.is_some() && !moving) || (moving && told && Some(row.id.as_str()) == selected) {
             continue;
         }
         let (Some(list), Some(counts)) = (wanted.get_mut(row.profile), counts.get_mut(row.profile)) else { continue };

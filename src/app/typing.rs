@@ -25,8 +25,19 @@ impl App {
                 (None, Some(server)) => server.filter = text.to_string(),
                 (None, None) => {}
             },
-            _ => self.fleet.set_filter(text),
+            _ => {
+                if self.fleet.set_filter(text) {
+                    // What fits best is at the top.
+                    self.fleet.picker = Default::default();
+                }
+            }
         }
+    }
+
+    /// A line is going to be typed.
+    pub(super) fn begin_typing(&mut self) {
+        self.filtering = true;
+        self.before_typing = (self.typed().to_string(), self.fleet.picker.selected.clone());
     }
 
     /// A key while a line is typed.
@@ -34,9 +45,15 @@ impl App {
         let mut text = self.typed().to_string();
         match key.code {
             Code::Enter | Code::Tab | Code::Down => self.filtering = false,
+            // As if nothing had been typed.
             Code::Esc => {
-                text.clear();
                 self.filtering = false;
+                let (before, selected) = std::mem::take(&mut self.before_typing);
+                self.set_typed(&before);
+                if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
+                    self.fleet.picker.wish(selected);
+                }
+                return;
             }
             Code::Backspace => {
                 text.pop();

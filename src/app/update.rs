@@ -4,7 +4,7 @@ use super::act::{act_card, act_deployments, act_inspector, act_logs, act_revisio
 use super::key::Key;
 use super::keys::{Action, Context};
 use super::mouse::{click, wheel};
-use super::msg::{Answer, Done, Effect, Msg, SubKey};
+use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
 use super::scroll::Place;
 use super::server::Tab;
 use super::{App, Overlay, Page, Pane};
@@ -70,7 +70,9 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
     let at = app.now;
     match (key, answer) {
         (SubKey::Deployments(profile), Answer::Page(deployments)) => app.take_page(&profile, deployments),
-        (SubKey::Deployments(profile), Answer::Deployments(result, skew)) => app.take_list(&profile, result, skew),
+        (SubKey::Deployments(profile), Answer::Deployments { result, skew, next }) => {
+            app.take_list(&profile, result, skew, next)
+        }
         (SubKey::Newest(profile), Answer::Newest { deployment, revision }) => {
             let row = format!("{profile}/{deployment}");
             match revision {
@@ -159,9 +161,12 @@ fn take_done(app: &mut App, done: Done) {
                 Ok(record) => app.inspect_record(what.title(), &record),
                 Err(error) => {
                     app.heed(&error);
+                    if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
+                        app.fleet.mark_gone(&format!("{profile}/{id}"));
+                    }
                     let title = what.title();
-                    let gone = format!("{title} is gone: it was deleted since it was listed.\n{error}");
-                    app.notify(true, if error.kind == Kind::NotFound { gone } else { error.to_string() });
+                    let gone = format!("{title} is gone: it was deleted since it was listed.\n{}", error.story());
+                    app.notify(true, if error.kind == Kind::NotFound { gone } else { error.story() });
                 }
             }
         }
@@ -254,8 +259,8 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
                 app.overlays.push(Overlay::Page(Page::Notices, Place::at_start()));
             }
         }
-        Action::NextPane if app.overlays.is_empty() => app.focus = turn(app.focus, 1),
-        Action::PrevPane if app.overlays.is_empty() => app.focus = turn(app.focus, 2),
+        Action::NextPane if app.overlays.is_empty() => turn(app, 1),
+        Action::PrevPane if app.overlays.is_empty() => turn(app, 2),
         Action::Zoom if app.overlays.is_empty() => app.zoom = !app.zoom,
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
@@ -269,7 +274,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         Action::Top => to_edge(app, context, true),
         Action::Bottom | Action::Follow => to_edge(app, context, false),
         Action::Refresh => return refresh(app),
-        Action::Filter => app.filtering = app.overlays.is_empty() || context == Context::Inspector,
+        Action::Filter if app.overlays.is_empty() || context == Context::Inspector => app.begin_typing(),
         _ => match context {
             Context::Deployments => return act_deployments(app, action),
             Context::Revisions => return act_revisions(app, action),
@@ -284,10 +289,17 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-fn turn(pane: Pane, by: usize) -> Pane {
+/// Goes on by panes; one in which nothing was opened is passed over.
+fn turn(app: &mut App, by: usize) {
     let panes = [Pane::Deployments, Pane::Revisions, Pane::Stream];
-    let at = panes.iter().position(|p| *p == pane).unwrap_or(0);
-    panes[(at + by) % panes.len()]
+    let mut at = panes.iter().position(|p| *p == app.focus).unwrap_or(0);
+    loop {
+        at = (at + by) % panes.len();
+        if panes[at] != Pane::Stream || app.has_stream_pane() {
+            app.focus = panes[at];
+            return;
+        }
+    }
 }
 
 /// One step back: an overlay, a filter, the stream, the runs, the pane, the zoom. Only `q` leaves from the deployments.
@@ -327,9 +339,11 @@ fn back(app: &mut App, quit: bool) {
             app.focus = Pane::Deployments;
         }
         Pane::Revisions => app.focus = Pane::Deployments,
-        Pane::Deployments if !app.fleet.filter().text().is_empty() => app.fleet.set_filter(""),
+        Pane::Deployments if !app.fleet.filter().text().is_empty() => drop(app.fleet.set_filter("")),
         Pane::Deployments if !app.fleet.marked.is_empty() => app.fleet.marked.clear(),
         Pane::Deployments if app.zoom => app.zoom = false,
+        // The list of threads goes, and the fleet has the room again. A stream is only left from its own pane.
+        Pane::Deployments if !quit && app.viewer.is_none() && app.logs.is_none() => app.server = None,
         Pane::Deployments => app.quit = quit,
     }
 }

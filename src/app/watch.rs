@@ -60,8 +60,11 @@ impl App {
                 let status = text::clean(&revision.status).into_owned();
                 self.fleet.take_status(&row, revision);
                 match phase {
-                    Phase::Deployed => Some((false, format!("is {status}, after {waited}."))),
-                    Phase::Failed => Some((true, format!("{status}, after {waited}. ⏎ on the revision explains it."))),
+                    Phase::Deployed => Some((false, format!("is {status} ({waited} after you began to watch)."))),
+                    Phase::Failed => Some((
+                        true,
+                        format!("is {status} ({waited} after you began to watch). ⏎ on the revision explains it."),
+                    )),
                     Phase::Skipped => Some((true, format!("{status}: a newer revision took its place."))),
                     Phase::Interrupted => Some((true, format!("{status}: somebody stopped it."))),
                     _ if next == NextPoll::GaveUp => {
@@ -78,7 +81,7 @@ impl App {
                 watch.error = Some(error);
                 None
             }
-            Err(error) => Some((true, format!("cannot be watched any more: {error}"))),
+            Err(error) => Some((true, format!("cannot be watched any more: {}", error.story()))),
         };
         let Some((bad, how)) = end else { return Vec::new() };
         self.watches.remove(&of);

@@ -44,12 +44,16 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
         if let Some(error) = &error {
             services.heed(profile, error);
         }
-        let goes_on = round.answered(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
-        if !out.send(Answer::Deployments(result, skew)).await || !goes_on {
-            return;
-        }
         // A long list is many requests.
         let usual = services.poll.interval.max(PER_PAGE * pages.saturating_sub(1) as u32);
+        let goes_on = round.answered(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
+        let next = match goes_on {
+            true => NextPoll::At(round.due_at(pause(usual, told.borrow().pace))),
+            false => NextPoll::Stopped,
+        };
+        if !out.send(Answer::Deployments { result, skew, next }).await || !goes_on {
+            return;
+        }
         round.rest(&mut told, |pace| pause(usual, pace)).await;
     }
 }

@@ -10,6 +10,9 @@ use tokio::time::Instant;
 /// The shortest pause, however short the configured one is.
 pub const SHORTEST: Duration = Duration::from_secs(1);
 
+/// Failures in a row after which the server is asked again soon.
+const SOON: u32 = 3;
+
 /// What a running poll is told.
 pub type Told = watch::Receiver<Wish>;
 
@@ -71,10 +74,15 @@ impl Round {
         !error.is_some_and(crate::app::stops_polling)
     }
 
-    /// When the next request is due. A slow server is left alone for half the pause at least, and one that fails again
-    /// and again is asked less and less.
+    /// When the next request is due. A slow server is left alone for half the pause at least. After a failure it is asked
+    /// again soon, since most of them pass; if it fails on, less and less.
     fn due(&self, pause: Duration) -> Instant {
-        let pause = (pause * 2u32.pow(self.vain.saturating_sub(1).min(3))).mul_f64(self.dice);
+        let pause = match self.vain {
+            0 => pause,
+            vain @ 1..=SOON => pause.min(SHORTEST * 2u32.pow(vain)),
+            vain => pause * 2u32.pow((vain - SOON - 1).min(3)),
+        };
+        let pause = pause.mul_f64(self.dice);
         let due = (self.asked + pause).max(self.answered + pause / 2);
         due.max(self.answered + self.least)
     }
@@ -110,11 +118,12 @@ mod tests {
         // It took longer than the pause: half of it is left.
         round.answered = round.asked + minute * 3;
         assert_eq!(round.due(minute), round.answered + minute / 2);
-        // Failures in a row: the first one changes nothing, then it doubles, up to a point.
+        // Failures in a row: a few quick questions, then fewer and fewer, up to a point.
         let error = |kind| ApiError { kind, at: Default::default(), detail: String::new(), hint: None };
-        for factor in [1, 2, 4, 8, 8, 8] {
+        for seconds in [2, 4, 8, 60, 120, 240, 480, 480] {
+            round.asked = Instant::now();
             assert!(round.answered(Some(&error(Kind::Server(503)))));
-            assert_eq!(round.due(minute).max(round.asked + minute * factor), round.due(minute));
+            assert_eq!(round.due(minute), round.asked + Duration::from_secs(seconds));
         }
         assert!(round.answered(Some(&error(Kind::RateLimited(Some(minute * 60))))));
         assert!(round.due(Duration::ZERO) >= round.answered + minute * 60);

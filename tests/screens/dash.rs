@@ -281,7 +281,8 @@ impl Dash {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
         let SubKey::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = self.error(&profile, kind);
-        self.answer(wanted, Answer::Deployments(Err(error), SignedDuration::ZERO));
+        let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
+        self.answer(wanted, Answer::Deployments { result: Err(error), skew: SignedDuration::ZERO, next });
     }
 
     /// A request of a profile that failed.
@@ -324,7 +325,8 @@ impl Dash {
 }
 
 pub fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
-    Answer::Deployments(Ok(runtail::api::Listing { items, incomplete: None }), SignedDuration::ZERO)
+    let result = Ok(runtail::api::Listing { items, incomplete: None });
+    Answer::Deployments { result, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
 /// Two regions with a few deployments, one of them on its way.

@@ -4,27 +4,55 @@ use crate::api::ApiError;
 use crate::app::fleet::ProfileState;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
+use crate::app::msg::NextPoll;
 use crate::app::viewer::Viewer;
 use crate::app::{App, Pane};
 use crate::text;
 use crate::ui::Canvas;
 use std::time::Duration;
 
-/// The first line.
+/// The first line: where one is at the left, how each profile is at the right. In little room the names go first, then
+/// those that are well are but counted, then the reasons go; that something is wrong stays.
 pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    let health: Vec<Health> = app.profiles.iter().map(|profile| health(app, profile)).collect();
+    let mut choices = vec![(true, all(&health, false, true)), (false, all(&health, false, true))];
+    let count_well = health.iter().filter(|h| h.is_well()).count() > 1;
+    if count_well {
+        choices.extend([(true, all(&health, true, true)), (false, all(&health, true, true))]);
+    }
+    choices.push((false, all(&health, count_well, false)));
+    choices.push((false, counted(&health)));
+    let width = |line: &Line| line.right.iter().map(|p| text::width(&p.text)).sum::<usize>();
+    let fits = |(names, right): &(bool, Line)| left(app, *names).width() + width(right) + 3 <= area.w as usize;
+    let at = choices.iter().position(fits).unwrap_or(choices.len() - 1);
+    let (names, right) = choices.swap_remove(at);
+    let mut line = left(app, names);
+    line.right = right.right;
+    if !line.right.is_empty() {
+        line = line.right(Tone::Plain, " ");
+    }
+    canvas.line_for_right(area.x, area.y, area.w, &line);
+}
+
+/// Who and where one is.
+fn left(app: &App, names: bool) -> Line {
     let mut line = Line::of(Tone::Strong, " runtail");
-    line.push(Tone::Dim, " │ ");
-    let mut names: Vec<&str> = app.profiles.iter().map(|p| &*p.name).collect();
-    let more = names.len().saturating_sub(4);
-    names.truncate(4);
-    line.push(Tone::Plain, &names.join(" · "));
-    if more > 0 {
-        line.push(Tone::Dim, &format!(" and {more} more"));
+    if names {
+        line.push(Tone::Dim, " │ ");
+        let mut names: Vec<&str> = app.profiles.iter().map(|p| &*p.name).collect();
+        let more = names.len().saturating_sub(4);
+        names.truncate(4);
+        line.push(Tone::Plain, &names.join(" · "));
+        if more > 0 {
+            line.push(Tone::Dim, &format!(" and {more} more"));
+        }
     }
     if app.settings.demo {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Moving, "DEMO");
-        line.push(Tone::Dim, " simulated servers");
+        if names {
+            line.push(Tone::Dim, " simulated servers");
+        }
     }
     let all_read_only = !app.profiles.is_empty() && app.profiles.iter().all(|p| p.read_only);
     for (profile, label) in app.profiles.iter().filter_map(|p| Some((p, p.label.as_deref()?))) {
@@ -42,22 +70,7 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Accent, &format!("» {} watched", app.watches.len()));
     }
-    let health: Vec<Health> = app.profiles.iter().map(|profile| health(app, profile)).collect();
-    let width: usize = health.iter().map(Health::width).sum();
-    let crowded = width > (area.w as usize / 2).max((area.w as usize).saturating_sub(line.width() + 2));
-    // In little room those that are well are but counted: the others must be seen.
-    let well = health.iter().filter(|h| h.is_well()).count();
-    if crowded && well > 1 {
-        line = line.right(Tone::Dim, &format!("  {well} ")).right(Tone::Good, "●");
-    }
-    for health in health.iter().filter(|h| !(crowded && well > 1 && h.is_well())) {
-        line = line.right(Tone::Dim, &format!("  {} ", health.tag)).right(health.tone, &health.mark);
-        line = line.right(Tone::Dim, &health.age);
-    }
-    if !line.right.is_empty() {
-        line = line.right(Tone::Plain, " ");
-    }
-    canvas.line_for_right(area.x, area.y, area.w, &line);
+    line
 }
 
 /// How a profile is, in a few characters.
@@ -72,13 +85,37 @@ impl Health<'_> {
     fn is_well(&self) -> bool {
         self.tone == Tone::Good
     }
-
-    fn width(&self) -> usize {
-        [self.tag, &self.mark, &self.age].map(text::width).iter().sum::<usize>() + 3
-    }
 }
 
-fn health<'a>(app: &App, profile: &'a ProfileState) -> Health<'a> {
+/// Each profile; those that are well perhaps but counted, and perhaps how old each is.
+fn all(health: &[Health], count_well: bool, ages: bool) -> Line {
+    let mut line = Line::new();
+    let well = health.iter().filter(|h| h.is_well()).count();
+    if count_well {
+        line = line.right(Tone::Dim, &format!("  {well} ")).right(Tone::Good, "●");
+    }
+    for health in health.iter().filter(|h| !(count_well && h.is_well())) {
+        line = line.right(Tone::Dim, &format!("  {} ", health.tag)).right(health.tone, &health.mark);
+        if ages {
+            line = line.right(Tone::Dim, &health.age);
+        }
+    }
+    line
+}
+
+/// How many are well, wait, and have failed.
+fn counted(health: &[Health]) -> Line {
+    let mut line = Line::new();
+    for (tone, mark) in [(Tone::Good, "●"), (Tone::Moving, "◐"), (Tone::Bad, "✗")] {
+        let count = health.iter().filter(|h| h.tone == tone).count();
+        if count > 0 {
+            line = line.right(Tone::Dim, &format!("  {count} ")).right(tone, mark);
+        }
+    }
+    line
+}
+
+fn health<'a>(app: &'a App, profile: &'a ProfileState) -> Health<'a> {
     let (error, answered) = match profile.control_plane {
         true => (profile.error.as_ref(), profile.loaded_at.is_some()),
         false => server_health(app, &profile.name),
@@ -93,12 +130,17 @@ fn health<'a>(app: &App, profile: &'a ProfileState) -> Health<'a> {
         (None, true) => ("●".to_string(), Tone::Good),
         (None, false) => ("◐".to_string(), Tone::Moving),
     };
-    // What stands on the screen is as old as this.
-    let old = profile
-        .loaded_at
-        .filter(|_| error.is_some() || limited.is_some())
-        .and_then(|at| Duration::try_from(app.now - at).ok());
-    Health { tag: profile.tag(), mark, tone, age: old.map(|age| format!(" {}", text::age(age))).unwrap_or_default() }
+    // What stands on the screen is as old as this, and asked for again then.
+    let troubled = error.is_some() || limited.is_some();
+    let old = profile.loaded_at.filter(|_| troubled).and_then(|at| Duration::try_from(app.now - at).ok());
+    let mut age = old.map(|age| format!(" {} old", text::age(age))).unwrap_or_default();
+    if let (Some(NextPoll::At(at)), true) = (profile.next_poll, error.is_some() && limited.is_none() && !profile.halted)
+    {
+        age.push_str(&format!(", again in {}", text::age(until(at).unwrap_or_default())));
+    }
+    // Several profiles of one region are told apart by their names.
+    let alone = app.profiles.iter().filter(|p| p.tag() == profile.tag()).count() == 1;
+    Health { tag: if alone { profile.tag() } else { &profile.name }, mark, tone, age }
 }
 
 /// How the agent servers of a profile without a control plane are: a failure, and whether any has answered.
@@ -118,14 +160,14 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Accent, "/");
         line.push(Tone::Strong, app.typed());
         line.push(Tone::Accent, "▏");
-        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc clear "));
+        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
         return;
     }
     if let Some(notice) = app.notice() {
         let first = notice.text.lines().next().unwrap_or("");
-        let more = notice.text.lines().count() > 1 || text::width(first) + 14 > area.w as usize;
+        let more = notice.text.lines().count() > 1 || text::width(first) + 18 > area.w as usize;
         line.push(if notice.error { Tone::Bad } else { Tone::Accent }, if notice.error { "✗ " } else { "· " });
-        let room = (area.w as usize).saturating_sub(if more { 14 } else { 4 });
+        let room = (area.w as usize).saturating_sub(if more { 18 } else { 4 });
         line.push(Tone::Plain, &text::fit(&text::clean(first), room));
         let hint = if more { "! all of it " } else { "" };
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, hint));

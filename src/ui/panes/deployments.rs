@@ -131,6 +131,8 @@ fn cell(app: &App, profile: &ProfileState, row: &Row, column: Column) -> Cell {
         Column::Name => Cell::of(Tone::Plain, &row.name),
         Column::Region => Cell::of(Tone::Dim, &*row.tag),
         Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),
+        Column::State if row.gone => Cell::state("■", Tone::Dim, "gone"),
+        Column::Newest | Column::Live if row.gone => Cell::of(Tone::Dim, "-"),
         Column::State => {
             let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
             Cell::state(glyph, tone, word)
@@ -159,6 +161,7 @@ fn newest(app: &App, profile: &ProfileState, row: &Row) -> Cell {
         }
         (None, Some(error)) => Cell::of(Tone::Dim, format!("? {}", error.badge())),
         (None, None) if row.newest_id().is_none() => Cell::of(Tone::Dim, "-"),
+        (None, None) if profile.halted => Cell::of(Tone::Dim, "not asked"),
         (None, None) => Cell::of(Tone::Dim, "…"),
     }
 }
@@ -217,7 +220,7 @@ fn nothing(app: &App) -> (Tone, String) {
         );
     }
     if let Some(error) = app.profiles.iter().find_map(|p| p.error.as_ref().or(p.partial.as_ref())) {
-        return (Tone::Bad, format!("{}\n\nr asks again, ! shows every message.", error));
+        return (Tone::Bad, format!("{}\n\nr asks again, ! shows every message.", error.story()));
     }
     if app.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {
         return (Tone::Dim, "Asking the control planes…".into());

@@ -131,7 +131,10 @@ fn entry_line(app: &App, logs: &LogView, entry: &Entry, dated: bool, leveled: bo
 
 fn nothing(logs: &LogView) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
-        return (Tone::Bad, format!("{error}\n\nIt is asked again by itself where that may help; r asks now."));
+        return (
+            Tone::Bad,
+            format!("{}\n\nIt is asked again by itself where that may help; r asks now.", error.story()),
+        );
     }
     if !logs.is_loaded() {
         return (Tone::Dim, "Asking for its lines…".into());

@@ -12,6 +12,9 @@ use crate::ui::Canvas;
 use crate::ui::theme::phase_look;
 use std::time::Duration;
 
+/// Columns that a row takes at most.
+const WIDEST: u16 = 100;
+
 /// Draws the pane.
 pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let focused = app.focus == Pane::Revisions;
@@ -36,9 +39,16 @@ pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         head = head.right(Tone::Dim, &next_poll(history, app));
     }
     canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
+    if row.gone {
+        return canvas.words(rows, Tone::Plain, "It is gone: it was deleted since it was listed.");
+    }
+    let halted = app.profiles.get(row.profile).is_some_and(|p| p.halted);
+    if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
+        return canvas.words(rows, Tone::Plain, "Not asked for: the key was refused.\n\nr asks again.");
+    }
     let Some(history) = history else { return canvas.words(rows, Tone::Dim, "Asking for its revisions…") };
     match (&history.error, history.loaded_at) {
-        (Some(error), None) => return canvas.words(rows, Tone::Bad, &error.to_string()),
+        (Some(error), None) => return canvas.words(rows, Tone::Bad, &error.story()),
         (None, None) => return canvas.words(rows, Tone::Dim, "Asking for its revisions…"),
         _ if history.revisions.is_empty() => return canvas.words(rows, Tone::Plain, "It has no revisions."),
         _ => {}
@@ -74,6 +84,8 @@ fn next_poll(history: &History, app: &App) -> String {
 }
 
 fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canvas<'_>, rows: Area, focused: bool) {
+    // On a wide screen what belongs together stays together.
+    let rows = Area { w: rows.w.min(WIDEST), ..rows };
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     for (number, revision) in history.revisions.iter().enumerate() {
         lines
@@ -110,8 +122,11 @@ fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canv
 
 fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App, width: usize) -> Line {
     let (glyph, tone) = phase_look(revision.phase());
+    // The column is as wide as the longest word in it, so that long ones push nothing out of line.
+    let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status))).max().unwrap_or(0);
+    let words = longest.clamp(14, 24);
     let word = if revision.status.is_empty() { "no status" } else { &revision.status };
-    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<14} "));
+    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<words$} "));
     let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
     let profile = app.fleet.selected().and_then(|r| app.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, app.now)).unwrap_or_default();
@@ -125,8 +140,7 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
         role @ RevisionRole::Serving => (role.word(), Tone::Good),
         role @ RevisionRole::Superseded => (role.word(), Tone::Dim),
         role @ RevisionRole::Candidate => (role.word(), Tone::Moving),
-        // The status word beside it says it already.
-        RevisionRole::Failed | RevisionRole::Skipped | RevisionRole::Interrupted => ("", Tone::Dim),
+        role => (role.word(), Tone::Dim),
     };
     line.right(role.1, role.0).right(Tone::Dim, &format!("{:>5}", age))
 }
@@ -139,11 +153,15 @@ fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line
         }
         let last = i + 1 == phases.len() && !revision.phase().is_final();
         let least = if *from_start { "" } else { "≥" };
-        let word = status.to_lowercase().replace("awaiting_", "awaiting ");
+        // A word that nobody knows stands as it is.
+        let word = match Phase::of(status) {
+            Phase::Unknown => status.clone(),
+            _ => status.to_lowercase().replace("awaiting_", "awaiting "),
+        };
         line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {least}{}", text::duration(*spent)));
     }
-    if revision.phase() == Phase::Unknown {
-        line.push(Tone::Dim, " (a status that runtail does not know)");
+    if revision.phase() == Phase::Unknown && revision.status != "UNKNOWN" {
+        line = line.right(Tone::Dim, "not a word that runtail knows");
     }
     line
 }
@@ -154,7 +172,7 @@ fn agent_server(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let Some(server) = server else { return };
     let info = app.infos.get(&server);
     match info.map(|i| (&i.value, &i.error)) {
-        Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.to_string()),
+        Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => {
             let text = format!(
                 "An agent server without a control plane: it has no revisions.\n\n{}\n{}",

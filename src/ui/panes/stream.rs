@@ -134,7 +134,7 @@ fn tab_line(viewer: &Viewer, counts: bool) -> Line {
 fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
     match &viewer.link {
         LinkState::Retrying { why, .. } => return Some(Line::of(Tone::Dim, why)),
-        LinkState::Failed(error) => return Some(Line::of(Tone::Bad, &error.to_string().replace('\n', " · "))),
+        LinkState::Failed(error) => return Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
         LinkState::Ended(end) => {
             if end.outcome == Outcome::Interrupted {
                 let question = end.detail.as_deref().unwrap_or("an answer");
