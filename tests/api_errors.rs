@@ -248,6 +248,19 @@ async fn gets_are_retried_when_asked_and_posts_never() {
 }
 
 #[tokio::test]
+async fn a_wait_that_no_clock_can_hold_is_one_of_a_day() {
+    let server = Server::start(|_| {
+        let mut answer = json(429, "{}");
+        answer.headers_mut().insert("retry-after", "9999999999999999999".parse().unwrap());
+        answer
+    })
+    .await;
+    let error = server.control().retrying(Retry::PATIENT).deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::RateLimited(Some(Duration::from_secs(24 * 3600))));
+    assert_eq!(server.seen().len(), 1, "nobody waits that long");
+}
+
+#[tokio::test]
 async fn a_profile_without_a_key_sends_none() {
     let server = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let http = Http::new(&Profile { name: "url".into(), ..Profile::default() }).unwrap();

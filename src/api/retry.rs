@@ -3,6 +3,9 @@
 use super::{ApiError, Kind};
 use std::time::Duration;
 
+/// Longest wait that a server's wish is taken for. What it may write is any number of digits, and clocks overflow.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
 /// How often a request that reads is tried and how the waits grow. A request that writes is never tried twice, whatever this says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
@@ -46,14 +49,14 @@ pub fn jitter(attempt: u32, base: Duration, cap: Duration, dice: f64) -> Duratio
     bound.mul_f64(dice.clamp(0.0, 1.0))
 }
 
-/// Reads `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3).
+/// Reads `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3). A wish for more than a day counts as a day.
 pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
     let text = text.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(text.parse().map_or(LONGEST, Duration::from_secs).min(LONGEST));
     }
     let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO))
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO).min(LONGEST))
 }
 
 #[cfg(test)]
@@ -102,5 +105,16 @@ mod tests {
         assert_eq!(retry_after("Sat, 21 Nov 2026 10:01:00 GMT", now), Some(Duration::from_secs(60)));
         assert_eq!(retry_after("Sat, 21 Nov 2026 09:01:00 GMT", now), Some(Duration::ZERO));
         assert_eq!(retry_after("soon", now), None);
+    }
+
+    #[test]
+    fn no_server_can_ask_for_more_than_a_day() {
+        let now: jiff::Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        let day = Some(Duration::from_secs(24 * 3600));
+        for long in ["86401", "9999999999999999999", "99999999999999999999999", "Sat, 21 Nov 2099 10:00:00 GMT"] {
+            assert_eq!(retry_after(long, now), day, "{long}");
+        }
+        assert_eq!(retry_after("86400", now), day);
+        assert_eq!(retry_after("-1", now), None);
     }
 }
