@@ -55,7 +55,6 @@ async fn all_pages_of_deployments() {
         [0, 100, 200].map(|offset| format!("name_contains=a%26b&limit=100&offset={offset}")),
         "a short page is the last"
     );
-    assert_eq!(server.control().deployments_page(&query, 5, 245).await.unwrap().len(), 5);
 }
 
 #[tokio::test]

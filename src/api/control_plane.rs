@@ -72,23 +72,11 @@ impl ControlPlane {
     /// All deployments, over all pages.
     ///
     /// # Errors
-    /// Also where a part could be read: [`ControlPlane::deployment_list`] keeps it.
+    /// Also where a part could be read: [`ControlPlane::deployment_rows`] keeps it.
     pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
-        let list = self.deployment_list(query).await?;
-        list.incomplete.map_or(Ok(list.items), Err)
-    }
-
-    /// All deployments, as far as they can be read. A record that is none does not take the others with it.
-    pub async fn deployment_list(&self, query: &DeploymentQuery) -> Result<Listing<Deployment>, ApiError> {
-        let Listing { items: rows, mut incomplete } = self.deployment_rows(query).await?;
-        let mut items = Vec::with_capacity(rows.len());
-        for row in rows {
-            match self.typed(row) {
-                Ok(deployment) => items.push(deployment),
-                Err(error) => incomplete = Some(error),
-            }
-        }
-        Ok(Listing { items, incomplete })
+        let Listing { items, incomplete } = self.deployment_rows(query).await?;
+        incomplete.map_or(Ok(()), Err)?;
+        items.into_iter().map(|row| self.typed(row)).collect()
     }
 
     /// All deployments as the server describes them, secrets included: see [`DeploymentPages`].
@@ -120,17 +108,6 @@ impl ControlPlane {
     /// What the server's clock was ahead of ours at the last answer, in whole seconds; nothing where it is about right.
     pub fn skew(&self) -> jiff::SignedDuration {
         self.http.skew()
-    }
-
-    /// One page of deployments.
-    pub async fn deployments_page(
-        &self,
-        query: &DeploymentQuery,
-        limit: usize,
-        offset: usize,
-    ) -> Result<Vec<Deployment>, ApiError> {
-        let (rows, answer) = self.page(query, limit, offset).await?;
-        rows.into_iter().map(|row| answer.typed(row)).collect()
     }
 
     /// One deployment.

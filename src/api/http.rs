@@ -391,11 +391,6 @@ impl Answer {
             .map_err(|e| self.http.scrubbed(answer::not_json(&self.headers, &self.body, &e, self.at.clone()), None))
     }
 
-    /// Turns a value out of this answer into what it stands for.
-    pub fn typed<T: DeserializeOwned>(&self, value: Value) -> Result<T, ApiError> {
-        T::deserialize(value).map_err(|e| self.odd(&e.to_string()))
-    }
-
     /// The error that an answer of an unexpected shape is.
     pub fn odd(&self, why: &str) -> ApiError {
         let mut at = self.at.clone();
