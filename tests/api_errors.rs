@@ -206,7 +206,7 @@ async fn no_secret_is_ever_shown() {
     for id in ["json", "fields", "text", "html", "odd"] {
         let error = control.deployment(id).await.unwrap_err();
         shown += &format!("{error} {error:?}");
-        let body = serde_json::json!({"secrets": [{"name": "A", "value": "hidden-canary\nsecond line"}]});
+        let body = serde_json::json!({"secrets": [{"name": "A", "value": "hidden-canary\nsecond line"}], "env_vars": {"B": "canary-of-the-environment"}});
         let error = control.patch_deployment(id, &body).await.unwrap_err();
         shown += &format!("{error} {error:?}");
         let error = agent.thread(id).await.unwrap_err();

@@ -3,6 +3,7 @@
 use super::answer::{self, About, Plane};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
+use crate::model::{Secrets, secret_texts};
 use crate::text;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -36,7 +37,7 @@ const LONGEST_QUIET: Duration = Duration::from_secs(3600);
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// Seconds from which on two clocks differ.
 const SKEW: i64 = 20;
-/// Shortest secret that is searched for in messages: replacing shorter texts would mangle them.
+/// Shortest secret that is searched for in messages, in bytes.
 const MIN_SECRET: usize = 6;
 
 /// The HTTP client of one profile. Cheap to clone; all clones share connections and the list of trusted origins.
@@ -300,7 +301,7 @@ impl Http {
         // The status is what matters; a body that breaks off says nothing and takes nothing away.
         let read = tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
         // Before the body is read and cut: half of a key at a cut would not be found any more.
-        let body = scrub(String::from_utf8_lossy(&read.unwrap_or_default()).into_owned(), &self.secrets(sent));
+        let body = self.secrets(sent).scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
         self.scrubbed(answer::refusal(status, &headers, body.as_bytes(), at, about), sent)
     }
 
@@ -322,32 +323,18 @@ impl Http {
     /// Takes out of an error whatever was repeated of the keys, and of the secrets in the body that was sent.
     fn scrubbed(&self, mut error: ApiError, sent: Option<&Value>) -> ApiError {
         let secrets = self.secrets(sent);
-        error.detail = scrub(error.detail, &secrets);
+        error.detail = secrets.scrub(&error.detail);
         if let Kind::Invalid(fields) = &mut error.kind {
-            fields.iter_mut().for_each(|field| *field = scrub(std::mem::take(field), &secrets));
+            fields.iter_mut().for_each(|field| *field = secrets.scrub(field));
         }
         error
     }
 
-    /// All forms in which an answer may repeat a secret, the longest first.
-    fn secrets(&self, sent: Option<&Value>) -> Vec<String> {
+    /// The keys, and the secrets in the body that was sent.
+    fn secrets(&self, sent: Option<&Value>) -> Secrets {
         let Inner { key, bearer, .. } = &*self.0;
-        let mut texts: Vec<&str> = key.iter().chain(bearer).map(|s| s.expose_secret()).collect();
-        if let Some(sent) = sent {
-            collect_secrets(sent, &mut texts);
-        }
-        let mut forms: Vec<String> = Vec::new();
-        for text in texts {
-            // As it is, as one line (which a message becomes), as JSON writes it, and its lines one by one.
-            forms.push(text.to_string());
-            forms.push(answer::line(text));
-            forms.push(Value::from(text).to_string().trim_matches('"').to_string());
-            forms.extend(text.lines().map(str::to_string));
-        }
-        forms.retain(|form| form.len() >= MIN_SECRET);
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        forms.dedup();
-        forms
+        let keys = key.iter().chain(bearer).map(|key| key.expose_secret());
+        Secrets::new(keys.chain(sent.into_iter().flat_map(secret_texts)), MIN_SECRET)
     }
 }
 
@@ -372,16 +359,6 @@ fn note(at: &Place, began: Instant, answered: Option<&Response>) {
         }
         None => tracing::debug!(%profile, %method, %host, %path, ms, "request without an answer"),
     }
-}
-
-/// Replaces every secret in a text.
-fn scrub(mut text: String, secrets: &[String]) -> String {
-    for secret in secrets {
-        if text.contains(secret.as_str()) {
-            text = text.replace(secret.as_str(), crate::model::MASK);
-        }
-    }
-    text
 }
 
 impl Answer {
@@ -476,25 +453,4 @@ pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
         }
     }
     body.freeze()
-}
-
-/// The values under `secrets` of a request's body.
-fn collect_secrets<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
-    fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
-        match value {
-            Value::String(text) => found.push(text),
-            Value::Array(items) => items.iter().for_each(|v| texts(v, found)),
-            Value::Object(fields) => fields.iter().filter(|(k, _)| *k != "name").for_each(|(_, v)| texts(v, found)),
-            _ => {}
-        }
-    }
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if name == "secrets" { texts(value, found) } else { collect_secrets(value, found) }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|v| collect_secrets(v, found)),
-        _ => {}
-    }
 }

@@ -3,7 +3,7 @@
 
 use super::{Context, Failure, Site, output};
 use crate::api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
-use crate::model::{scrub, secret_values};
+use crate::model::Secrets;
 use crate::text;
 use futures::future::join_all;
 use serde_json::Value;
@@ -33,7 +33,7 @@ impl Found {
     /// A row of one of its revisions to print: placed, and without the deployment's secrets in what the server says of it.
     pub(super) fn revision(&self, mut row: Value) -> Value {
         if let Some(message) = row["status_message"].as_str() {
-            row["status_message"] = scrub(message, &secret_values(&self.row)).into();
+            row["status_message"] = Secrets::of_records(&[&self.row]).scrub(message).into();
         }
         output::placed(&self.site.profile, row)
     }

@@ -1,5 +1,6 @@
-//! Masking what the control plane sends back in clear, in answers that are passed on as they are.
+//! Masking what the control plane sends back in clear, in answers that are passed on as they are and in texts that repeat it.
 
+use crate::text;
 use serde_json::Value;
 
 /// What stands in a secret's place.
@@ -9,33 +10,89 @@ pub const MASK: &str = "***";
 const SECRET_FIELDS: [&str; 8] =
     ["token", "access_token", "refresh_token", "id_token", "client_secret", "api_key", "password", "authorization"];
 
-/// Shortest secret that is looked for in other texts: replacing shorter ones would mangle them.
+/// Shortest secret of a record that is looked for in other texts, in bytes.
 const MIN_FOUND: usize = 8;
 
-/// The values of the secrets in an answer of the control plane, for [`scrub`]; of a value of several lines each line too.
-pub fn secret_values(value: &Value) -> Vec<String> {
-    fn texts(value: &Value, found: &mut Vec<String>) {
+/// Secrets, in all the forms in which a text may repeat them. It has no `Debug`: nobody is meant to see what is in it.
+pub struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// These secrets, where they have at least so many bytes: replacing shorter ones would mangle other texts.
+    pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>, shortest: usize) -> Secrets {
+        let mut forms: Vec<String> = texts.into_iter().flat_map(|text| forms(text, shortest)).collect();
+        // The longest first: one secret may contain another, or begin with it.
+        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        forms.dedup();
+        Secrets(forms)
+    }
+
+    /// The secrets in records of the control plane.
+    pub fn of_records(records: &[&Value]) -> Secrets {
+        Secrets::new(records.iter().flat_map(|record| secret_texts(record)), MIN_FOUND)
+    }
+
+    /// Takes these secrets out of a text that repeats them, such as a line of a log.
+    pub fn scrub(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_string(), |text, secret| {
+            if text.contains(secret.as_str()) { text.replace(secret.as_str(), MASK) } else { text }
+        })
+    }
+}
+
+/// A secret as it is, as one line (which a message becomes), and its lines one by one, where they are long enough; each also
+/// as JSON writes it, and as Python's JSON does, which is ASCII.
+fn forms(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
+    let one_line = secret.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = secret.lines().map(|line| line.trim().to_string());
+    let plain = [secret.to_string(), text::clean(&one_line).into_owned()].into_iter().chain(lines);
+    plain.filter(move |plain| plain.trim().len() >= shortest).flat_map(|plain| {
+        let json = Value::from(plain.as_str()).to_string();
+        let json = json[1..json.len() - 1].to_string();
+        [in_ascii(&json), json, plain]
+    })
+}
+
+/// JSON without a character beyond ASCII.
+fn in_ascii(json: &str) -> String {
+    let mut ascii = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            ' '..='~' => ascii.push(c),
+            _ => ascii.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+        }
+    }
+    ascii
+}
+
+/// The texts of the secrets in something that the control plane sends or is sent.
+pub fn secret_texts(value: &Value) -> Vec<&str> {
+    fn all<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
-            Value::String(text) => {
-                found.push(text.clone());
-                found.extend(text.lines().map(|line| line.trim().to_string()));
-            }
-            Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
-            Value::Object(fields) => {
-                fields.iter().filter(|(name, _)| !is_open(name)).for_each(|(_, value)| texts(value, found));
-            }
+            Value::String(text) => found.push(text),
+            Value::Array(items) => items.iter().for_each(|item| all(item, found)),
+            Value::Object(fields) => fields.values().for_each(|value| all(value, found)),
             _ => {}
         }
     }
-    fn collect(value: &Value, found: &mut Vec<String>) {
+    fn held<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+        let Value::Array(items) = value else { return all(value, found) };
+        for item in items {
+            match item {
+                Value::Object(fields) => {
+                    fields.iter().filter(|(name, _)| !is_open(name)).for_each(|(_, value)| all(value, found));
+                }
+                other => all(other, found),
+            }
+        }
+    }
+    fn collect<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    if holds_secrets(name) || is_secret(name, value) {
-                        texts(value, found)
-                    } else {
-                        collect(value, found)
+                    match holds_secrets(name) || is_secret(name, value) {
+                        true => held(value, found),
+                        false => collect(value, found),
                     }
                 }
             }
@@ -44,18 +101,7 @@ pub fn secret_values(value: &Value) -> Vec<String> {
     }
     let mut found = Vec::new();
     collect(value, &mut found);
-    found.retain(|text| text.chars().count() >= MIN_FOUND && text != MASK);
-    // The longest first: one secret may contain another.
-    found.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    found.dedup();
     found
-}
-
-/// Takes these secrets out of a text that repeats them, such as a line of a log.
-pub fn scrub(text: &str, secrets: &[String]) -> String {
-    secrets.iter().fold(text.to_string(), |text, secret| {
-        if text.contains(secret.as_str()) { text.replace(secret.as_str(), MASK) } else { text }
-    })
 }
 
 /// Fields of a secret that are none themselves.
@@ -132,9 +178,39 @@ mod tests {
     fn texts_that_repeat_a_secret() {
         let record = json!({"name": "in-the-open", "secrets": [{"name": "A_LONG_NAME", "value": "canary-1"}, {"name": "B", "value": "short"},
             {"name": "PEM", "value": "-----BEGIN-----\n  canary-line-two\n"}], "env_vars": {"X": "canary-1-longer"}, "nested": [{"token": "canary-3"}]});
-        let secrets = secret_values(&record);
+        let secrets = Secrets::of_records(&[&record]);
         let text = "canary-1-longer canary-1 short in-the-open A_LONG_NAME  canary-line-two canary-3";
-        assert_eq!(scrub(text, &secrets), "*** *** short in-the-open A_LONG_NAME  *** ***");
+        assert_eq!(secrets.scrub(text), "*** *** short in-the-open A_LONG_NAME  *** ***");
+        // What is short, or nothing to see, mangles nothing in whichever writing.
+        let secrets = Secrets::new(["\n\n\n\n", "é\"é", "         "], 6);
+        let text = r#""\n\n\n\n" é\"é \u00e9\"\u00e9          "#;
+        assert_eq!(secrets.scrub(text), text);
+    }
+
+    #[test]
+    fn a_secret_in_other_writing() {
+        let secret = "say \"canäry\" 🔑\n\tc:\\canary-two\\x\"y\n";
+        let python = r#"say \"can\u00e4ry\" \ud83d\udd11\n\tc:\\canary-two\\x\"y\n"#;
+        let secrets = Secrets::new([secret], 6);
+        for text in [
+            secret,
+            secret.trim_end(),
+            "say \"canäry\" 🔑 c:\\canary-two\\x\"y",
+            &Value::from(secret).to_string(),
+            &Value::from(secret.trim_end()).to_string(),
+            &format!("\"{python}\""),
+            r#"{"first": "say \"canäry\" 🔑", "second": "c:\\canary-two\\x\"y"}"#,
+        ] {
+            let left = secrets.scrub(text);
+            assert!(left.contains(MASK) && !left.contains("can") && !left.contains("x\""), "{text}: {left}");
+        }
+    }
+
+    #[test]
+    fn where_secrets_stand() {
+        let value = json!({"env_vars": {"key": "a", "name": {"deep": ["b"]}}, "secrets": [{"key": "K", "type": "T", "value": "c"}, "d"],
+            "open": "x", "password": "e", "list": [{"environment_variables": "f"}], "secret_references": [{"secret_key": "x"}]});
+        assert_eq!(secret_texts(&value), ["a", "b", "c", "d", "e", "f"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub use render::{CardLine, Part};
 
 use super::compare::{Change, compare, without_natural};
 use super::first_error::{FirstError, LogText, first_error};
-use super::mask::{scrub, secret_values};
+use super::mask::Secrets;
 use super::{Phase, SourceRevisionConfig, parse_time};
 use crate::text;
 use jiff::Timestamp;
@@ -165,8 +165,8 @@ impl FailureCard {
     /// Makes the card.
     pub fn new(evidence: &Evidence<'_>) -> FailureCard {
         let row = evidence.revision;
-        let secrets = [secret_values(evidence.deployment), secret_values(row)].concat();
-        let open = |text: &str| text::clean(&scrub(text, &secrets)).into_owned();
+        let secrets = Secrets::of_records(&[evidence.deployment, row]);
+        let open = |text: &str| text::clean(&secrets.scrub(text)).into_owned();
         let status = row["status"].as_str().unwrap_or_default();
         let phase = Phase::of(status);
         let (lines, unread) = match evidence.log {
@@ -174,7 +174,7 @@ impl FailureCard {
             LogEvidence::Unread(_, why) => (&[][..], Some(why)),
             LogEvidence::None => (&[][..], None),
         };
-        let messages: Vec<String> = lines.iter().map(|line| scrub(line.message, &secrets)).collect();
+        let messages: Vec<String> = lines.iter().map(|line| secrets.scrub(line.message)).collect();
         let lines: Vec<LogText<'_>> =
             lines.iter().zip(&messages).map(|(line, message)| LogText { message, ..*line }).collect();
         let log = match evidence.log {

@@ -71,6 +71,29 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
 }
 
 #[test]
+fn no_part_of_a_secret_is_left() {
+    // One of the deployment's begins one of the revision's, and a log of JSON lines writes them in its own way.
+    let deployment =
+        json!({"secrets": [{"name": "A", "value": "canary-1"}, {"name": "B", "value": "say \"canary\"\nc:\\canary"}]});
+    let mut failed = row("r1", "BUILD_FAILED", 30, "c");
+    failed["env_vars"] = json!({"LONGER": "canary-1-and-its-tail"});
+    let log = [
+        LogText { message: "KEY=canary-1-and-its-tail", ..LogText::default() },
+        LogText { message: r#"{"event": "say \"canary\"\nc:\\canary", "key": "canary-1"}"#, ..LogText::default() },
+    ];
+    let card = FailureCard::new(&Evidence {
+        address: "prod-us/bot",
+        options: "",
+        deployment: &deployment,
+        revision: &failed,
+        history: &[],
+        times: &[],
+        log: LogEvidence::Read(CardLog::Build, &log),
+    });
+    assert_eq!(card.log.expect("a log").tail, ["KEY=***", r#"{"event": "***", "key": "***"}"#]);
+}
+
+#[test]
 fn markdown_stays_what_it_is() {
     let mut failed = row("r`2|", "DEPLOY_FAILED", 20, "b");
     failed["status_message"] = json!("<script>x</script> | *bold*\n# title");
