@@ -408,7 +408,7 @@ fn the_header_says_how_each_of_eight_profiles_is() {
         dash.resize(width, 24);
         dash.screen().lines().next().unwrap().to_string()
     };
-    for part in ["  5 ●", "p1 ◌ 429 10s 30s old", "p2 ✗ 503 30s old, again in 0s", "p3 ✗ 401, r asks again 30s old"]
+    for part in ["p0 ●  p1 ◌ 429 10s 30s old", "p2 ✗ 503 30s old, again in 0s", "p3 ✗ 401, r asks again 30s old"]
     {
         assert!(header(140).contains(part), "{part}: {}", header(140));
     }

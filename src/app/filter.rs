@@ -14,8 +14,14 @@ pub struct Filter {
 struct Term {
     negated: bool,
     field: Option<&'static str>,
+    wanted: Needle,
+}
+
+/// A text to look for in others, whatever the case of either.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Needle {
     /// In lower case.
-    wanted: String,
+    text: String,
 }
 
 /// How well a row fits: those that contain the words come before those that only have their letters.
@@ -48,7 +54,7 @@ impl Filter {
             let known = split.and_then(|(f, w)| Some((*fields.iter().find(|name| name.eq_ignore_ascii_case(f))?, w)));
             let (field, wanted) = known.map_or((None, rest), |(field, wanted)| (Some(field), wanted));
             if !wanted.is_empty() {
-                terms.push(Term { negated, field, wanted: wanted.to_lowercase() });
+                terms.push(Term { negated, field, wanted: Needle::new(wanted) });
             }
         }
         Filter { text: text.to_string(), terms }
@@ -82,7 +88,7 @@ impl Filter {
 
 impl Term {
     fn fit(&self, row: &impl Fields) -> Option<Fit> {
-        let contains = |text: &str| contains(text, &self.wanted);
+        let contains = |text: &str| self.wanted.is_in(text);
         if let Some(field) = self.field {
             return contains(&row.field(field)).then_some(Fit::Contains);
         }
@@ -90,27 +96,53 @@ impl Term {
         if names.iter().any(|name| contains(name)) || row.words().iter().any(|word| contains(word)) {
             return Some(Fit::Contains);
         }
-        has_letters(&names[0], &self.wanted).then_some(Fit::Letters)
+        has_letters(&names[0], &self.wanted.text).then_some(Fit::Letters)
     }
 }
 
-fn contains(text: &str, wanted: &str) -> bool {
-    if text.is_ascii() && wanted.is_ascii() {
-        let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
-        return text.windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted));
+impl Needle {
+    /// Looks for this text.
+    pub fn new(text: &str) -> Needle {
+        Needle { text: lower(text).collect() }
     }
-    text.to_lowercase().contains(wanted)
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether a text contains it. Nothing is copied: this is asked of all lines of a log, and of all values of a document
+    /// of 50 MB, at every key. A needle of ASCII is found in ASCII alone (not in the sign for Kelvin, say).
+    pub fn is_in(&self, text: &str) -> bool {
+        let Some(&first) = self.text.as_bytes().first() else { return true };
+        if !self.text.is_ascii() {
+            let starts = |at: usize| {
+                let mut letters = lower(&text[at..]);
+                self.text.chars().all(|wanted| letters.next() == Some(wanted))
+            };
+            return !text.is_ascii() && text.char_indices().any(|(at, _)| starts(at));
+        }
+        let (text, wanted) = (text.as_bytes(), self.text.as_bytes());
+        memchr::memchr2_iter(first, first.to_ascii_uppercase(), text)
+            .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
+    }
+}
+
+/// Letter by letter, so that what a letter becomes does not depend on where it stands, as a final sigma does.
+fn lower(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().flat_map(char::to_lowercase)
 }
 
 /// Whether a text has all letters in their order.
 fn has_letters(text: &str, wanted: &str) -> bool {
-    let mut letters = text.chars().flat_map(char::to_lowercase);
+    let mut letters = lower(text);
     wanted.chars().all(|letter| letters.any(|l| l == letter))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     struct Row(&'static str, &'static str);
 
@@ -154,5 +186,34 @@ mod tests {
             assert_eq!(fit(filter), wanted, "{filter:?}");
         }
         assert!(Filter::new(" ! ", &[]).is_empty());
+    }
+
+    #[test]
+    fn whatever_the_case() {
+        for (wanted, text, found) in [
+            ("", "", true),
+            ("a", "", false),
+            ("b", "aB", true),
+            ("ab", "xaAB", true),
+            ("abc", "ab", false),
+            ("[1]", "a[1]", true),
+            ("{", "[", false),
+            ("straße", "STRAßE 1", true),
+            ("Ä", "aä", true),
+            ("ä", "a", false),
+            ("ОШИБ", "ошибка", true),
+            ("ΟΔΟΣ", "Η ΟΔΟΣ", true),
+            ("é!", "É", false),
+            ("k", "日本 K", true),
+        ] {
+            assert_eq!(Needle::new(wanted).is_in(text), found, "{wanted:?} in {text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_needle_is_found_where_lower_case_contains_it(wanted in "[aAbB.{\\[é]{0,4}", text in "[aAbB.{\\[éÉ日]{0,12}") {
+            prop_assert_eq!(Needle::new(&wanted).is_in(&text), text.to_lowercase().contains(&wanted.to_lowercase()));
+        }
     }
 }

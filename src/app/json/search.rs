@@ -1,7 +1,9 @@
 //! Searching a document's keys and values.
 
-use super::{Kind, Node, Tree};
+use super::{Kind, Node, Tree, unquote};
+use crate::app::filter::Needle;
 use crate::app::scroll::Spot;
+use std::borrow::Cow;
 
 /// What is searched for, and where it is.
 #[derive(Debug, Clone, Default)]
@@ -27,9 +29,9 @@ impl Tree {
 
     /// Searches keys and plain values for a text, whatever its case, and goes to the first place from the cursor on.
     pub fn search(&mut self, text: &str) {
-        let wanted = text.to_lowercase();
+        let wanted = Needle::new(text);
         let holds = |node: &Node| {
-            let has = |range: (u32, u32)| self.doc.slice(range).to_lowercase().contains(&wanted);
+            let has = |range: (u32, u32)| wanted.is_in(&plain(self.doc.slice(range)));
             has(node.key) || (matches!(node.kind, Kind::Text | Kind::Other) && has(node.value))
         };
         let found: Vec<u32> = match wanted.is_empty() {
@@ -70,6 +72,15 @@ impl Tree {
     }
 }
 
+/// A key or a value as it is read: a string without its quotes and, where it has any, its escapes.
+fn plain(raw: &str) -> Cow<'_, str> {
+    match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) if memchr::memchr(b'\\', inner.as_bytes()).is_none() => Cow::Borrowed(inner),
+        Some(_) => Cow::Owned(unquote(raw)),
+        None => Cow::Borrowed(raw),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +104,27 @@ mod tests {
         tree.search("nowhere");
         assert_eq!(tree.search_place(), Some((0, 0)));
         tree.next_match(true);
+    }
+
+    #[test]
+    fn what_is_written_with_escapes_is_found_as_it_is_read() {
+        let text = r#"{"a":"caf\u00e9 \"au lait\"","\u00c9t\u00e9":1,"b":"one\ntwo","c":"\ud83d\ude00","d":"c:\\temp","e":"CAFÉ","f":-1.5e3}"#;
+        for (wanted, found) in [
+            ("CAFÉ", 2),
+            ("é \"AU", 1),
+            ("été", 1),
+            ("e\nt", 1),
+            ("ntwo", 0),
+            ("u00e9", 0),
+            ("😀", 1),
+            (r"c:\temp", 1),
+            (r"\\", 0),
+            ("\"", 1),
+            ("-1.5E3", 1),
+        ] {
+            let mut tree = Tree::new(text.into());
+            tree.search(wanted);
+            assert_eq!(tree.search_place().map(|(_, count)| count), Some(found), "{wanted}");
+        }
     }
 }
