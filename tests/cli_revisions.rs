@@ -170,6 +170,39 @@ fn a_list_of_deployments_with_their_newest_revisions() {
 }
 
 #[test]
+fn nobody_goes_on_asking_where_all_would_be_refused() {
+    let names: Vec<String> = (0..12).map(|n| format!("d{n:02}")).collect();
+    let deployments: Vec<(&str, &[Reply])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
+    // From the sixth on: the key was revoked, the server wants to be left alone, it is gone. Or it never gives revisions.
+    let busy = Reply::Http(429, "9999999999999999999", "{}".into());
+    for (reply, from, code, said) in
+        [(refuse(401), 5, 3, "401: said 401"), (busy, 5, 5, ": 429: "), (refuse(403), 0, 3, "403: said 403")]
+    {
+        let server = Scripted::plane(&deployments);
+        names[from..].iter().for_each(|name| server.reply(&format!("/{name}/revisions"), std::slice::from_ref(&reply)));
+        let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(code);
+        let rows = done.json_lines();
+        assert_eq!(rows.len(), 12);
+        let read = rows.iter().take_while(|row| row["latest_revision"]["status"] == "BUILDING").count();
+        assert_eq!(read, from, "{said}");
+        assert!(rows[from..].iter().all(|row| row.get("latest_revision") == Some(&json!(null))));
+        assert_eq!(done.stderr.matches(said).count(), 1, "{}", done.stderr);
+        let missing = format!("runtail: one: {} of 12 rows are without their newest revision\n", 12 - from);
+        assert!(done.stderr.ends_with(&missing), "{}", done.stderr);
+        // Four are asked at once.
+        let asked = server.asked().iter().filter(|path| path.contains("/revisions")).count();
+        assert!(asked < 10, "{asked} were asked for {said}");
+    }
+    // What one row is refused for leaves the others.
+    let server = Scripted::plane(&deployments);
+    server.reply("/d03/revisions", &[refuse(500)]);
+    server.reply("/d07/revisions", &[refuse(403)]);
+    let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(5);
+    assert_eq!(done.json_lines().iter().filter(|row| row["latest_revision"].is_object()).count(), 10);
+    assert_eq!(done.stderr.matches("2 of 12 rows").count(), 1, "{}", done.stderr);
+}
+
+#[test]
 fn which_revision_is_live() {
     let server = Scripted::plane(&[("x", &[status("DEPLOYED")])]);
     let row = |id: &str, latest: &str, active: Value| json!({"id": id, "name": id, "latest_revision_id": latest, "active_revision_id": active});

@@ -1,6 +1,6 @@
 //! `deployments list` and `deployments get`.
 
-use super::output::{Column, cell, column, placed, time};
+use super::output::{Column, cell, column, complain, placed, time};
 use super::{Context, Exit, Failure, Globals, Output, Site, resolve};
 use crate::api::{ApiError, DeploymentQuery, Kind, Listing};
 use crate::text;
@@ -78,18 +78,23 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
         let mut listing = rows(&site, &query).await?;
-        let failed = if options.revisions { add_newest(&site, &mut listing.items).await } else { Vec::new() };
-        Ok::<_, ApiError>((site.profile, listing, failed))
+        let unread = if options.revisions { add_newest(&site, &mut listing.items).await } else { Unread::default() };
+        Ok::<_, ApiError>((site.profile, listing, unread))
     }))
     .await;
     let mut all = Vec::new();
     let mut failures: Vec<ApiError> = Vec::new();
+    let mut missing = Vec::new();
     for answer in answers {
         match answer {
-            Ok((profile, listing, failed)) => {
+            Ok((profile, listing, unread)) => {
+                if unread.rows > 0 {
+                    let (name, of) = (&profile.name, listing.items.len());
+                    missing.push(format!("{name}: {} of {of} rows are without their newest revision", unread.rows));
+                }
                 all.extend(listing.items.into_iter().map(|row| placed(&profile, row)));
                 failures.extend(listing.incomplete);
-                failures.extend(failed);
+                failures.extend(unread.failures);
             }
             Err(error) => failures.push(error),
         }
@@ -101,6 +106,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     for error in &failures {
         Failure::from(error.clone()).report();
     }
+    missing.iter().for_each(|line| complain(&format!("runtail: {line}")));
     Ok(failures.first().map_or(Exit::Done, Exit::of))
 }
 
@@ -133,28 +139,63 @@ fn suits(row: &Value, query: &DeploymentQuery) -> bool {
         && same(&query.deployment_type, &row["source_config"]["deployment_type"])
 }
 
+/// The newest revisions that could not be read.
+#[derive(Debug, Default)]
+struct Unread {
+    /// Rows that are without theirs for it.
+    rows: usize,
+    /// Why.
+    failures: Vec<ApiError>,
+}
+
 /// Puts the newest revision of each row beside its own fields, null where there is none or it cannot be read. Gives what
-/// could not be read; a deployment that was deleted since the list was read is no failure.
-async fn add_newest(site: &Site, rows: &mut [Value]) -> Vec<ApiError> {
-    let Some(control) = &site.control else { return Vec::new() };
+/// could not be read; a deployment that was deleted since the list was read is no failure. Where the rest would fail for
+/// the same reason it is not asked for.
+async fn add_newest(site: &Site, rows: &mut [Value]) -> Unread {
+    let Some(control) = &site.control else { return Unread::default() };
     let ids: Vec<String> = rows.iter().map(|row| row["id"].as_str().unwrap_or_default().to_string()).collect();
-    let asked = stream::iter(&ids).map(|id| control.revision_rows(id, 1)).buffered(AT_ONCE);
-    let answers: Vec<_> = asked.collect().await;
-    let mut failures = Vec::new();
-    for (row, answer) in rows.iter_mut().zip(answers) {
-        let newest = match answer {
-            Ok(revisions) => revisions.items.into_iter().next(),
-            Err(error) if error.kind == Kind::NotFound => None,
-            Err(error) => {
-                failures.push(error);
-                None
-            }
-        };
+    let put = |row: &mut Value, newest: Option<Value>| {
         if let Some(fields) = row.as_object_mut() {
             fields.insert("latest_revision".into(), newest.into());
         }
+    };
+    rows.iter_mut().for_each(|row| put(row, None));
+    let asked = stream::iter(&ids).map(|id| control.revision_rows(id, 1)).buffered(AT_ONCE);
+    let mut asked = std::pin::pin!(asked);
+    let mut answered = 0;
+    let mut failures: Vec<ApiError> = Vec::new();
+    for row in rows.iter_mut() {
+        match asked.next().await {
+            Some(Ok(revisions)) => put(row, revisions.items.into_iter().next()),
+            Some(Err(error)) if error.kind == Kind::NotFound => {}
+            Some(Err(error)) => {
+                let is_the_end = !is_about_one_row(&error);
+                failures.push(error);
+                // Forbidden as often as is asked at once, and never answered: all are.
+                let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
+                let all_denied = answered == 0 && failures.len() == AT_ONCE && failures.iter().all(is_denied);
+                if all_denied {
+                    failures.truncate(1);
+                }
+                if is_the_end || all_denied {
+                    break;
+                }
+                continue;
+            }
+            None => break,
+        }
+        answered += 1;
     }
-    failures
+    Unread { rows: rows.len() - answered, failures }
+}
+
+/// Whether a failure says nothing of the other rows: no key that was refused, no limit, and no server that is not there.
+fn is_about_one_row(error: &ApiError) -> bool {
+    let is_general = matches!(
+        error.kind,
+        Kind::Unauthorized | Kind::RateLimited(_) | Kind::Network | Kind::Timeout | Kind::Server(502..=504)
+    );
+    !is_general
 }
 
 fn columns(with_newest: bool) -> Vec<Column> {
