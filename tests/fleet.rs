@@ -150,6 +150,22 @@ fn a_deployment_is_shown_with_all_its_fields_and_without_a_secret() {
 }
 
 #[test]
+fn a_log_that_repeats_a_secret_does_not_show_it() {
+    let world = World::fleet(3);
+    let row = world.deployments()[0].clone();
+    let secret = row["secrets"][0]["value"].as_str().unwrap();
+    let line = format!("the key is {secret}, from https://me:hunter2@git.example/x");
+    let logs = serde_json::json!({"logs": [{"timestamp": 1_795_000_000_000u64, "message": line}], "next_offset": null});
+    world.sim.rule(Rule::on("POST", "_logs").status(200).json(&logs));
+    let term = world.open(140, 40);
+    term.wait_for(row["name"].as_str().unwrap());
+    term.keys("l");
+    term.wait_for("the key is ***, from https://***@git.example/x");
+    let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    assert!(!everything.contains(secret) && !everything.contains("hunter2"));
+}
+
+#[test]
 fn pinned_deployments_of_a_server_without_a_list() {
     let options = Options { scenario: Scenario::Contract, ..Options::default() };
     let world = World::new(options, &["here"], "");

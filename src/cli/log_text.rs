@@ -4,7 +4,7 @@ use super::logs::Format;
 use super::output::{self, placed};
 use super::resolve::Found;
 use super::{Failure, Globals};
-use crate::model::{LogLine, Severity};
+use crate::model::{LogLine, Secrets, Severity};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -31,6 +31,7 @@ pub(super) struct Printer {
 /// What is said with each line of a log.
 struct Log {
     found: Found,
+    secrets: Secrets,
     title: String,
     color: &'static str,
 }
@@ -42,7 +43,8 @@ impl Printer {
         let suits = if is_terminal { Format::Text } else { Format::Jsonl };
         let log = |found: &Found| {
             let title = found.title();
-            Log { found: found.clone(), color: color_of(&title), title }
+            let secrets = Secrets::of_records(&[&found.row]);
+            Log { found: found.clone(), secrets, color: color_of(&title), title }
         };
         let logs: Vec<Log> = found.iter().map(log).collect();
         let longest = logs.iter().map(|log| text::width(&log.title)).max();
@@ -60,7 +62,8 @@ impl Printer {
     /// # Errors
     /// Where stdout takes no more; without a message where its reader left.
     pub fn print(&mut self, batches: Vec<(usize, Vec<Value>)>) -> Result<(), Failure> {
-        let rows = merged(batches);
+        let mut rows = merged(batches);
+        rows.iter_mut().for_each(|(n, row)| self.logs[*n].secrets.mask(row));
         let mut out = String::new();
         match self.format {
             Format::Text => rows.into_iter().for_each(|(n, row)| self.line(n, LogLine::from(row), &mut out)),

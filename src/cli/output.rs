@@ -70,7 +70,7 @@ impl Output {
 
 /// A row of a control plane with the profile and the region beside the server's own fields, secrets masked.
 pub fn placed(profile: &Profile, mut row: Value) -> Value {
-    crate::model::mask_secrets(&mut row);
+    crate::model::mask_record(&mut row);
     let mut fields = Map::new();
     fields.insert("profile".into(), profile.name.clone().into());
     fields.insert("region".into(), profile.region.clone().into());

@@ -32,9 +32,7 @@ impl Found {
 
     /// A row of one of its revisions to print: placed, and without the deployment's secrets in what the server says of it.
     pub(super) fn revision(&self, mut row: Value) -> Value {
-        if let Some(message) = row["status_message"].as_str() {
-            row["status_message"] = Secrets::of_records(&[&self.row]).scrub(message).into();
-        }
+        Secrets::of_records(&[&self.row]).mask(&mut row);
         output::placed(&self.site.profile, row)
     }
 }

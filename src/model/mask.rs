@@ -2,6 +2,8 @@
 
 use crate::text;
 use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// What stands in a secret's place.
 pub const MASK: &str = "***";
@@ -26,17 +28,78 @@ impl Secrets {
         Secrets(forms)
     }
 
-    /// The secrets in records of the control plane.
+    /// The secrets in records of the control plane. A value that stands as a whole in another field of them, in the open,
+    /// is none: plain variables are kept beside the secrets, and one of them often is the deployment's own name.
     pub fn of_records(records: &[&Value]) -> Secrets {
-        Secrets::new(records.iter().flat_map(|record| secret_texts(record)), MIN_FOUND)
+        let mut open = HashSet::new();
+        records.iter().for_each(|record| open_texts(record, &mut open));
+        let texts = records.iter().flat_map(|record| secret_texts(record));
+        Secrets::new(texts.filter(|text| !open.contains(text)), MIN_FOUND)
     }
 
-    /// Takes these secrets out of a text that repeats them, such as a line of a log.
+    /// Takes these secrets out of a text that repeats them, such as a line of a log, and whoever stands in an address.
     pub fn scrub(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_string(), |text, secret| {
+        self.0.iter().fold(without_userinfo(text).into_owned(), |text, secret| {
             if text.contains(secret.as_str()) { text.replace(secret.as_str(), MASK) } else { text }
         })
     }
+
+    /// Masks what is a secret in a record, and takes these secrets out of all its other texts.
+    pub fn mask(&self, record: &mut Value) {
+        mask_secrets(record);
+        self.scrub_texts(record);
+    }
+
+    fn scrub_texts(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.scrub(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.scrub_texts(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|value| self.scrub_texts(value)),
+            _ => {}
+        }
+    }
+}
+
+/// Masks a record of the control plane: its secrets wherever they stand in it.
+pub fn mask_record(record: &mut Value) {
+    Secrets::of_records(&[record]).mask(record);
+}
+
+/// The texts of the fields that are no secrets.
+fn open_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
+    match value {
+        Value::String(text) => drop(found.insert(text)),
+        Value::Array(items) => items.iter().for_each(|item| open_texts(item, found)),
+        Value::Object(fields) => {
+            let open = fields.iter().filter(|(name, value)| !holds_secrets(name) && !is_secret(name, value));
+            open.for_each(|(_, value)| open_texts(value, found));
+        }
+        _ => {}
+    }
+}
+
+/// A text without who signs in at the addresses in it: `https://user:token@host` is how builds fetch from where one has to.
+fn without_userinfo(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (head, tail) = rest.split_at(at + 3);
+        out.push_str(head);
+        // The authority ends at the first of these; in it, the last @ ends who signs in.
+        let end = tail.find(|c: char| matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || c.is_whitespace());
+        let authority = &tail[..end.unwrap_or(tail.len())];
+        if let Some(user) = authority.rfind('@') {
+            out.push_str(MASK);
+            rest = &tail[user..];
+        } else {
+            rest = tail;
+        }
+    }
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// A secret as it is, as one line (which a message becomes), and its lines one by one, where they are long enough; each also
@@ -185,6 +248,28 @@ mod tests {
         let secrets = Secrets::new(["\n\n\n\n", "é\"é", "         "], 6);
         let text = r#""\n\n\n\n" é\"é \u00e9\"\u00e9          "#;
         assert_eq!(secrets.scrub(text), text);
+    }
+
+    #[test]
+    fn a_record_repeats_no_secret_anywhere() {
+        let mut record = json!({"name": "support-bot", "secrets": [
+                {"name": "TOKEN", "value": "canary-12"}, {"name": "LANGSMITH_PROJECT", "value": "support-bot"}],
+            "source_config": {"install_command": "pip install --token=canary-12", "repo_url": "https://me:canary-x@git.example/a@b"},
+            "url": "https://support-bot.us.langgraph.app"});
+        mask_record(&mut record);
+        let text = record.to_string();
+        assert!(!text.contains("canary"), "{text}");
+        assert!(text.contains(r#""name":"support-bot""#) && text.contains("https://***@git.example/a@b"), "{text}");
+        assert!(text.contains("https://support-bot.us.langgraph.app"), "{text}");
+        let none = Secrets::new([], 1);
+        for (text, wanted) in [
+            ("clone https://x-access-token:ghs_abc@github.com/a/b.git now", "clone https://***@github.com/a/b.git now"),
+            ("see https://docs.example/x and mail a@b.c", "see https://docs.example/x and mail a@b.c"),
+            ("postgres://u:p@ss@db:5432/x https://h", "postgres://***@db:5432/x https://h"),
+            ("://", "://"),
+        ] {
+            assert_eq!(none.scrub(text), wanted);
+        }
     }
 
     #[test]

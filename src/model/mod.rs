@@ -23,7 +23,7 @@ pub use failure::{
 };
 pub use first_error::{FirstError, LogText, first_error};
 pub use log::{LogLine, Severity};
-pub use mask::{MASK, Secrets, mask_secrets, secret_texts};
+pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};

@@ -334,6 +334,7 @@ pub async fn log(
                 follower.get_or_insert_with(fresh).poll().await
             }
         };
+        let result = result.map(|lines| services.open_lines(profile, &scope.deployment, lines));
         if let Err(error) = &result {
             services.heed(profile, error);
         }

@@ -3,7 +3,7 @@
 use crate::api::{AgentServer, ApiError, ControlPlane, Http, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
-use crate::model::{mask_secrets, scrub, secret_values};
+use crate::model::{LogLine, Secrets, mask_record};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use serde_json::Value;
@@ -32,7 +32,7 @@ struct Entry {
     profile: Profile,
     making: Mutex<Option<Making>>,
     /// The secrets of each deployment, to take them out of what others write. They never leave this floor.
-    secrets: Mutex<HashMap<String, Vec<String>>>,
+    secrets: Mutex<HashMap<String, Arc<Secrets>>>,
 }
 
 impl Services {
@@ -76,22 +76,39 @@ impl Services {
     /// A deployment's record without its secrets, which are remembered here for [`Services::without_secrets`].
     pub fn keep_secrets(&self, profile: &str, mut record: Value) -> Value {
         if let (Ok(entry), Some(id)) = (self.entry(profile), record["id"].as_str()) {
-            let values = secret_values(&record);
-            lock(&entry.secrets).insert(id.to_string(), values);
+            let secrets = Arc::new(Secrets::of_records(&[&record]));
+            lock(&entry.secrets).insert(id.to_string(), secrets);
         }
-        mask_secrets(&mut record);
+        mask_record(&mut record);
         record
+    }
+
+    fn secrets(&self, profile: &str, deployment: &str) -> Option<Arc<Secrets>> {
+        lock(&self.entry(profile).ok()?.secrets).get(deployment).cloned()
     }
 
     /// A record that belongs to a deployment, such as a revision, without anything that is a secret of it.
     pub fn without_secrets(&self, profile: &str, deployment: &str, mut record: Value) -> Value {
-        if let (Ok(entry), Some(message)) = (self.entry(profile), record["status_message"].as_str()) {
-            let secrets = lock(&entry.secrets);
-            let open = scrub(message, secrets.get(deployment).map_or(&[], Vec::as_slice));
-            record["status_message"] = open.into();
+        match self.secrets(profile, deployment) {
+            Some(secrets) => secrets.mask(&mut record),
+            None => mask_record(&mut record),
         }
-        mask_secrets(&mut record);
         record
+    }
+
+    /// Lines of a deployment's log without anything that is a secret of it.
+    pub fn open_lines(&self, profile: &str, deployment: &str, mut lines: Vec<LogLine>) -> Vec<LogLine> {
+        let none = || Arc::new(Secrets::new([], 1));
+        let secrets = self.secrets(profile, deployment).unwrap_or_else(none);
+        for line in &mut lines {
+            line.message = secrets.scrub(&line.message);
+            let mut extra = Value::Object(std::mem::take(&mut line.extra));
+            secrets.mask(&mut extra);
+            if let Value::Object(extra) = extra {
+                line.extra = extra;
+            }
+        }
+        lines
     }
 }
 
