@@ -69,7 +69,8 @@ const GUTTER: u16 = 3;
 pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
     let newest = match width {
         ..60 => 15,
-        60..150 => 19,
+        60..100 => 19,
+        100..150 => 22,
         _ => 28,
     };
     // The least that the names are given.
@@ -100,7 +101,7 @@ pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
     }
     // What is left goes to the names, and from some point on to the address.
     let url = room.saturating_sub(11);
-    let (name, url) = if url >= 24 { (least + 10, Some(url)) } else { (least + room.min(18), None) };
+    let (name, url) = if url >= 24 { (least + 10, Some(url)) } else { (least + room.min(10), None) };
     let order = [Column::Profile, Column::Region, Column::State, Column::Newest, Column::Live, Column::Type];
     let order = order.into_iter().chain([Column::Source, Column::Age]);
     let mut columns = vec![(Column::Name, name)];

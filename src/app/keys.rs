@@ -341,7 +341,7 @@ impl Keymap {
     }
 
     /// The rows that the footer shows in a context, most useful first.
-    pub fn hints(&self, context: Context, tab: Option<Tab>) -> Vec<(String, &'static str)> {
+    pub fn hints(&self, context: Context, tab: Option<Tab>, ascii: bool) -> Vec<(String, &'static str)> {
         let ids: &[&str] = match context {
             Context::Server if tab == Some(Tab::Assistants) => {
                 &["server.open", "server.describe", "server.threads", "server.filter", "app.back"]
@@ -378,23 +378,23 @@ impl Keymap {
         let row = |id: &&str| {
             let binding = BINDINGS.iter().find(|b| b.id == *id)?;
             let key = self.keys_of(id).first()?;
-            Some((key_glyph(*key), binding.label))
+            Some((key_glyph(*key, ascii), binding.label))
         };
         ids.iter().chain(help).filter_map(row).collect()
     }
 }
 
-/// A key as the footer shows it.
-pub fn key_glyph(key: Key) -> String {
+/// A key as the footer shows it. In ASCII the sign of Enter would look like that of Ctrl.
+pub fn key_glyph(key: Key, ascii: bool) -> String {
     match key.to_string().as_str() {
-        "Enter" => "⏎".into(),
+        "Enter" if !ascii => "⏎".into(),
         "BackTab" => "Shift-Tab".into(),
         other => other.to_string(),
     }
 }
 
 /// The help screen: every key that works, those of the place where one is first.
-pub fn help_lines(keymap: &Keymap, here: Context) -> Vec<Line> {
+pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
     use Context::*;
     let mut lines = Vec::new();
     let others =
@@ -405,7 +405,7 @@ pub fn help_lines(keymap: &Keymap, here: Context) -> Vec<Line> {
         }
         lines.push(Line::of(Tone::Strong, context.title()));
         for binding in BINDINGS.iter().filter(|b| b.context == context) {
-            let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|k| key_glyph(*k)).collect();
+            let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|k| key_glyph(*k, ascii)).collect();
             let keys = keys.join("  ");
             lines.push(
                 Line::of(Tone::Accent, &format!("  {keys:<25} "))
@@ -437,7 +437,7 @@ mod tests {
         let map = Keymap::default();
         use Context::*;
         for context in [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Page] {
-            assert!(map.hints(context, None).len() >= 3, "{context:?}");
+            assert!(map.hints(context, None, false).len() >= 3, "{context:?}");
         }
     }
 

@@ -208,7 +208,7 @@ impl App {
     pub fn page_lines(&self, page: &Page) -> Vec<super::line::Line> {
         let width = self.overlay_area().w.saturating_sub(GUTTER) as usize;
         match page {
-            Page::Help => super::keys::help_lines(&self.keymap, self.pane_context()),
+            Page::Help => super::keys::help_lines(&self.keymap, self.pane_context(), self.settings.ascii),
             Page::Notices => self.notice_lines(),
             Page::Explain(explained) => explained.lines(width),
             Page::Difference { changes, .. } => super::explain::difference(changes, width),

@@ -132,7 +132,7 @@ fn revision_line(history: &History, revision: &Revision, deployment: &Deployment
     let age = profile.map(|p| revision_age(p, revision, app.now)).unwrap_or_default();
     let roles = history.roles(Some(deployment), profile.and_then(|p| p.loaded_at));
     // Role and age stand at the right edge.
-    let room = width.saturating_sub(line.width() + if roles.derived { 24 } else { 18 });
+    let room = width.saturating_sub(line.width() + if roles.derived { 23 } else { 17 });
     line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
     let role = match roles.of(&revision.id, &revision.status) {
         // Where the server does not say which one serves.
