@@ -318,6 +318,30 @@ fn logs_of_marked_deployments_are_one_view() {
 }
 
 #[test]
+fn a_log_says_what_is_new_and_what_may_be_missing() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Home>l");
+    dash.log_lines();
+    assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
+    dash.app.logs.as_mut().expect("logs").note_incomplete(0, true);
+    assert!(dash.screen().contains("4 lines   the server may have more lines"), "{}", dash.screen());
+    dash.keys("<Up>");
+    dash.log_lines();
+    assert!(dash.screen().contains("PAUSED +4 new"), "{}", dash.screen());
+    dash.keys("/slow<Enter>");
+    assert!(dash.screen().contains("PAUSED +1 new"), "{}", dash.screen());
+    dash.keys("<Esc><End><Up>");
+    assert!(dash.screen().contains("PAUSED") && !dash.screen().contains(" new"), "{}", dash.screen());
+    // Read anew, it is another question.
+    dash.keys("v");
+    assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
+    // Where there are several, it says which.
+    dash.keys("<Esc><Home>mml");
+    dash.app.logs.as_mut().expect("logs").note_incomplete(1, true);
+    assert!(dash.screen().contains("us › invoice-agent: the server may have more lines"), "{}", dash.screen());
+}
+
+#[test]
 fn a_failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");

@@ -54,11 +54,6 @@ impl ProfileState {
         now.checked_add(self.skew).unwrap_or(now)
     }
 
-    /// A time that the server wrote, on our clock.
-    pub fn our_time(&self, at: Timestamp) -> Timestamp {
-        at.checked_sub(self.skew).unwrap_or(at)
-    }
-
     /// How long ago something was by the server's clock, for which its own times count. A future one is now.
     pub fn since(&self, at: Timestamp, now: Timestamp) -> std::time::Duration {
         (self.server_time(now) - at).try_into().unwrap_or_default()

@@ -8,10 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Most lines that a view keeps.
-const MOST: usize = 20_000;
-/// Lines beyond that which are let go at once.
-const SLACK: usize = 2_000;
+/// How much a view keeps.
+const ROOM: Room = Room { lines: 20_000, slack: 2_000, bytes: 32 << 20 };
+/// Two clocks whose difference is said to have changed by no more than this go as before: it is told in whole seconds, and
+/// the way to a server takes its time.
+const JITTER: SignedDuration = SignedDuration::from_secs(2);
 /// What a filter may name before a colon.
 const FIELDS: [&str; 2] = ["level", "from"];
 
@@ -28,10 +29,30 @@ pub struct Source {
     pub loaded_at: Option<Timestamp>,
     /// Why the last look failed.
     pub error: Option<ApiError>,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Most lines,
+    lines: usize,
+    /// and those beyond that which are let go at once.
+    slack: usize,
+    /// Most bytes of their messages.
+    bytes: usize,
+}
+
+/// What is known of a log beside its lines.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Its name, for the filter.
+    name: Arc<str>,
     /// What its server's clock is ahead of ours.
-    pub skew: SignedDuration,
-    /// The server may have more lines than could be read.
-    pub incomplete: bool,
+    skew: SignedDuration,
+    /// The time of the line that came last.
+    last: Option<Timestamp>,
+    /// Whether its server may have lines that were wanted and could not be had.
+    is_incomplete: bool,
 }
 
 /// A line in a view.
@@ -45,28 +66,53 @@ pub struct Entry {
     pub line: LogLine,
     /// The log's name, for the filter.
     name: Arc<str>,
+    /// Its time, or that of the line before it in its own log, by the server's clock.
+    time: Option<Timestamp>,
+    /// What it is sorted by: that time by our clock.
+    key: Option<Timestamp>,
 }
 
-/// The lines of one or more logs in the order of their times.
+/// Where an entry stands among the others: by its time, then by its arrival.
+type Order = (Option<Timestamp>, u64);
+
+impl Entry {
+    fn order(&self) -> Order {
+        (self.key, self.number)
+    }
+}
+
+/// The lines of one or more logs in the order of their times. Each server writes its times by its own clock, which is what
+/// is shown; they are compared as if all clocks were right.
 #[derive(Debug, Clone)]
 pub struct LogView {
     /// Number of this reading in the session; another level or time begins another.
     pub number: u64,
     /// Whose logs.
     pub sources: Vec<Source>,
-    names: Vec<Arc<str>>,
+    known: Vec<Known>,
     /// Build or server.
     pub kind: LogKind,
     /// The least severe lines that are asked for.
     pub level: Option<Severity>,
     /// How far back, in minutes.
     pub minutes: Option<i64>,
+    /// In their order.
     entries: Vec<Entry>,
+    /// Bytes of their messages.
+    bytes: usize,
+    room: Room,
     shown: Vec<usize>,
     /// Where one is.
     pub place: Place,
+    /// The lines under the cursor and at the top when there were any last.
+    here: [Option<Order>; 2],
     filter: Filter,
+    /// Whether the filter changed since the place was last brought in line.
+    is_refiltered: bool,
+    /// Number of the line that comes next,
     next: u64,
+    /// and of the one that came next when the end was last followed.
+    seen: u64,
     /// Lines that were let go at the front.
     pub let_go: u64,
 }
@@ -93,16 +139,21 @@ impl LogView {
     pub fn new(number: u64, kind: LogKind, sources: Vec<Source>) -> LogView {
         LogView {
             number,
-            names: sources.iter().map(|s| s.name.as_str().into()).collect(),
+            known: sources.iter().map(|s| Known { name: s.name.as_str().into(), ..Known::default() }).collect(),
             sources,
             kind,
             level: None,
             minutes: None,
             entries: Vec::new(),
+            bytes: 0,
+            room: ROOM,
             shown: Vec::new(),
             place: Place::following(),
+            here: [None; 2],
             filter: Filter::default(),
+            is_refiltered: false,
             next: 0,
+            seen: 0,
             let_go: 0,
         }
     }
@@ -110,10 +161,12 @@ impl LogView {
     /// The same logs, read anew under another number.
     pub fn again(&self, number: u64) -> LogView {
         let fresh = |s: &Source| Source { loaded_at: None, error: None, ..s.clone() };
+        let known = |k: &Known| Known { name: k.name.clone(), skew: k.skew, ..Known::default() };
         LogView {
             level: self.level,
             minutes: self.minutes,
             filter: self.filter.clone(),
+            known: self.known.iter().map(known).collect(),
             ..LogView::new(number, self.kind, self.sources.iter().map(fresh).collect())
         }
     }
@@ -136,55 +189,130 @@ impl LogView {
             return;
         }
         let here = self.anchors();
-        let name = self.names[source].clone();
+        let batch = self.entries_of(source, lines);
+        self.merge(batch);
+        self.make_room();
+        self.refilter(here);
+        self.note_seen();
+    }
+
+    /// Makes entries of the lines that a log sent.
+    fn entries_of(&mut self, source: usize, lines: Vec<LogLine>) -> Vec<Entry> {
+        let Some(known) = self.known.get_mut(source) else { return Vec::new() };
+        let end = self.entries.last().and_then(|e| e.key);
+        // A line without a time was written with the one before it; the first of all with the one that follows.
+        known.last = known.last.or_else(|| lines.iter().find_map(|line| line.at));
+        let mut batch = Vec::with_capacity(lines.len());
         for line in lines {
-            let entry = Entry { number: self.next, source, line, name: name.clone() };
+            known.last = line.at.or(known.last);
+            // It would push everything else out, and then go itself.
+            if line.message.len() > self.room.bytes {
+                self.let_go += 1;
+                continue;
+            }
+            let (name, time) = (known.name.clone(), known.last);
+            // In a log that never says a time the last line is the newest of all when it comes.
+            let key = time.map(|time| on_our_clock(time, known.skew)).or(end);
+            batch.push(Entry { number: self.next, source, line, name, time, key });
             self.next += 1;
-            // Nearly always the end. A line without a time belongs after the one before it.
-            let time = |e: &Entry| e.line.at;
-            let before = |e: &Entry| entry.line.at.is_none() || time(e).is_none() || time(e) <= entry.line.at;
-            let at = self.entries.iter().rposition(before).map_or(0, |i| i + 1);
-            self.entries.insert(at, entry);
         }
-        if self.entries.len() > MOST + SLACK {
-            let excess = self.entries.len() - MOST;
-            self.entries.drain(..excess);
-            self.let_go += excess as u64;
+        batch
+    }
+
+    /// Puts entries to the others, nearly always at the end. Both are sorted mostly, and so are merged in one pass.
+    fn merge(&mut self, batch: Vec<Entry>) {
+        let Some(first) = batch.iter().map(Entry::order).min() else { return };
+        let from = self.entries.partition_point(|e| e.order() < first);
+        self.bytes += batch.iter().map(|e| e.line.message.len()).sum::<usize>();
+        self.entries.extend(batch);
+        self.entries[from..].sort_by_key(Entry::order);
+    }
+
+    /// Lets go at the front what there is no room for.
+    fn make_room(&mut self) {
+        let Room { lines, slack, bytes } = self.room;
+        let count = self.entries.len();
+        let least = if count > lines + slack { count - lines } else { 0 };
+        let mut gone = 0;
+        for entry in &self.entries {
+            if gone >= least && self.bytes <= bytes {
+                break;
+            }
+            self.bytes -= entry.line.message.len();
+            gone += 1;
         }
+        self.entries.drain(..gone);
+        self.let_go += gone as u64;
+    }
+
+    /// Learns what a log's server has its clock ahead of ours, and sorts its lines anew where that changed.
+    pub fn set_skew(&mut self, source: usize, skew: SignedDuration) {
+        let Some(known) = self.known.get_mut(source) else { return };
+        if (skew - known.skew).abs() <= JITTER {
+            return;
+        }
+        known.skew = skew;
+        let here = self.anchors().map(|order| order.map(|(_, number)| number));
+        for entry in self.entries.iter_mut().filter(|e| e.source == source) {
+            entry.key = entry.time.map(|time| on_our_clock(time, skew)).or(entry.key);
+        }
+        self.entries.sort_by_key(Entry::order);
+        let order = |number| self.entries.iter().find(|e| e.number == number).map(Entry::order);
+        let here = here.map(|number| number.and_then(order));
         self.refilter(here);
     }
 
-    /// Whether a log may have more lines than could be read.
-    pub fn note_incomplete(&mut self, source: usize, incomplete: bool) {
-        if let Some(of) = self.sources.get_mut(source) {
-            of.incomplete = incomplete;
+    /// Notes whether a log's server may have lines that were wanted and could not be had.
+    pub fn note_incomplete(&mut self, source: usize, is_incomplete: bool) {
+        if let Some(known) = self.known.get_mut(source) {
+            known.is_incomplete = is_incomplete;
         }
     }
 
-    /// What is under the cursor and at the top, by number of arrival.
-    fn anchors(&self) -> [Option<u64>; 2] {
-        let number = |key: u64| self.shown.get(key as usize).map(|i| self.entries[*i].number);
-        [number(self.place.cursor.key), number(self.place.top.key)]
+    /// Whether a log's server may have lines that were wanted and could not be had.
+    pub fn is_incomplete(&self, source: usize) -> bool {
+        self.known.get(source).is_some_and(|known| known.is_incomplete)
+    }
+
+    /// What is under the cursor and at the top; where nothing is shown, what was there last.
+    fn anchors(&self) -> [Option<Order>; 2] {
+        let order = |row: u64, last: Option<Order>| self.entry(row).map(Entry::order).or(last);
+        [order(self.place.cursor.key, self.here[0]), order(self.place.top.key, self.here[1])]
     }
 
     /// Finds the lines that pass, and the place in them again.
-    fn refilter(&mut self, [cursor, top]: [Option<u64>; 2]) {
+    fn refilter(&mut self, here: [Option<Order>; 2]) {
         let entries = &self.entries;
-        let end = self.shown.len() as u64;
         self.shown = (0..entries.len()).filter(|i| self.filter.fit(&entries[*i]).is_some()).collect();
-        // Where the line itself is gone, the one that took its place.
-        let find = |number: Option<u64>, key: u64| {
-            let at = number.and_then(|n| self.shown.iter().position(|i| entries[*i].number == n));
-            at.map_or(key.min(self.shown.len().saturating_sub(1) as u64), |at| at as u64)
+        // Where the line itself is gone, the one after it.
+        let find = |order: Option<Order>| {
+            let row = order.map_or(0, |order| self.shown.partition_point(|i| entries[*i].order() < order));
+            row.min(self.shown.len().saturating_sub(1)) as u64
         };
-        self.place.cursor.key = find(cursor, self.place.cursor.key);
-        self.place.top.key = find(top, self.place.top.key);
-        // What is new is counted from the end.
-        if !self.place.follow {
-            let before = end.saturating_sub(self.place.seen);
-            let grown = (self.shown.len() as u64).saturating_sub(end);
-            self.place.seen = (self.shown.len() as u64).saturating_sub(before + grown);
+        [self.place.cursor.key, self.place.top.key] = here.map(find);
+        self.here = here;
+    }
+
+    fn note_seen(&mut self) {
+        if self.place.follow {
+            self.seen = self.next;
         }
+    }
+
+    /// Brings the place in line with the lines and with the height of the window.
+    pub fn settle(&mut self, height: usize) {
+        let rows = self.rows();
+        match std::mem::take(&mut self.is_refiltered) {
+            true => self.place.fill(&rows, height),
+            false => self.place.settle(&rows, height),
+        }
+        self.note_seen();
+    }
+
+    /// Lines that pass the filter and came since the end was last followed.
+    pub fn unseen(&self) -> u64 {
+        let seen = if self.place.follow { self.next } else { self.seen };
+        self.shown.iter().filter(|i| self.entries[**i].number >= seen).count() as u64
     }
 
     /// The filter as it was typed.
@@ -196,8 +324,8 @@ impl LogView {
     pub fn set_filter(&mut self, text: &str) {
         let here = self.anchors();
         self.filter = Filter::new(text, &FIELDS);
+        self.is_refiltered = true;
         self.refilter(here);
-        self.place.seen = self.place.seen.min(self.shown.len() as u64);
     }
 
     /// The rows to scroll in.
@@ -247,67 +375,10 @@ impl LogView {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn source(name: &str) -> Source {
-        Source {
-            profile: "p".into(),
-            name: name.into(),
-            scope: LogScope { deployment: name.into(), revision: None, kind: LogKind::Server },
-            loaded_at: None,
-            error: None,
-            skew: SignedDuration::ZERO,
-            incomplete: false,
-        }
-    }
-
-    fn line(second: i64, message: &str) -> LogLine {
-        LogLine { at: Timestamp::from_second(second).ok(), message: message.into(), ..LogLine::default() }
-    }
-
-    fn messages(view: &LogView) -> Vec<String> {
-        (0..view.rows().end).filter_map(|row| Some(view.entry(row)?.line.message.clone())).collect()
-    }
-
-    #[test]
-    fn lines_of_several_logs_stand_in_the_order_of_their_times() {
-        let mut view = LogView::new(1, LogKind::Server, vec![source("a"), source("b")]);
-        view.take(0, Ok(vec![line(1, "a1"), line(5, "a5")]), Timestamp::UNIX_EPOCH);
-        view.take(1, Ok(vec![line(2, "b2"), line(5, "b5")]), Timestamp::UNIX_EPOCH);
-        assert_eq!(messages(&view), ["a1", "b2", "a5", "b5"]);
-        view.set_filter("from:b");
-        assert_eq!(messages(&view), ["b2", "b5"]);
-        view.set_filter("!b2 5");
-        assert_eq!(messages(&view), ["a5", "b5"]);
-    }
-
-    proptest! {
-        /// A paused reader stays on the line that they read, whatever comes before or after it.
-        #[test]
-        fn a_paused_place_stays_on_its_line(
-            times in proptest::collection::vec((0i64..100, 0usize..2), 5..60),
-            read in 1usize..5,
-        ) {
-            let mut view = LogView::new(1, LogKind::Server, vec![source("a"), source("b")]);
-            for (i, (second, from)) in times.iter().enumerate() {
-                if i == 5 {
-                    view.place.settle(&view.rows(), 3);
-                    view.place.step(&view.rows(), 3, -(read as isize));
-                }
-                let was = view.under_cursor().map(|e| e.number).filter(|_| i >= 5);
-                view.take(*from, Ok(vec![line(*second, "x")]), Timestamp::UNIX_EPOCH);
-                let rows = view.rows();
-                view.place.settle(&rows, 3);
-                if let Some(was) = was {
-                    prop_assert_eq!(view.under_cursor().map(|e| e.number), Some(was));
-                }
-            }
-            prop_assert!(messages(&view).len() == times.len());
-            let sorted = view.entries.is_sorted_by_key(|e| e.line.at);
-            prop_assert!(sorted);
-        }
-    }
+/// A server's time by our clock.
+fn on_our_clock(time: Timestamp, skew: SignedDuration) -> Timestamp {
+    time.checked_sub(skew).unwrap_or(time)
 }
+
+#[cfg(test)]
+mod tests;

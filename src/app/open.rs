@@ -164,8 +164,7 @@ impl App {
         let ids = self.revision_ids();
         self.revision_picker.settle(&ids, revisions);
         if let Some(logs) = &mut self.logs {
-            let flat = logs.rows();
-            logs.place.settle(&flat, rows);
+            logs.settle(rows);
         }
         if let Some(server) = self.server.as_mut().filter(|_| self.viewer.is_none()) {
             let ids = server.shown_ids();

@@ -70,6 +70,7 @@ impl App {
         }
         state.skew = skew;
         let name = state.name.clone();
+        self.tell_logs_the_time();
         if skew.is_zero() {
             return self.notify(false, format!("{name}: its clock and ours agree again."));
         }
@@ -247,17 +248,16 @@ impl App {
         let sources = of
             .into_iter()
             .map(|(profile, name, deployment, revision)| Source {
-                skew: self.profiles.iter().find(|p| p.name == profile).map(|p| p.skew).unwrap_or_default(),
                 profile,
                 name,
                 scope: LogScope { deployment, revision, kind },
                 loaded_at: None,
                 error: None,
-                incomplete: false,
             })
             .collect();
         self.overlays.clear();
         self.logs = Some(LogView::new(self.next_number(), kind, sources));
+        self.tell_logs_the_time();
         self.focus = Pane::Stream;
     }
 
@@ -269,6 +269,15 @@ impl App {
             change(&mut again);
             again.sources.iter_mut().for_each(|s| s.scope.kind = again.kind);
             self.logs = Some(again);
+        }
+    }
+
+    /// Lines of several servers stand in the order of one clock.
+    fn tell_logs_the_time(&mut self) {
+        let Some(logs) = &mut self.logs else { return };
+        for n in 0..logs.sources.len() {
+            let profile = self.profiles.iter().find(|p| p.name == logs.sources[n].profile);
+            logs.set_skew(n, profile.map(|p| p.skew).unwrap_or_default());
         }
     }
 

@@ -27,8 +27,7 @@ pub fn logs(app: &App, logs: &LogView, canvas: &mut Canvas<'_>, area: Area) {
     let mut head = Line::of(Tone::Dim, "of ");
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
     head.push(Tone::Plain, &names.join(" · "));
-    let unseen = logs.place.unseen(&logs.rows());
-    let head = match (logs.place.follow, unseen) {
+    let head = match (logs.place.follow, logs.unseen()) {
         (true, _) => head.right(Tone::Good, "▶ FOLLOW"),
         (false, 0) => head.right(Tone::Dim, "PAUSED"),
         (false, n) => head.right(Tone::Moving, &format!("PAUSED +{} new", text::count(n))),
@@ -78,6 +77,12 @@ fn asked(app: &App, logs: &LogView) -> Line {
     }
     if logs.let_go > 0 {
         line.push(Tone::Dim, &format!("   {} let go", text::count(logs.let_go)));
+    }
+    let incomplete = logs.sources.iter().enumerate().filter(|(n, _)| logs.is_incomplete(*n));
+    let incomplete: Vec<&str> = incomplete.map(|(_, source)| source.name.as_str()).collect();
+    if !incomplete.is_empty() {
+        let names = if logs.sources.len() > 1 { format!("{}: ", incomplete.join(" · ")) } else { String::new() };
+        line.push(Tone::Moving, &format!("   {names}the server may have more lines"));
     }
     if !logs.filter().text().is_empty() {
         line.push(Tone::Accent, &format!("   /{}", logs.filter().text()));
