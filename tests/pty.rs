@@ -170,7 +170,7 @@ fn compose(term: &Term, assistant: &str) {
     term.keys("2");
     term.wait_for("› assistants");
     term.keys("/");
-    term.wait_for("Esc clear");
+    term.wait_for("Esc cancel");
     term.keys(&format!("{assistant}\r"));
     term.wait_for(&format!("/{assistant}"));
     term.keys("\r");
