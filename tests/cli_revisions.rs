@@ -89,6 +89,7 @@ fn the_difference_of_two_revisions() {
     let done = runtail(&server, &["revisions", "diff", "bot", "r1", "r1", "-o", "json"]).expect(0);
     assert_eq!((done.json(), done.stderr.contains("nothing differs")), (json!([]), true));
     runtail(&server, &["revisions", "diff", "bot", "r1", "none"]).expect(1);
+    server.reply("", &[answer(json!({"resources": [{"id": "bot", "name": "bot"}]}))]);
     server.reply(
         "/bot/revisions",
         &[answer(json!({"resources": [row("r2", "BUILDING", 2, "b"), row("r1", "SKIPPED", 1, "a")]}))],
@@ -141,28 +142,29 @@ fn what_cannot_be_read_is_said() {
     server.reply("/bot/revisions", &[refuse(403)]);
     let done = runtail(&server, &["revisions", "explain", "bot", "r5"]).expect(0);
     assert!(done.stderr.contains("warning: the revisions could not be listed: one: "), "{}", done.stderr);
+    server.reply("/bot/revisions/r6", &[refuse(403)]);
     runtail(&server, &["revisions", "explain", "bot"]).expect(3);
     runtail(&server, &["revisions", "explain", "bot", "none"]).expect(1);
 }
 
 #[test]
 fn a_list_of_deployments_with_their_newest_revisions() {
-    let server = Scripted::plane(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[])]);
+    let building = [status("BUILDING")];
+    let server = Scripted::plane(&[("a", &building), ("b", &[]), ("c", &building), ("d", &building)]);
     server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
-    server.reply("/d/revisions", &[refuse(404)]);
     // Nobody pays for what nobody asked for.
     let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
     assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
     assert_eq!(server.asked().len(), 1);
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
-    assert_eq!(server.asked().len(), 1 + 1 + 4);
+    assert_eq!(server.asked().len(), 1 + 1 + 4 + 1, "one each, and a list where the one that is named is not there");
     let statuses: Vec<&Value> = rows.iter().map(|row| &row["latest_revision"]["status"]).collect();
-    assert_eq!(statuses, [&json!("BUILDING"), &json!(null), &json!("BUILDING"), &json!(null)]);
+    assert_eq!(statuses, [&json!("BUILDING"), &json!(null), &json!("BUILDING"), &json!("BUILDING")]);
     assert_eq!(rows[1].get("latest_revision"), Some(&json!(null)));
     // One that fails is told and counted; the others' rows are there.
-    server.reply("/c/revisions", &[refuse(403)]);
+    server.reply("/c/revisions/r-c", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(3);
-    assert!(done.stderr.contains("/v2/deployments/c/revisions: 403: said 403"), "{}", done.stderr);
+    assert!(done.stderr.contains("/v2/deployments/c/revisions/r-c: 403: said 403"), "{}", done.stderr);
     let lines: Vec<Vec<&str>> = done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0][2..6], ["NAME", "STATUS", "NEWEST", "LIVE"]);
     assert_eq!(lines.len(), 5);
@@ -172,14 +174,16 @@ fn a_list_of_deployments_with_their_newest_revisions() {
 #[test]
 fn nobody_goes_on_asking_where_all_would_be_refused() {
     let names: Vec<String> = (0..12).map(|n| format!("d{n:02}")).collect();
-    let deployments: Vec<(&str, &[Reply])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
+    let building = [status("BUILDING")];
+    let deployments: Vec<(&str, &[Reply])> = names.iter().map(|name| (name.as_str(), &building[..])).collect();
     // From the sixth on: the key was revoked, the server wants to be left alone, it is gone. Or it never gives revisions.
     let busy = Reply::Http(429, "9999999999999999999", "{}".into());
     for (reply, from, code, said) in
         [(refuse(401), 5, 3, "401: said 401"), (busy, 5, 5, ": 429: "), (refuse(403), 0, 3, "403: said 403")]
     {
         let server = Scripted::plane(&deployments);
-        names[from..].iter().for_each(|name| server.reply(&format!("/{name}/revisions"), std::slice::from_ref(&reply)));
+        let newest = |name: &String| format!("/{name}/revisions/r-{name}");
+        names[from..].iter().for_each(|name| server.reply(&newest(name), std::slice::from_ref(&reply)));
         let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(code);
         let rows = done.json_lines();
         assert_eq!(rows.len(), 12);
@@ -195,11 +199,54 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
     }
     // What one row is refused for leaves the others.
     let server = Scripted::plane(&deployments);
-    server.reply("/d03/revisions", &[refuse(500)]);
-    server.reply("/d07/revisions", &[refuse(403)]);
+    server.reply("/d03/revisions/r-d03", &[refuse(500)]);
+    server.reply("/d07/revisions/r-d07", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(5);
     assert_eq!(done.json_lines().iter().filter(|row| row["latest_revision"].is_object()).count(), 10);
     assert_eq!(done.stderr.matches("2 of 12 rows").count(), 1, "{}", done.stderr);
+}
+
+#[test]
+fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
+    let rows = [row("r2", "SKIPPED", 12, "b"), row("r3", "BUILD_FAILED", 13, "c"), row("r1", "DEPLOYED", 11, "a")];
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
+    for row in rows {
+        server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
+    }
+    // It is the one that the record names, the one with the latest date where the record names none, or one that is gone.
+    for (latest, newest, is_sorted) in
+        [(json!("r2"), "r2", true), (json!(null), "r3", false), (json!("r0"), "r3", false)]
+    {
+        let record = json!({"id": "bot", "name": "bot", "latest_revision_id": latest});
+        server.reply("", &[answer(json!({"resources": [record]}))]);
+        server.reply("/bot", &[answer(record)]);
+        let asks: [(&[&str], &str); 4] = [
+            (&["revisions", "explain", "bot", "-o", "json"], "/revision_id"),
+            (&["deployments", "list", "--revisions", "-o", "json"], "/0/latest_revision/id"),
+            (&["revisions", "wait", "bot", "-o", "json"], "/0/revision_id"),
+            (&["revisions", "diff", "bot", "r1", "-o", "json"], ""),
+        ];
+        for (args, at) in asks {
+            if latest == "r0" && args[1] == "wait" {
+                continue; // It waits for what was named, and says that it is not there.
+            }
+            let done = runtail(&server, args);
+            match at {
+                "" => assert!(done.stderr.contains(&format!("one/bot: r1 (DEPLOYED) → {newest} (")), "{}", done.stderr),
+                at => assert_eq!(done.json().pointer(at), Some(&json!(newest)), "{args:?}: {}", done.stdout),
+            }
+            assert_eq!(!done.stderr.contains("did not sort"), is_sorted, "{args:?}: {}", done.stderr);
+        }
+        let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
+        assert!(done.stderr.contains(&format!("one/bot: r1 (DEPLOYED) → {newest} (")), "{}", done.stderr);
+    }
+    // A list that is too short to hold the newest says so.
+    let record = json!({"id": "bot", "name": "bot", "latest_revision_id": "r3"});
+    server.reply("", &[answer(json!({"resources": [record]}))]);
+    server.reply("/bot/revisions", &[answer(json!({"resources": [row("r2", "SKIPPED", 12, "b")]}))]);
+    let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
+    assert_eq!(done.stderr, "warning: the newest revision, r3, is not among these\n");
 }
 
 #[test]

@@ -260,16 +260,18 @@ fn what_is_not_there_and_what_is_not_there_any_more() {
 
 #[test]
 fn a_revision_that_is_overtaken_is_still_waited_for() {
-    let list = |id: &str, made: &str| {
-        let newest = json!({"id": id, "status": "QUEUED", "created_at": made});
-        Reply::Http(200, "", json!({"resources": [newest]}).to_string())
-    };
+    let newest = |id: &str, made: &str| json!({"id": id, "status": "QUEUED", "created_at": made});
+    let answer = |body: Value| Reply::Http(200, "", body.to_string());
+    let record = |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
     let building = || status("BUILDING");
     let replies = [building(), building(), building(), building(), building(), status("DEPLOYED")];
     let server = Scripted::plane(&[("bot", &replies)]);
-    // The look for a newer one may fail as it likes; an older one, by a server that does not sort, is none.
-    let newer = list("r-newer", "2026-11-20T09:30:00Z");
-    server.reply("/bot/revisions", &[refuse(500), Reply::Reset, list("r-older", "2026-11-20T08:00:00Z"), newer]);
+    // The look for a newer one may fail as it likes; an older one, in a record that lags behind, is none.
+    let older = newest("r-older", "2026-11-20T08:00:00Z");
+    server.reply("/bot", &[refuse(500), Reply::Reset, record(json!("r-older")), record(json!(null))]);
+    server.reply("/bot/revisions/r-older", &[answer(older.clone())]);
+    let unsorted = json!([older, newest("r-newer", "2026-11-20T09:30:00Z"), revision("bot", &json!("BUILDING"))]);
+    server.reply("/bot/revisions", &[answer(json!({"resources": unsorted}))]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     let rows = done.json_lines();
     assert_eq!(kinds(&rows), ["status", "overtaken", "status", "result"]);
@@ -280,7 +282,7 @@ fn a_revision_that_is_overtaken_is_still_waited_for() {
         "{}",
         done.stderr
     );
-    let looks = server.asked().iter().filter(|path| path.contains("/revisions?")).count();
+    let looks = server.asked().iter().filter(|path| *path == "/bot").count();
     assert_eq!(looks, 4, "once it is known nobody looks again");
     // The one that was asked for, even if another is newer.
     let server = Scripted::plane(&[("bot", &[])]);

@@ -1,13 +1,15 @@
 //! `deployments list` and `deployments get`.
 
 use super::output::{Column, cell, column, complain, placed, time};
+use super::revisions::UNSORTED;
 use super::{Context, Exit, Failure, Globals, Output, Site, resolve};
-use crate::api::{ApiError, DeploymentQuery, Kind, Listing};
+use crate::api::{ApiError, DeploymentQuery, Kind, Listing, Newest};
 use crate::text;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use serde_json::Value;
+use std::pin::pin;
 
 /// Requests that one profile's server gets at once.
 const AT_ONCE: usize = 4;
@@ -153,40 +155,51 @@ struct Unread {
 /// the same reason it is not asked for.
 async fn add_newest(site: &Site, rows: &mut [Value]) -> Unread {
     let Some(control) = &site.control else { return Unread::default() };
-    let ids: Vec<String> = rows.iter().map(|row| row["id"].as_str().unwrap_or_default().to_string()).collect();
-    let put = |row: &mut Value, newest: Option<Value>| {
-        if let Some(fields) = row.as_object_mut() {
-            fields.insert("latest_revision".into(), newest.into());
-        }
-    };
-    rows.iter_mut().for_each(|row| put(row, None));
-    let asked = stream::iter(&ids).map(|id| control.revision_rows(id, 1)).buffered(AT_ONCE);
-    let mut asked = std::pin::pin!(asked);
-    let mut answered = 0;
+    let mut answers: Vec<Option<Newest>> = Vec::with_capacity(rows.len());
     let mut failures: Vec<ApiError> = Vec::new();
-    for row in rows.iter_mut() {
-        match asked.next().await {
-            Some(Ok(revisions)) => put(row, revisions.items.into_iter().next()),
-            Some(Err(error)) if error.kind == Kind::NotFound => {}
-            Some(Err(error)) => {
-                let is_the_end = !is_about_one_row(&error);
-                failures.push(error);
-                // Forbidden as often as is asked at once, and never answered: all are.
-                let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
-                let all_denied = answered == 0 && failures.len() == AT_ONCE && failures.iter().all(is_denied);
-                if all_denied {
-                    failures.truncate(1);
+    {
+        let mut asked = pin!(stream::iter(&*rows).map(|row| control.newest_row(row)).buffered(AT_ONCE));
+        while let Some(answer) = asked.next().await {
+            let error = match answer {
+                Ok(newest) => {
+                    answers.push(Some(newest));
+                    continue;
                 }
-                if is_the_end || all_denied {
-                    break;
+                Err(error) if error.kind == Kind::NotFound => {
+                    answers.push(Some(Newest { row: None, was_sorted: true }));
+                    continue;
                 }
-                continue;
+                Err(error) => error,
+            };
+            answers.push(None);
+            let is_the_end = !is_about_one_row(&error);
+            failures.push(error);
+            // Forbidden as often as is asked at once, and never answered: all are.
+            let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
+            let was_answered = answers.iter().any(Option::is_some);
+            let all_denied = !was_answered && failures.len() == AT_ONCE && failures.iter().all(is_denied);
+            if all_denied {
+                failures.truncate(1);
             }
-            None => break,
+            if is_the_end || all_denied {
+                break;
+            }
         }
-        answered += 1;
     }
-    Unread { rows: rows.len() - answered, failures }
+    answers.resize(rows.len(), None);
+    let unsorted = answers.iter().flatten().filter(|newest| !newest.was_sorted).count();
+    if unsorted > 0 {
+        let profile = &site.profile.name;
+        let taken = format!("for {unsorted} rows the newest is the one with the latest date");
+        complain(&format!("warning: {profile}: {UNSORTED}; {taken}"));
+    }
+    let unread = answers.iter().filter(|answer| answer.is_none()).count();
+    for (row, newest) in rows.iter_mut().zip(answers) {
+        if let Some(fields) = row.as_object_mut() {
+            fields.insert("latest_revision".into(), newest.and_then(|newest| newest.row).into());
+        }
+    }
+    Unread { rows: unread, failures }
 }
 
 /// Whether a failure says nothing of the other rows: no key that was refused, no limit, and no server that is not there.

@@ -3,7 +3,7 @@
 use super::output::{Column, cell, column, complain, print, time};
 use super::resolve::{self, Found};
 use super::{Context, Exit, Failure, Globals, Output, evidence, wait};
-use crate::api::ControlPlane;
+use crate::api::{ControlPlane, named_newest};
 use crate::model::{Phase, Roles, SourceRevisionConfig, compare, parse_time, without_natural};
 use crate::text;
 use clap::{Args, Subcommand, ValueEnum};
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Revisions that are looked through where one is not named.
 const HISTORY: usize = 100;
+/// What is said of a list out of order.
+pub(super) const UNSORTED: &str = "the server did not sort the revisions by their date, as it promises";
 
 /// What can be done with revisions.
 #[derive(Debug, Subcommand)]
@@ -124,7 +126,12 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
     let (found, control) = find(globals, &options.deployment).await?;
     let revisions = control.revision_rows(&found.id, options.limit).await?;
     if !revisions.was_sorted {
-        complain("warning: the server did not sort the revisions by their date, as it promises; they are sorted here");
+        complain(&format!("warning: {UNSORTED}; they are sorted here"));
+    }
+    let is_missing = |newest: &&str| !revisions.items.iter().any(|row| field(row, "id") == *newest);
+    if let Some(newest) = named_newest(&found.row).filter(is_missing) {
+        let newest = text::clean(newest);
+        complain(&format!("warning: the newest revision, {newest}, is not among these"));
     }
     let active = found.row["active_revision_id"].as_str();
     let roles = Roles::new(active, revisions.items.iter().map(|row| (field(row, "id"), field(row, "status"))));
@@ -147,20 +154,22 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
         (Some(before), Some(after)) => {
             tokio::try_join!(control.revision_row(&found.id, before), control.revision_row(&found.id, after))?
         }
-        (before, _) => {
+        (Some(before), None) => {
+            tokio::try_join!(async { Ok(control.revision_row(&found.id, before).await?) }, newest(&found, &control))?
+        }
+        (None, _) => {
+            let newest = newest(&found, &control).await?;
             let history = control.revision_rows(&found.id, HISTORY).await?.items;
-            let Some((newest, older)) = history.split_first() else { return Err(no_revision(&found)) };
-            let before = match before {
-                Some(id) => control.revision_row(&found.id, id).await?,
-                None => older.iter().find(|row| phase(row) == Phase::Deployed).cloned().ok_or_else(|| {
-                    let newest = text::clean(field(newest, "id"));
-                    Failure::not_found(format!(
-                        "{}: no revision before the newest, {newest}, was deployed; name the two to compare",
-                        found.title()
-                    ))
-                })?,
-            };
-            (before, newest.clone())
+            let at = history.iter().position(|row| row["id"] == newest["id"]);
+            let older = &history[at.map_or(0, |at| at + 1)..];
+            let last_good = older.iter().find(|row| phase(row) == Phase::Deployed).cloned().ok_or_else(|| {
+                let newest = text::clean(field(&newest, "id"));
+                Failure::not_found(format!(
+                    "{}: no revision before the newest, {newest}, was deployed; name the two to compare",
+                    found.title()
+                ))
+            })?;
+            (last_good, newest)
         }
     };
     let title = |row: &Value| format!("{} ({})", text::clean(field(row, "id")), text::clean(field(row, "status")));
@@ -185,10 +194,7 @@ async fn explain(globals: &Globals, options: Explain) -> Result<Exit, Failure> {
     let (found, control) = find(globals, &options.deployment).await?;
     let row = match &options.revision {
         Some(id) => control.revision_row(&found.id, id).await?,
-        None => {
-            let newest = control.revision_rows(&found.id, 1).await?.items.into_iter().next();
-            newest.ok_or_else(|| no_revision(&found))?
-        }
+        None => newest(&found, &control).await?,
     };
     let card = evidence::card(globals, &found, &control, &row, &[]).await;
     let printed = match options.format {
@@ -200,8 +206,13 @@ async fn explain(globals: &Globals, options: Explain) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn no_revision(found: &Found) -> Failure {
-    Failure::not_found(format!("{} has no revision", found.title()))
+/// The newest revision. That it was looked for in a list out of order is said.
+async fn newest(found: &Found, control: &ControlPlane) -> Result<Value, Failure> {
+    let newest = control.newest_row(&found.row).await?;
+    if !newest.was_sorted {
+        complain(&format!("warning: {UNSORTED}; the newest is the one with the latest date"));
+    }
+    newest.row.ok_or_else(|| Failure::not_found(format!("{} has no revision", found.title())))
 }
 
 fn field<'r>(row: &'r Value, name: &str) -> &'r str {

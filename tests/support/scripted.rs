@@ -47,7 +47,7 @@ pub struct Scripted {
 
 impl Scripted {
     /// A control plane with these deployments; their ids are their names. Each has the revision `r-NAME`, which goes through
-    /// these replies, one a question, the last one for ever.
+    /// these replies, one a question, the last one for ever. Without replies it is not there.
     pub fn plane(deployments: &[(&str, &[Reply])]) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
@@ -137,7 +137,7 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
         let count = script.counts.entry(path.to_string()).or_default();
         let at = *count;
         *count += 1;
-        script.replies.get(path).map(|replies| replies[at.min(replies.len() - 1)].clone())
+        script.replies.get(path).and_then(|replies| replies.get(at).or(replies.last()).cloned())
     };
     let (code, kind, header, body) = match reply {
         Some(Reply::Status(status)) => {

@@ -2,8 +2,10 @@
 
 use super::patience::Patience;
 use super::report::{Event, Report};
-use crate::api::{ApiError, ControlPlane, Kind};
+use crate::api::{ApiError, ControlPlane, Kind, named_newest};
+use crate::cli::output::complain;
 use crate::cli::resolve::{self, Found, Unresolved};
+use crate::cli::revisions::UNSORTED;
 use crate::cli::{Exit, Failure, Site};
 use crate::model::{Phase, StatusTime, parse_time};
 use crate::text;
@@ -202,14 +204,18 @@ impl Watch {
             return Err(Halt::Refused(Unresolved::Said(why)));
         };
         let deployment = found.id.clone();
-        let latest = found.row["latest_revision_id"].as_str().map(str::to_string);
+        let record = found.row.clone();
         self.found = Some(found);
-        let id = match self.revision.clone().or(latest) {
-            Some(id) => id,
+        let id = match self.revision.as_deref().or(named_newest(&record)) {
+            Some(id) => id.to_string(),
             None => {
-                let newest = async || Ok(control.revision_rows(&deployment, 1).await?.items);
-                let rows = self.insist(patience, report, newest).await?;
-                let Some(id) = rows.first().and_then(|row| row["id"].as_str()) else {
+                let ask = async || Ok(control.newest_row(&record).await?);
+                let newest = self.insist(patience, report, ask).await?;
+                if !newest.was_sorted {
+                    let title = self.title();
+                    complain(&format!("{title}: {UNSORTED}; the one with the latest date is waited for"));
+                }
+                let Some(id) = newest.row.as_ref().and_then(|row| row["id"].as_str()) else {
                     let why = Failure::not_found(format!("{} has no revision", self.title()));
                     return Err(Halt::Refused(Unresolved::Said(why)));
                 };
@@ -305,21 +311,27 @@ impl Watch {
         if self.overtaken_by.is_some() {
             return None;
         }
-        let rows = match patience.bounded(control.revision_rows(deployment, 1)).await? {
-            Ok(revisions) => revisions.items,
+        let look = async {
+            let record = control.deployment_row(deployment).await?;
+            match named_newest(&record) {
+                Some(id) if self.revision.as_deref() == Some(id) => Ok(None),
+                _ => Ok(control.newest_row(&record).await?.row),
+            }
+        };
+        let newest = match patience.bounded(look).await? {
+            Ok(newest) => newest?,
             Err(ApiError { kind: Kind::RateLimited(asked), .. }) => return asked,
             Err(_) => return None,
         };
-        let newest = rows.first()?;
         let id = newest["id"].as_str()?;
         let made = |row: &Value| row["created_at"].as_str().and_then(parse_time);
-        let is_older = match (made(newest), self.row.as_ref().and_then(made)) {
+        let is_older = match (made(&newest), self.row.as_ref().and_then(made)) {
             (Some(newest), Some(own)) => newest < own,
             _ => false,
         };
         if self.revision.as_deref() != Some(id) && !is_older {
             self.overtaken_by = Some(id.to_string());
-            report.tell(self, Event::Overtaken(newest));
+            report.tell(self, Event::Overtaken(&newest));
         }
         None
     }
