@@ -206,6 +206,90 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
     assert_eq!(done.stderr.matches("2 of 12 rows").count(), 1, "{}", done.stderr);
 }
 
+/// The cells of a table's column.
+fn cells(table: &str, title: &str) -> Vec<String> {
+    let titles = table.lines().next().expect("titles");
+    let at = titles.find(title).expect("the column");
+    let cell =
+        |line: &str| line.chars().skip(at).collect::<String>().split("  ").next().unwrap_or_default().to_string();
+    table.lines().skip(1).map(cell).collect()
+}
+
+#[test]
+fn a_table_says_why_there_is_no_newest_revision() {
+    let building = [status("BUILDING")];
+    let names = ["fine", "gone", "leaving", "empty", "closed"];
+    let deployments: Vec<(&str, &[Reply])> = names.map(|name| (name, &building[..])).to_vec();
+    let server = Scripted::plane(&deployments);
+    for name in ["gone", "leaving", "closed"] {
+        server.reply(&format!("/{name}/revisions"), &[refuse(404)]);
+        server.reply(&format!("/{name}/revisions/r-{name}"), &[refuse(404)]);
+    }
+    // Two were deleted since the list was read: that is no failure. The server deletes softly.
+    server.reply("/gone", &[refuse(404)]);
+    server.reply("/leaving", &[answer(json!({"id": "leaving", "name": "leaving", "status": "AWAITING_DELETE"}))]);
+    server.reply("/empty/revisions", &[answer(json!({}))]);
+    server.reply("/empty/revisions/r-empty", &[refuse(404)]);
+    server.reply("/closed/revisions", &[answer(json!({"resources": []}))]);
+    let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(0);
+    assert_eq!(cells(&done.stdout, "NEWEST"), ["BUILDING", "gone", "gone", "none", "none"], "{}", done.stdout);
+    let notes = ["gone", "leaving"].map(|name| format!("note: one/{name} was deleted since the list was read\n"));
+    assert_eq!(done.stderr, notes.concat());
+    let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
+    assert!(rows[1..].iter().all(|row| row.get("latest_revision") == Some(&json!(null))));
+    // One that is there, and has no such call.
+    server.reply("/closed/revisions", &[refuse(404)]);
+    let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(1);
+    assert_eq!(cells(&done.stdout, "NEWEST")[4], "unread");
+    assert!(done.stderr.contains("runtail: one: GET ") && done.stderr.contains("/closed/revisions: 404: said 404"));
+    assert!(done.stderr.ends_with("one: 1 of 5 rows are without their newest revision\n"), "{}", done.stderr);
+}
+
+#[test]
+fn a_table_says_that_there_is_no_status() {
+    let odd = [json!(null), json!(""), json!(" "), json!(7), json!("READY")];
+    let record = |(n, status): (usize, &Value)| json!({"id": n.to_string(), "name": "x", "status": status});
+    let records: Vec<Value> = odd.iter().enumerate().map(record).collect();
+    let server = Scripted::plane(&[]);
+    server.reply("", &[answer(json!({"resources": records}))]);
+    for row in &records {
+        server.reply(&format!("/{}/revisions", row["id"].as_str().expect("an id")), &[answer(json!([row]))]);
+    }
+    server.reply("/0/revisions", &[answer(json!({"resources": records}))]);
+    let expected = ["no status", "no status", "no status", "no status (7)", "READY"];
+    let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(0);
+    assert_eq!(cells(&done.stdout, "STATUS"), expected, "{}", done.stdout);
+    assert_eq!(cells(&done.stdout, "NEWEST"), expected, "{}", done.stdout);
+    let table = runtail(&server, &["revisions", "list", "0", "-o", "table"]).expect(0).stdout;
+    assert_eq!(cells(&table, "STATUS"), expected, "{table}");
+    // What programs read is what the server sent.
+    let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
+    assert!(rows.iter().map(|row| &row["status"]).eq(&odd));
+}
+
+#[test]
+fn what_is_no_record_is_left_out_and_told() {
+    let server = Scripted::plane(&[]);
+    let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
+    server.reply("", &[answer(json!({"resources": odd}))]);
+    server.reply("/d/revisions", &[answer(odd)]);
+    let told = "runtail: one: 5 entries of the server's list are no deployments, and are left out\n";
+    for format in ["json", "jsonl", "table"] {
+        let done = runtail(&server, &["deployments", "list", "-o", format]).expect(1);
+        assert_eq!(done.stderr, told);
+        let lines: Vec<&str> = done.stdout.lines().filter(|line| line.contains("bot")).collect();
+        assert_eq!((lines.len(), done.stdout.contains("null,")), (1, false), "{}", done.stdout);
+    }
+    let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(1);
+    assert_eq!(done.json_lines()[0]["latest_revision"]["id"], "d");
+    // The one that can be meant is found by its name.
+    let done = runtail(&server, &["revisions", "list", "bot"]).expect(1);
+    assert_eq!((done.json_lines().len(), done.stderr.as_str()), (1, &*told.replace("deployments", "revisions")));
+    server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
+    let done = runtail(&server, &["deployments", "list"]).expect(1);
+    assert_eq!(done.stderr, "runtail: one: 1 entry of the server's list is no deployment, and is left out\n");
+}
+
 #[test]
 fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
     let rows = [row("r2", "SKIPPED", 12, "b"), row("r3", "BUILD_FAILED", 13, "c"), row("r1", "DEPLOYED", 11, "a")];
@@ -258,8 +342,5 @@ fn which_revision_is_live() {
     let all = [row("same", "r2", json!("r2")), row("older", "r2", json!("r1")), row("none", "r1", json!(null)), silent];
     server.reply("", &[answer(json!({"resources": all}))]);
     let done = runtail(&server, &["deployments", "list", "-o", "table"]).expect(0);
-    let at = done.stdout.lines().next().and_then(|line| line.find("LIVE")).expect("a column");
-    let live: Vec<&str> =
-        done.stdout.lines().skip(1).map(|line| line[at..].split("  ").next().unwrap_or_default().trim()).collect();
-    assert_eq!(live, ["newest", "r1", "none", ""], "{}", done.stdout);
+    assert_eq!(cells(&done.stdout, "LIVE"), ["newest", "r1", "none", ""], "{}", done.stdout);
 }

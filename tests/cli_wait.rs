@@ -171,8 +171,18 @@ fn a_status_that_is_no_word_is_waited_on() {
     let rows = done.json_lines();
     let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
     assert_eq!(told, odd.iter().collect::<Vec<_>>());
-    assert!(done.stderr.contains("r-bot: no status (null); runtail does not know this status"), "{}", done.stderr);
+    assert!(done.stderr.contains("r-bot: no status; it is waited on\n"), "{}", done.stderr);
     assert!(done.stderr.contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "), "{}", done.stderr);
+}
+
+#[test]
+fn a_table_says_that_there_is_no_status() {
+    for odd in [json!(null), json!(""), json!(" ")] {
+        let server = Scripted::plane(&[("bot", &[Reply::Status(odd)])]);
+        let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
+        let row = done.stdout.lines().nth(1).expect("a row");
+        assert!(row.starts_with("one      bot         r-bot     deadline  no status  "), "{}", done.stdout);
+    }
 }
 
 #[test]

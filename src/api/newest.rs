@@ -28,14 +28,14 @@ impl ControlPlane {
         let deployment = record["id"].as_str().unwrap_or_default();
         if let Some(id) = named_newest(record) {
             match self.revision_row(deployment, id).await {
-                Ok(row) if row["id"].is_string() => return Ok(Newest { row: Some(row), was_sorted: true }),
+                Ok(row) if has_id(&row) => return Ok(Newest { row: Some(row), was_sorted: true }),
                 // The record may be older than what it speaks of.
                 Ok(_) | Err(ApiError { kind: Kind::NotFound, .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         let revisions = self.revision_rows(deployment, LOOKED_THROUGH).await?;
-        let row = revisions.items.into_iter().find(|row| row["id"].is_string());
+        let row = revisions.items.into_iter().find(has_id);
         Ok(Newest { row, was_sorted: revisions.was_sorted })
     }
 }
@@ -43,4 +43,8 @@ impl ControlPlane {
 /// The identifier of the newest revision by the deployment's record, where it names one.
 pub fn named_newest(record: &Value) -> Option<&str> {
     record["latest_revision_id"].as_str().filter(|id| !id.is_empty())
+}
+
+fn has_id(row: &Value) -> bool {
+    row["id"].as_str().is_some_and(|id| !id.is_empty())
 }

@@ -1,9 +1,10 @@
 //! What a command works with: the configuration, the chosen profiles, and their clients.
 
 use super::{Failure, Globals, output};
-use crate::api::{ApiError, ControlPlane, Http, Retry};
+use crate::api::{ApiError, ControlPlane, Http, Kind, Place, Retry};
 use crate::config::{Config, Profile};
 use futures::future::join_all;
+use serde_json::Value;
 
 /// The configuration as the arguments chose from it.
 #[derive(Debug, Clone)]
@@ -76,6 +77,20 @@ impl Site {
         let control = profile.control_plane.clone();
         let control = control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));
         Ok(Site { profile, http, control })
+    }
+
+    /// Takes out of a list of the control plane what is no record of anything: an entry without an id. Gives what is to be
+    /// said of it, where there was one.
+    pub(super) fn keep_records(&self, rows: &mut Vec<Value>, what: &str) -> Option<ApiError> {
+        let all = rows.len();
+        rows.retain(|row| row["id"].as_str().is_some_and(|id| !id.is_empty()));
+        let detail = match all - rows.len() {
+            0 => return None,
+            1 => format!("1 entry of the server's list is no {what}, and is left out"),
+            n => format!("{n} entries of the server's list are no {what}s, and are left out"),
+        };
+        let at = Place { profile: self.profile.name.clone(), ..Place::default() };
+        Some(ApiError { kind: Kind::Protocol, at, detail, hint: None })
     }
 }
 

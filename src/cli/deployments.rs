@@ -1,14 +1,14 @@
 //! `deployments list` and `deployments get`.
 
-use super::output::{Column, cell, column, complain, placed, time};
+use super::output::{Column, cell, column, complain, placed, status, time};
 use super::revisions::UNSORTED;
-use super::{Context, Exit, Failure, Globals, Output, Site, resolve};
-use crate::api::{ApiError, DeploymentQuery, Kind, Listing, Newest};
+use super::{Context, Exit, Failure, Format, Globals, Output, Site, resolve};
+use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing};
 use crate::text;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::pin::pin;
 
 /// Requests that one profile's server gets at once.
@@ -35,7 +35,7 @@ pub struct List {
     /// Only those of this type (dev, prod, …)
     #[arg(long = "type", value_name = "TYPE")]
     deployment_type: Option<String>,
-    /// Read the newest revision of each too (`latest_revision`): one request more for every row
+    /// Read the newest revision of each too (`latest_revision`, null where there is none): one request more for every row
     #[arg(long)]
     revisions: bool,
     #[command(flatten)]
@@ -77,11 +77,16 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     if profiles.is_empty() {
         return Err(Failure::usage("none of the chosen profiles has a control plane"));
     }
+    let format = options.output.format();
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
         let mut listing = rows(&site, &query).await?;
-        let unread = if options.revisions { add_newest(&site, &mut listing.items).await } else { Unread::default() };
-        Ok::<_, ApiError>((site.profile, listing, unread))
+        let odd = site.keep_records(&mut listing.items, "deployment");
+        let unread = match options.revisions {
+            true => add_newest(&site, &mut listing.items, format).await,
+            false => Unread::default(),
+        };
+        Ok::<_, ApiError>((site.profile, listing, unread, odd))
     }))
     .await;
     let mut all = Vec::new();
@@ -89,7 +94,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     let mut missing = Vec::new();
     for answer in answers {
         match answer {
-            Ok((profile, listing, unread)) => {
+            Ok((profile, listing, unread, odd)) => {
                 if unread.rows > 0 {
                     let (name, of) = (&profile.name, listing.items.len());
                     missing.push(format!("{name}: {} of {of} rows are without their newest revision", unread.rows));
@@ -97,6 +102,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
                 all.extend(listing.items.into_iter().map(|row| placed(&profile, row)));
                 failures.extend(listing.incomplete);
                 failures.extend(unread.failures);
+                failures.extend(odd);
             }
             Err(error) => failures.push(error),
         }
@@ -150,34 +156,69 @@ struct Unread {
     failures: Vec<ApiError>,
 }
 
+/// What is known of a deployment's newest revision.
+#[derive(Debug, Clone)]
+enum Newest {
+    /// It was read; and whether out of a list that was in order.
+    Revision(Value, bool),
+    /// The deployment has no revision.
+    None,
+    /// The deployment was deleted since the list was read.
+    Gone,
+    /// It could not be read, or nobody asked any more.
+    Unread,
+}
+
+impl Newest {
+    async fn read(control: &ControlPlane, record: &Value) -> Result<Newest, ApiError> {
+        let error = match control.newest_row(record).await {
+            Ok(newest) => return Ok(newest.row.map_or(Newest::None, |row| Newest::Revision(row, newest.was_sorted))),
+            Err(error) if error.kind == Kind::NotFound => error,
+            Err(error) => return Err(error),
+        };
+        // Whether it is gone, or is there and has no such call.
+        match control.deployment_row(record["id"].as_str().unwrap_or_default()).await {
+            Err(ApiError { kind: Kind::NotFound, .. }) => Ok(Newest::Gone),
+            Ok(row) if row["status"] == "AWAITING_DELETE" => Ok(Newest::Gone),
+            _ => Err(error),
+        }
+    }
+
+    /// As the row has it. In a table, which nobody reads back, a word stands for a revision that is not there.
+    fn shown(self, format: Format) -> Value {
+        let word = match self {
+            Newest::Revision(row, _) => return row,
+            Newest::None => "none",
+            Newest::Gone => "gone",
+            Newest::Unread => "unread",
+        };
+        if format == Format::Table { json!({"status": word}) } else { Value::Null }
+    }
+}
+
 /// Puts the newest revision of each row beside its own fields, null where there is none or it cannot be read. Gives what
-/// could not be read; a deployment that was deleted since the list was read is no failure. Where the rest would fail for
-/// the same reason it is not asked for.
-async fn add_newest(site: &Site, rows: &mut [Value]) -> Unread {
+/// could not be read; a deployment that was deleted since the list was read is told and no failure. Where the rest would
+/// fail for the same reason it is not asked for.
+async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
     let Some(control) = &site.control else { return Unread::default() };
-    let mut answers: Vec<Option<Newest>> = Vec::with_capacity(rows.len());
+    let mut answers: Vec<Newest> = Vec::with_capacity(rows.len());
     let mut failures: Vec<ApiError> = Vec::new();
     {
-        let mut asked = pin!(stream::iter(&*rows).map(|row| control.newest_row(row)).buffered(AT_ONCE));
+        let mut asked = pin!(stream::iter(&*rows).map(|row| Newest::read(control, row)).buffered(AT_ONCE));
         while let Some(answer) = asked.next().await {
             let error = match answer {
                 Ok(newest) => {
-                    answers.push(Some(newest));
-                    continue;
-                }
-                Err(error) if error.kind == Kind::NotFound => {
-                    answers.push(Some(Newest { row: None, was_sorted: true }));
+                    answers.push(newest);
                     continue;
                 }
                 Err(error) => error,
             };
-            answers.push(None);
+            answers.push(Newest::Unread);
             let is_the_end = !is_about_one_row(&error);
             failures.push(error);
             // Forbidden as often as is asked at once, and never answered: all are.
             let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
-            let was_answered = answers.iter().any(Option::is_some);
-            let all_denied = !was_answered && failures.len() == AT_ONCE && failures.iter().all(is_denied);
+            let all_denied = answers.len() == AT_ONCE && failures.len() == AT_ONCE && failures.iter().all(is_denied);
             if all_denied {
                 failures.truncate(1);
             }
@@ -186,17 +227,21 @@ async fn add_newest(site: &Site, rows: &mut [Value]) -> Unread {
             }
         }
     }
-    answers.resize(rows.len(), None);
-    let unsorted = answers.iter().flatten().filter(|newest| !newest.was_sorted).count();
+    answers.resize(rows.len(), Newest::Unread);
+    let profile = &site.profile.name;
+    let unsorted = answers.iter().filter(|newest| matches!(newest, Newest::Revision(_, false))).count();
     if unsorted > 0 {
-        let profile = &site.profile.name;
         let taken = format!("for {unsorted} rows the newest is the one with the latest date");
         complain(&format!("warning: {profile}: {UNSORTED}; {taken}"));
     }
-    let unread = answers.iter().filter(|answer| answer.is_none()).count();
+    let unread = answers.iter().filter(|newest| matches!(newest, Newest::Unread)).count();
     for (row, newest) in rows.iter_mut().zip(answers) {
+        if let Newest::Gone = newest {
+            let name = text::clean(row["name"].as_str().or(row["id"].as_str()).unwrap_or_default());
+            complain(&format!("note: {profile}/{name} was deleted since the list was read"));
+        }
         if let Some(fields) = row.as_object_mut() {
-            fields.insert("latest_revision".into(), newest.and_then(|newest| newest.row).into());
+            fields.insert("latest_revision".into(), newest.shown(format));
         }
     }
     Unread { rows: unread, failures }
@@ -216,7 +261,7 @@ fn columns(with_newest: bool) -> Vec<Column> {
         column("PROFILE", |row| cell(&row["profile"])),
         column("REGION", |row| cell(&row["region"])),
         column("NAME", |row| cell(&row["name"])),
-        column("STATUS", |row| cell(&row["status"])),
+        column("STATUS", |row| status(&row["status"])),
         column("LIVE", live),
         column("SOURCE", |row| cell(&row["source"])),
         column("TYPE", |row| cell(&row["source_config"]["deployment_type"])),
@@ -224,7 +269,7 @@ fn columns(with_newest: bool) -> Vec<Column> {
         column("ID", |row| cell(&row["id"])),
     ];
     if with_newest {
-        columns.insert(4, column("NEWEST", |row| cell(&row["latest_revision"]["status"])));
+        columns.insert(4, column("NEWEST", |row| status(&row["latest_revision"]["status"])));
     }
     columns
 }

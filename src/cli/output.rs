@@ -96,6 +96,15 @@ pub fn cell(value: &Value) -> String {
     }
 }
 
+/// A status as a cell: the word, or that there is none.
+pub fn status(value: &Value) -> String {
+    match value {
+        Value::String(word) if !word.trim().is_empty() => word.clone(),
+        Value::Null | Value::String(_) => "no status".into(),
+        odd => format!("no status ({odd})"),
+    }
+}
+
 /// A time as a cell, in UTC to the minute: what a person compares, in little room.
 pub fn time(value: &Value) -> String {
     match value.as_str().and_then(crate::model::parse_time) {

@@ -225,8 +225,8 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
         }
         Err(e) => return Err(e),
     };
-    let mut matching: Vec<Found> =
-        rows.into_iter().map(found).filter(|f| f.id == name || f.row["name"] == name).collect();
+    let is_meant = |f: &Found| !f.id.is_empty() && (f.id == name || f.row["name"] == name);
+    let mut matching: Vec<Found> = rows.into_iter().map(found).filter(is_meant).collect();
     if matching.is_empty() {
         // Installations with identifiers of another form.
         matching.extend(by_id(name.to_string()).await?.map(found));

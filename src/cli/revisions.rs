@@ -1,6 +1,6 @@
 //! `revisions list`, `revisions get`, `revisions diff` and `revisions explain`; `wait` has a place of its own.
 
-use super::output::{Column, cell, column, complain, print, time};
+use super::output::{Column, cell, column, complain, print, status, time};
 use super::resolve::{self, Found};
 use super::{Context, Exit, Failure, Globals, Output, evidence, wait};
 use crate::api::{ControlPlane, named_newest};
@@ -124,7 +124,8 @@ async fn find(globals: &Globals, wanted: &str) -> Result<(Found, ControlPlane), 
 
 async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
     let (found, control) = find(globals, &options.deployment).await?;
-    let revisions = control.revision_rows(&found.id, options.limit).await?;
+    let mut revisions = control.revision_rows(&found.id, options.limit).await?;
+    let odd = found.site.keep_records(&mut revisions.items, "revision");
     if !revisions.was_sorted {
         complain(&format!("warning: {UNSORTED}; they are sorted here"));
     }
@@ -145,7 +146,10 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
     };
     let rows: Vec<Value> = revisions.items.iter().cloned().map(with_role).collect();
     options.output.rows(&rows, &columns())?;
-    Ok(Exit::Done)
+    match odd {
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::Done),
+    }
 }
 
 async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
@@ -172,7 +176,7 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
             (last_good, newest)
         }
     };
-    let title = |row: &Value| format!("{} ({})", text::clean(field(row, "id")), text::clean(field(row, "status")));
+    let title = |row: &Value| format!("{} ({})", text::clean(field(row, "id")), text::clean(&status(&row["status"])));
     complain(&format!("{}: {} → {}", found.title(), title(&before), title(&after)));
     let changes = without_natural(compare(&before, &after));
     if changes.is_empty() {
@@ -232,7 +236,7 @@ fn columns() -> [Column; 8] {
             let guessed = row["role"] == "serving" && row["role_derived"] == true;
             format!("{}{}", cell(&row["role"]), if guessed { " (derived)" } else { "" })
         }),
-        column("STATUS", |row| cell(&row["status"])),
+        column("STATUS", |row| status(&row["status"])),
         column("CREATED", |row| time(&row["created_at"])),
         column("AGE", |row| {
             let age = made(row, "created_at").and_then(|at| Duration::try_from(Timestamp::now() - at).ok());

@@ -5,7 +5,7 @@ mod report;
 mod summary;
 mod watch;
 
-use super::output::{Column, cell, column};
+use super::output::{Column, cell, column, status};
 use super::signals::Signals;
 use super::{Context, Exit, Failure, Format, Globals, Output, Site, evidence, resolve};
 use crate::api::{ApiError, Retry};
@@ -175,7 +175,7 @@ fn columns() -> [Column; 6] {
         column("DEPLOYMENT", |row| cell(&row["deployment"])),
         column("REVISION", |row| cell(&row["revision_id"])),
         column("OUTCOME", |row| cell(&row["outcome"])),
-        column("STATUS", |row| cell(&row["status"])),
+        column("STATUS", |row| status(&row["status"])),
         column("WAITED", |row| {
             let seconds = row["waited_seconds"].as_f64().unwrap_or_default();
             text::duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())

@@ -47,9 +47,12 @@ impl Report {
         let (kind, fields, line) = match event {
             Event::Status { status, before } => {
                 let after = before.as_ref().map(|b| format!(" (after {})", spent(b))).unwrap_or_default();
-                let note = match Phase::of(status.as_str().unwrap_or_default()) {
-                    Phase::Unknown => "; runtail does not know this status and waits on",
-                    _ => "",
+                let note = match status.as_str().map(str::trim) {
+                    None | Some("") => "; it is waited on",
+                    Some(word) if Phase::of(word) == Phase::Unknown => {
+                        "; runtail does not know this status and waits on"
+                    }
+                    Some(_) => "",
                 };
                 let line = format!("{title}: {}{after}{note}", status_word(status));
                 ("status", json!({"status": status, "after": before}), line)

@@ -3,7 +3,7 @@
 use super::patience::Patience;
 use super::report::{Event, Report};
 use crate::api::{ApiError, ControlPlane, Kind, named_newest};
-use crate::cli::output::complain;
+use crate::cli::output::{self, complain};
 use crate::cli::resolve::{self, Found, Unresolved};
 use crate::cli::revisions::UNSORTED;
 use crate::cli::{Exit, Failure, Site};
@@ -395,10 +395,7 @@ fn phase(status: &Value) -> Phase {
     Phase::of(status.as_str().unwrap_or_default())
 }
 
-/// A status for people: the word, and what is none as the server wrote it.
+/// A status for people.
 pub(super) fn status_word(status: &Value) -> String {
-    match status {
-        Value::String(word) if !word.trim().is_empty() => text::clean(word).into_owned(),
-        other => text::clean(&format!("no status ({other})")).into_owned(),
-    }
+    text::clean(&output::status(status)).into_owned()
 }
