@@ -74,6 +74,27 @@ fn a_list_says_what_each_one_is_for() {
 }
 
 #[test]
+fn ages_count_by_the_clock_that_made_them() {
+    let now = jiff::Timestamp::now();
+    let server = history(None);
+    for (ahead, made) in [(3600, 3600), (3600, 3300), (-3600, -3900), (0, 7), (0, -30)] {
+        let at = |seconds: i64| now + jiff::SignedDuration::from_secs(seconds);
+        server.set_clock(at(ahead));
+        let row = json!({"id": "r6", "status": "QUEUED", "created_at": at(made).to_string()});
+        server.reply("/bot/revisions", &[answer(json!({"resources": [row]}))]);
+        let table = runtail(&server, &["revisions", "list", "bot", "-o", "table"]).expect(0).stdout;
+        let age = cells(&table, "AGE").remove(0);
+        let seconds = match age.strip_suffix('m') {
+            Some(minutes) => minutes.parse::<i64>().expect("a number") * 60,
+            None => age.strip_suffix('s').expect("an age").parse().expect("a number"),
+        };
+        // What the command itself took may be added.
+        let expected = (ahead - made).max(0);
+        assert!(seconds >= expected && seconds < expected + 120, "{expected}: {table}");
+    }
+}
+
+#[test]
 fn the_difference_of_two_revisions() {
     let server = history(None);
     // The newest against the last good one before it.

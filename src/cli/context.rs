@@ -4,6 +4,7 @@ use super::{Failure, Globals, output};
 use crate::api::{ApiError, ControlPlane, Http, Kind, Place, Retry};
 use crate::config::{Config, Profile};
 use futures::future::join_all;
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// The configuration as the arguments chose from it.
@@ -77,6 +78,12 @@ impl Site {
         let control = profile.control_plane.clone();
         let control = control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));
         Ok(Site { profile, http, control })
+    }
+
+    /// The time on the control plane's clock, as far as its answers told it until now.
+    pub(super) fn server_time(&self) -> Timestamp {
+        let skew = self.control.as_ref().map(ControlPlane::skew).unwrap_or_default();
+        Timestamp::now().saturating_add(skew).unwrap_or(Timestamp::MAX)
     }
 
     /// Takes out of a list of the control plane what is no record of anything: an entry without an id. Gives what is to be

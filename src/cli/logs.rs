@@ -160,8 +160,7 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         let kind = if options.build { LogKind::Build } else { LogKind::Server };
         let scope = LogScope { deployment: found.id.clone(), revision: options.revision.clone(), kind };
         // Its clock is known since the deployment was looked for.
-        let server_time = Timestamp::now().saturating_add(control.skew()).unwrap_or(Timestamp::MAX);
-        let since = options.since.map(|since| since.on(server_time));
+        let since = options.since.map(|since| since.on(found.site.server_time()));
         let filter = LogFilter { level: options.level, query: options.query.clone(), since, until: None };
         let begins_somewhere = options.build || options.since.is_some();
         let tail = options.tail.unwrap_or(if begins_somewhere { usize::MAX } else { TAIL });

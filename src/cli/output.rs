@@ -4,8 +4,10 @@ use super::{Exit, Failure};
 use crate::config::Profile;
 use crate::text;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,12 +31,12 @@ pub struct Output {
 /// A column of a table.
 pub struct Column {
     title: &'static str,
-    cell: fn(&Value) -> String,
+    cell: Box<dyn Fn(&Value) -> String>,
 }
 
 /// A column by its title and what stands in it. Cells are cleaned here and nowhere else.
-pub fn column(title: &'static str, cell: fn(&Value) -> String) -> Column {
-    Column { title, cell }
+pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) -> Column {
+    Column { title, cell: Box::new(cell) }
 }
 
 impl Output {
@@ -111,6 +113,13 @@ pub fn time(value: &Value) -> String {
         Some(at) => at.strftime("%Y-%m-%d %H:%MZ").to_string(),
         None => cell(value),
     }
+}
+
+/// How old something is, as a cell. What a server wrote a time for counts by that server's clock, which `now` is; what is
+/// a moment in the future all the same has just been made.
+pub fn age(made: &Value, now: Timestamp) -> String {
+    let Some(made) = made.as_str().and_then(crate::model::parse_time) else { return String::new() };
+    text::age(Duration::try_from(now - made).unwrap_or_default())
 }
 
 /// Writes a line to stderr. Where even that is closed there is nobody to tell.

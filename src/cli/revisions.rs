@@ -1,6 +1,6 @@
 //! `revisions list`, `revisions get`, `revisions diff` and `revisions explain`; `wait` has a place of its own.
 
-use super::output::{Column, cell, column, complain, print, status, time};
+use super::output::{Column, age, cell, column, complain, print, status, time};
 use super::resolve::{self, Found};
 use super::{Context, Exit, Failure, Globals, Output, evidence, wait};
 use crate::api::{ControlPlane, named_newest};
@@ -145,7 +145,7 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         found.revision(row)
     };
     let rows: Vec<Value> = revisions.items.iter().cloned().map(with_role).collect();
-    options.output.rows(&rows, &columns())?;
+    options.output.rows(&rows, &columns(found.site.server_time()))?;
     match odd {
         Some(error) => Err(error.into()),
         None => Ok(Exit::Done),
@@ -227,7 +227,8 @@ fn phase(row: &Value) -> Phase {
     Phase::of(field(row, "status"))
 }
 
-fn columns() -> [Column; 8] {
+/// The columns of a list, with ages by the server's clock.
+fn columns(now: Timestamp) -> [Column; 8] {
     [
         column("PROFILE", |row| cell(&row["profile"])),
         column("REVISION", |row| cell(&row["id"])),
@@ -238,10 +239,7 @@ fn columns() -> [Column; 8] {
         }),
         column("STATUS", |row| status(&row["status"])),
         column("CREATED", |row| time(&row["created_at"])),
-        column("AGE", |row| {
-            let age = made(row, "created_at").and_then(|at| Duration::try_from(Timestamp::now() - at).ok());
-            age.map(text::age).unwrap_or_default()
-        }),
+        column("AGE", move |row| age(&row["created_at"], now)),
         column("TOOK", |row| {
             let took = || Duration::try_from(made(row, "updated_at")? - made(row, "created_at")?).ok();
             took().filter(|_| phase(row).is_final()).map(text::duration).unwrap_or_default()

@@ -37,6 +37,8 @@ struct Script {
     replies: HashMap<String, Vec<Reply>>,
     asked: Vec<String>,
     counts: HashMap<String, usize>,
+    /// The `Date` of all answers, where there is one.
+    date: Option<String>,
 }
 
 /// The server.
@@ -78,6 +80,12 @@ impl Scripted {
     /// it.
     pub fn reply(&self, path: &str, replies: &[Reply]) {
         self.script.lock().expect("not poisoned").replies.insert(path.to_string(), replies.to_vec());
+    }
+
+    /// From now on its answers say that it is this time.
+    pub fn set_clock(&self, now: jiff::Timestamp) {
+        let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        self.script.lock().expect("not poisoned").date = Some(date);
     }
 
     /// Paths that were asked for, with their queries, below `/v2/deployments`.
@@ -131,14 +139,16 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
     let target = target.strip_prefix("/api-host").unwrap_or(target);
     let target = target.strip_prefix("/v2/deployments").unwrap_or(target);
     let path = target.split('?').next().unwrap_or_default();
-    let reply = {
+    let (reply, date) = {
         let mut script = script.lock().expect("not poisoned");
         script.asked.push(target.to_string());
         let count = script.counts.entry(path.to_string()).or_default();
         let at = *count;
         *count += 1;
-        script.replies.get(path).and_then(|replies| replies.get(at).or(replies.last()).cloned())
+        let reply = script.replies.get(path).and_then(|replies| replies.get(at).or(replies.last()).cloned());
+        (reply, script.date.clone())
     };
+    let date = date.map(|date| format!("date: {date}\r\n")).unwrap_or_default();
     let (code, kind, header, body) = match reply {
         Some(Reply::Status(status)) => {
             let name = path.split('/').nth(1).unwrap_or_default();
@@ -151,7 +161,7 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
         None => (404, "application/json", String::new(), json!({"detail": "Not Found"}).to_string()),
     };
     let head = format!(
-        "HTTP/1.1 {code} x\r\ncontent-type: {kind}\r\n{header}connection: close\r\ncontent-length: {}\r\n\r\n",
+        "HTTP/1.1 {code} x\r\ncontent-type: {kind}\r\n{date}{header}connection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     let _ = stream.write_all((head + &body).as_bytes());
