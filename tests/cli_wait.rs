@@ -4,32 +4,9 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::process::{Done, command, run, spawn};
+use support::process::{Done, run, spawn};
 use support::scripted::{CANARY, Reply, Scripted, config, refuse, revision, status};
-
-/// Runs a wait with short intervals against these profiles.
-fn wait(profiles: &[(&str, &Scripted)], args: &[&str]) -> Done {
-    let (_folder, path) = config(profiles);
-    let mut all = vec!["--config", &path, "revisions", "wait"];
-    for quick in [["--interval", "100ms"], ["--timeout", "60s"]] {
-        if !args.contains(&quick[0]) {
-            all.extend(quick);
-        }
-    }
-    let done = run(all.iter().chain(args));
-    let all = format!("{}{}", done.stdout, done.stderr);
-    assert!(!all.contains("canary"), "{all}");
-    done
-}
-
-fn kinds(rows: &[Value]) -> Vec<&str> {
-    rows.iter().map(|row| row["kind"].as_str().expect("a kind")).collect()
-}
-
-/// The rows that say how the waits ended: those with the revision's `id`, as readers always looked for them.
-fn results(rows: &[Value]) -> Vec<&Value> {
-    rows.iter().filter(|row| row["kind"] == "result").collect()
-}
+use support::wait::{kinds, results, wait};
 
 #[test]
 fn one_wait_survives_whatever_passes() {
@@ -66,6 +43,11 @@ fn one_wait_survives_whatever_passes() {
     assert_eq!(kinds(&rows), expected, "{}", done.stdout);
     let codes: Vec<&Value> = rows[1..8].iter().map(|row| &row["http_status"]).collect();
     assert_eq!(codes, [&json!(503), &json!(null), &json!(429), &json!(429), &json!(500), &json!(408), &json!(null)]);
+    let asked: Vec<&Value> = rows[1..8].iter().map(|row| &row["retry_after_seconds"]).collect();
+    assert_eq!(
+        asked,
+        [&json!(null), &json!(null), &json!(1.0), &json!(null), &json!(null), &json!(null), &json!(null)]
+    );
     assert_eq!(rows[8]["failed"], 8, "the second 503 was no news");
     assert_eq!(rows[9]["after"]["status"], "QUEUED");
     let polls = server.asked().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
@@ -73,7 +55,9 @@ fn one_wait_survives_whatever_passes() {
     for line in [
         "one/bot r-bot: QUEUED\n",
         "one/bot r-bot: said 503 (503); asking again\n",
-        "one/bot r-bot: slow down (429); asking again\n",
+        "one/bot r-bot: slow down (429); the server wants to be left alone for 1s; asking again then\n",
+        "one/bot r-bot: not even JSON (429); asking again\n",
+        "one/bot r-bot: the connection was reset; asking again\n",
         "one/bot r-bot: the server answers again, after 8 failed questions\n",
         "s BUILDING)\n",
         "one/bot r-bot: done after ",
@@ -146,7 +130,7 @@ fn every_status_has_its_exit_code() {
     let deployments: Vec<(&str, &[Reply])> =
         names.iter().map(String::as_str).zip(replies.iter().map(|r| &r[..])).collect();
     let server = Scripted::plane(&deployments);
-    let mut args = vec!["--timeout", "0s"];
+    let mut args = vec!["--timeout", "2s", "--interval", "60s"];
     args.extend(names.iter().map(String::as_str));
     let done = wait(&[("one", &server)], &args).expect(4);
     let rows = done.json_lines();
@@ -176,43 +160,9 @@ fn a_status_that_is_no_word_is_waited_on() {
 }
 
 #[test]
-fn a_table_says_that_there_is_no_status() {
-    for odd in [json!(null), json!(""), json!(" ")] {
-        let server = Scripted::plane(&[("bot", &[Reply::Status(odd)])]);
-        let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
-        let row = done.stdout.lines().nth(1).expect("a row");
-        assert!(row.starts_with("one      bot         r-bot     deadline  no status  "), "{}", done.stdout);
-    }
-}
-
-#[test]
-fn a_deadline_without_any_answer() {
-    let server = Scripted::plane(&[("bot", &[refuse(503)])]);
-    let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
-    let rows = done.json_lines();
-    assert_eq!(kinds(&rows), ["trouble", "result"]);
-    assert_eq!(
-        (&rows[1]["revision_id"], &rows[1]["status"], &rows[1]["id"]),
-        (&json!("r-bot"), &json!(null), &json!(null))
-    );
-    let why = "the deadline was reached before the server told a status; the last answer was: said 503 (503)";
-    assert_eq!(rows[1]["error"], why);
-    // A server that wants to be left alone longer than that is not asked again.
-    let server = Scripted::plane(&[("bot", &[Reply::Http(429, "3600", "{}".into()), status("DEPLOYED")])]);
-    wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
-    // Nobody listens at all.
-    let (_folder, path) = config(&[]);
-    std::fs::write(&path, "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n")
-        .expect("written");
-    let args = ["--config", &path, "revisions", "wait", "bot", "--interval", "100ms", "--timeout", "300ms"];
-    let done = run(args).expect(4);
-    assert!(done.stderr.contains("bot: connection refused (no connection); asking again"), "{}", done.stderr);
-    assert_eq!(done.json_lines().last().expect("a result")["deployment"], "bot");
-}
-
-#[test]
 fn what_will_not_pass_ends_it_at_once() {
-    for (code, exit, outcome) in [(401, 3, "forbidden"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")] {
+    for (code, exit, outcome) in [(401, 3, "unauthorized"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")]
+    {
         // From the start.
         let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
         server.reply("", &[refuse(code)]);
@@ -320,9 +270,9 @@ fn several_over_two_profiles() {
             })
             .collect()
     };
-    let done = wait(&both, &["slow", "quick", "--timeout", "500ms", "-o", "json"]).expect(4);
+    let done = wait(&both, &["slow", "quick", "--timeout", "2s", "-o", "json"]).expect(4);
     assert_eq!(outcomes(&done), ["good/slow deadline", "good/quick deployed"], "in the order of the arguments");
-    let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "500ms", "-o", "json"]).expect(1);
+    let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"]).expect(1);
     assert_eq!(outcomes(&done), ["bad/bot failed", "good/slow deadline", "good/quick deployed"]);
     let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
     assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "each once");
@@ -330,8 +280,8 @@ fn several_over_two_profiles() {
     bad.reply("", &[refuse(401)]);
     let done = wait(&both, &["quick", "-o", "json"]).expect(0);
     assert!(done.stderr.contains("warning: bad: GET"), "{}", done.stderr);
-    let done = wait(&both, &["quick", "bad/bot", "slow", "--timeout", "500ms", "-o", "json"]).expect(3);
-    assert_eq!(outcomes(&done), ["good/quick deployed", "-/bad/bot forbidden", "good/slow deadline"]);
+    let done = wait(&both, &["quick", "bad/bot", "slow", "--timeout", "2s", "-o", "json"]).expect(3);
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/bad/bot unauthorized", "good/slow deadline"]);
     let done = wait(&both, &["quick", "-o", "table"]).expect(0);
     let titles: Vec<&str> = done.stdout.lines().next().expect("titles").split_whitespace().collect();
     assert_eq!(titles, ["PROFILE", "DEPLOYMENT", "REVISION", "OUTCOME", "STATUS", "WAITED"]);
@@ -389,7 +339,7 @@ fn the_summary_is_appended() {
         ("slow", &[status("QUEUED")]),
     ]);
     wait(&[("one", &server)], &["fine", "--summary-file", &path]).expect(0);
-    wait(&[("one", &server)], &["fine", "wild", "slow", "--timeout", "500ms", "--summary-file", &path]).expect(1);
+    wait(&[("one", &server)], &["fine", "wild", "slow", "--timeout", "2s", "--summary-file", &path]).expect(1);
     let text = std::fs::read_to_string(&file).expect("a summary");
     assert!(text.starts_with("before\n## Revisions: 1 of 1 deployed\n"), "{text}");
     assert!(!text.contains("canary") && !text.contains(CANARY) && !text.contains("<script>"), "{text}");
@@ -410,60 +360,6 @@ fn the_summary_is_appended() {
     let done = wait(&[("one", &server)], &["fine", "--summary-file", "/nowhere/at/all.md"]).expect(2);
     assert!(done.stderr.contains("the summary file /nowhere/at/all.md cannot be written"), "{}", done.stderr);
     assert_eq!(server.asked().len(), asked);
-}
-
-#[test]
-fn signals_end_it_in_order() {
-    for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("summary.md");
-        let server = Scripted::plane(&[("bot", &[status("BUILDING")]), ("done", &[status("DEPLOYED")])]);
-        let (_folder, config) = config(&[("one", &server)]);
-        let summary = file.to_string_lossy();
-        let mut running = spawn([
-            "--config",
-            &config,
-            "revisions",
-            "wait",
-            "bot",
-            "done",
-            "--interval",
-            "60s",
-            "--summary-file",
-            &summary,
-        ]);
-        let (mut building, mut deployed) = (false, false);
-        running.line_where("both told", |line| {
-            building |= line.contains("\"BUILDING\"");
-            deployed |= line.contains("\"outcome\":\"deployed\"");
-            building && deployed
-        });
-        running.signal(signal);
-        let done = running.wait().expect(code);
-        let rows = done.json_lines();
-        let result = results(&rows).into_iter().find(|r| r["deployment"] == "bot").expect("a result").clone();
-        assert_eq!(
-            (&result["outcome"], &result["exit"], &result["status"]),
-            (&json!("stopped"), &json!(code), &json!("BUILDING"))
-        );
-        assert!(done.stderr.contains("one/bot r-bot: the wait was stopped at BUILDING"), "{}", done.stderr);
-        let text = std::fs::read_to_string(&file).expect("a summary");
-        assert!(
-            text.contains("| ❌ | one/bot | `r-bot` | stopped | `BUILDING` |") && text.contains("1 of 2 deployed"),
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn a_closed_pipe_is_no_success() {
-    let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
-    let (_folder, config) = config(&[("one", &server)]);
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    let args = ["--config", &config, "revisions", "wait", "bot", "--interval", "60s", "-o", "jsonl"];
-    let output = command(args).stdout(writer).output().expect("it runs");
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -20,7 +20,7 @@ const BATCHES: usize = 8;
 const CHUNK: usize = 1 << 20;
 
 /// How often a stream in which nothing happens looks whether its reader is still there.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// How a stream is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,3 +7,4 @@ pub mod scripted;
 pub mod server;
 pub mod tape;
 pub mod term;
+pub mod wait;

@@ -20,6 +20,8 @@ pub enum Reply {
     Page,
     /// The connection is reset.
     Reset,
+    /// Nothing comes, however long one waits.
+    Hang,
 }
 
 /// A status word.
@@ -158,6 +160,8 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
         Some(Reply::Http(code, after, body)) => (code, "application/json", format!("retry-after: {after}\r\n"), body),
         Some(Reply::Page) => (200, "text/html", String::new(), "<html><title>Sign in</title></html>".into()),
         Some(Reply::Reset) => return super::proxy::reset_on_close(&stream),
+        // Until the other side has had enough.
+        Some(Reply::Hang) => return drop(std::io::copy(&mut reader, &mut std::io::sink())),
         None => (404, "application/json", String::new(), json!({"detail": "Not Found"}).to_string()),
     };
     let head = format!(

@@ -5,7 +5,7 @@ mod report;
 mod summary;
 mod watch;
 
-use super::output::{Column, cell, column, status};
+use super::output::{Column, cell, column, complain, status};
 use super::signals::Signals;
 use super::{Context, Exit, Failure, Format, Globals, Output, Site, evidence, resolve};
 use crate::api::{ApiError, Retry};
@@ -14,7 +14,7 @@ use crate::model::FailureCard;
 use crate::text;
 use clap::Args;
 use futures::future::join_all;
-use patience::Patience;
+use patience::{End, Patience};
 use report::Report;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -31,8 +31,10 @@ const CARD: Duration = Duration::from_secs(20);
 Exit codes: 0 all are DEPLOYED · 1 one failed, was skipped, interrupted, or is gone · 2 usage · 3 a key is not accepted, \
 or not any more · 4 the deadline was reached · 130, 143 stopped by a signal. Of several the gravest counts.
 
-What passes (429, 5xx, network faults) is outlived until the deadline. With -o jsonl every change is a line as it happens \
-(kind: status, overtaken, trouble, recovered), and each wait ends with a line of kind result.")]
+What passes (429, 5xx, network faults) is outlived until the deadline. A server that wants to be left alone for longer than \
+that is not asked again: the wait ends with 4 at once. With -o jsonl every change is a line as it happens (kind: status, \
+overtaken, trouble, recovered), and each wait ends with a line of kind result; when nobody reads them any more it ends \
+quietly with 1, since nothing is known of the revision.")]
 pub struct Options {
     /// Ids, names, or PROFILE/NAME
     #[arg(value_name = "D", required = true)]
@@ -40,7 +42,7 @@ pub struct Options {
     /// This revision (of one deployment), instead of the one that is newest when the wait begins
     #[arg(long, value_name = "R")]
     revision: Option<String>,
-    /// When to give up (default: the configuration's, else 30m)
+    /// When to give up, whatever is under way (default: the configuration's, else 30m)
     #[arg(long, value_parser = duration)]
     timeout: Option<Duration>,
     /// How often to ask, give or take a tenth (default: the configuration's, else 60s)
@@ -84,25 +86,30 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
             names.push(name);
         }
     }
+    let watches: Vec<Watch> = names.iter().map(|name| Watch::new(name, options.revision.as_deref())).collect();
     let sites = tokio::select! {
-        sites = open(&context, &names) => sites,
+        sites = patience.bounded(open(&context, &names)) => sites,
         // The waits below end before they ask anything.
-        _ = stopped() => Vec::new(),
+        _ = stopped() => Some(Vec::new()),
     };
-    let ended = join_all(names.iter().map(async |wanted| {
-        let mut watch = Watch::new(wanted, options.revision.as_deref());
+    let waits = join_all(names.iter().zip(watches).map(async |(wanted, mut watch)| {
         let (profiles, name) = resolve::narrowed(&context, wanted);
         let is_meant = |site: &&Opened| profiles.iter().any(|profile| profile.name == site.0);
-        let own: Vec<_> = sites.iter().filter(is_meant).map(|(_, site)| site.clone()).collect();
-        let verdict = tokio::select! {
-            biased;
-            exit = stopped() => Err(exit),
-            verdict = watch.run(&own, name, &patience, &report) => Ok(verdict),
+        let own: Option<Vec<_>> =
+            sites.as_ref().map(|all| all.iter().filter(is_meant).map(|(_, site)| site.clone()).collect());
+        let verdict = match own {
+            Some(own) => tokio::select! {
+                biased;
+                exit = stopped() => Err(exit),
+                verdict = watch.run(&own, name, &patience, &report) => Ok(verdict),
+            },
+            // The keys were not there in time.
+            None => Ok(watch.over(End::Deadline)),
         };
         let verdict = verdict.unwrap_or_else(|exit| watch.stop(exit));
         let card = if verdict.outcome.wants_card() {
             tokio::select! {
-                card = card(globals, &watch) => card,
+                card = card(globals, &watch, &patience) => card,
                 _ = stopped() => None,
             }
         } else {
@@ -110,8 +117,11 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         };
         let row = report.end(&watch, &verdict, card.as_ref());
         (Ended { watch, verdict, card }, row)
-    }))
-    .await;
+    }));
+    let ended = tokio::select! {
+        ended = waits => ended,
+        never = report.look_for_reader() => match never {},
+    };
     let (ended, rows): (Vec<Ended>, Vec<Value>) = ended.into_iter().unzip();
     let exit = ended.iter().map(|e| e.verdict.outcome.exit()).fold(Exit::Done, graver);
     if let Some(file) = summary_file
@@ -149,12 +159,18 @@ async fn open(context: &Context, names: &[&str]) -> Vec<Opened> {
     .await
 }
 
-/// The failure card of a revision that was waited for, if it can be had in reasonable time.
-async fn card(globals: &Globals, watch: &Watch) -> Option<FailureCard> {
+/// The failure card of a revision that was waited for, if it can be had in reasonable time, and before the deadline.
+async fn card(globals: &Globals, watch: &Watch, patience: &Patience) -> Option<FailureCard> {
     let (found, row) = (watch.found.as_ref()?, watch.row.as_ref()?);
     let control = watch.control()?.clone().retrying(Retry::PATIENT);
     let times = watch.times();
-    tokio::time::timeout(CARD, evidence::card(globals, found, &control, row, &times)).await.ok()
+    let card = tokio::time::timeout(CARD, evidence::card(globals, found, &control, row, &times));
+    let card = patience.bounded(card).await.and_then(Result::ok);
+    if card.is_none() {
+        let (title, id) = (watch.title(), text::clean(row["id"].as_str().unwrap_or_default()));
+        complain(&format!("{title}: no time was left to read why; runtail revisions explain {title} {id} does"));
+    }
+    card
 }
 
 /// Of several endings the one that says most: a signal, trouble of our own, a failed revision, a deadline.

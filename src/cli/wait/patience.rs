@@ -4,9 +4,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a request that is under way may outlive the deadline: its answer may be the one that was waited for.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(1);
 /// What stands for "for ever" where a deadline would be beyond the clock.
 const FOR_EVER: Duration = Duration::from_secs(3600 * 24 * 365);
+
+/// Why there is no further question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The deadline was reached.
+    Deadline,
+    /// The server wants to be left alone for so long, which is beyond the deadline.
+    LeftAlone(Duration),
+}
 
 /// The rhythm of a wait and its end.
 #[derive(Debug, Clone, Copy)]
@@ -22,24 +31,36 @@ impl Patience {
         Patience { deadline: now.checked_add(timeout).unwrap_or(now + FOR_EVER), interval }
     }
 
-    /// Waits for an answer, but not much longer than the deadline.
+    /// Waits for an answer, but hardly longer than the deadline.
     pub async fn bounded<T>(&self, ask: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout_at(self.deadline + GRACE, ask).await.ok()
     }
 
-    /// Sleeps until the next question, and says whether there is one. The interval varies by a tenth, so that many waits
-    /// do not ask together; `asked` is how long the server wants to be left alone, which counts where it is longer. The
-    /// last question is asked at the deadline itself, unless the server asked for more time than that.
-    pub async fn pause(&self, asked: Option<Duration>) -> bool {
+    /// Whether a server that wants to be left alone for so long may not be asked again before the deadline.
+    pub fn is_exceeded_by(&self, asked: Duration) -> bool {
+        Instant::now().checked_add(asked).is_none_or(|free_at| free_at > self.deadline)
+    }
+
+    /// Sleeps until the next question. The interval varies by a tenth, so that many waits do not ask together; `asked` is
+    /// how long the server wants to be left alone, which counts where it is longer. The last question is asked at the
+    /// deadline itself.
+    ///
+    /// # Errors
+    /// There is none any more: the deadline is over, or the server asked for more time than is left, which nobody needs to
+    /// sit out.
+    pub async fn pause(&self, asked: Option<Duration>) -> Result<(), End> {
         let now = Instant::now();
         if now >= self.deadline {
-            return false;
+            return Err(End::Deadline);
         }
-        let interval = self.interval.mul_f64(0.9 + 0.2 * fastrand::f64());
-        let after = |wait| now.checked_add(wait).unwrap_or(self.deadline + GRACE);
-        let free_at = after(asked.unwrap_or_default());
-        tokio::time::sleep_until(after(interval).max(free_at).min(self.deadline)).await;
-        free_at <= self.deadline
+        let asked = asked.unwrap_or_default();
+        if self.is_exceeded_by(asked) {
+            return Err(End::LeftAlone(asked));
+        }
+        let interval = self.interval.mul_f64(0.9 + 0.2 * fastrand::f64()).max(asked);
+        let next = now.checked_add(interval).unwrap_or(self.deadline);
+        tokio::time::sleep_until(next.min(self.deadline)).await;
+        Ok(())
     }
 }
 
@@ -57,7 +78,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..200 {
             let before = Instant::now();
-            assert!(patience.pause(None).await);
+            assert_eq!(patience.pause(None).await, Ok(()));
             waits.push(before.elapsed());
         }
         assert!(waits.iter().all(|w| (s(54)..=s(66) + Duration::from_millis(1)).contains(w)), "{waits:?}");
@@ -68,22 +89,24 @@ mod tests {
     async fn the_last_question_is_asked_at_the_deadline() {
         let began = Instant::now();
         let patience = Patience::new(s(100), s(60));
-        assert!(patience.pause(None).await && patience.pause(None).await);
+        assert!(patience.pause(None).await.is_ok() && patience.pause(None).await.is_ok());
         assert_eq!(began.elapsed(), s(100));
-        assert!(!patience.pause(None).await);
-        assert!(!Patience::new(s(0), s(60)).pause(None).await, "no time, one question");
+        assert_eq!(patience.pause(None).await, Err(End::Deadline));
+        assert_eq!(Patience::new(s(0), s(60)).pause(None).await, Err(End::Deadline), "no time, one question");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_servers_wish_is_kept() {
         let began = Instant::now();
         let patience = Patience::new(s(1000), s(1));
-        assert!(patience.pause(Some(s(120))).await);
-        assert!(began.elapsed() >= s(120));
-        // It wants more time than there is: no question before that.
-        assert!(!patience.pause(Some(s(5000))).await);
-        assert_eq!(began.elapsed(), s(1000));
-        assert!(!Patience::new(Duration::MAX, s(1)).pause(Some(Duration::MAX)).await, "numbers without bounds");
+        assert_eq!(patience.pause(Some(s(120))).await, Ok(()));
+        assert_eq!(began.elapsed(), s(120));
+        // It wants more time than there is: nothing is left to wait for.
+        assert_eq!(patience.pause(Some(s(881))).await, Err(End::LeftAlone(s(881))));
+        assert_eq!(began.elapsed(), s(120));
+        assert_eq!(patience.pause(Some(s(880))).await, Ok(()), "the deadline itself will do");
+        let long = Patience::new(Duration::MAX, s(1)).pause(Some(Duration::MAX)).await;
+        assert_eq!(long, Err(End::LeftAlone(Duration::MAX)), "numbers without bounds");
     }
 
     #[tokio::test(start_paused = true)]
@@ -91,7 +114,7 @@ mod tests {
         let began = Instant::now();
         let patience = Patience::new(s(5), s(1));
         assert_eq!(patience.bounded(std::future::pending::<()>()).await, None);
-        assert_eq!(began.elapsed(), s(5) + GRACE);
+        assert!((s(5)..=s(6)).contains(&began.elapsed()), "{:?}", began.elapsed());
         assert_eq!(Patience::new(s(5), s(1)).bounded(async { 7 }).await, Some(7));
     }
 }

@@ -1,13 +1,16 @@
 //! What a wait tells while it goes on, and at its end: lines on stderr, and JSON lines where they were asked for.
 
-use super::watch::{Outcome, Verdict, Watch, status_word};
+use super::watch::{Outcome, Verdict, Watch, has_word, said, status_word};
 use crate::api::ApiError;
 use crate::cli::Format;
 use crate::cli::output::{complain, print};
+use crate::cli::stream_out::{LOOK, reader_left};
 use crate::model::{FailureCard, Phase, StatusTime};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use std::convert::Infallible;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Something that happened in a wait.
@@ -21,10 +24,21 @@ pub(super) enum Event<'e> {
     },
     /// There is a newer revision; its row.
     Overtaken(&'e Value),
-    /// A question was not answered, and will be asked again.
-    Trouble(&'e ApiError),
+    /// A question was not answered.
+    Trouble(&'e ApiError, Pause),
     /// The server answers again, after so many questions.
     Recovered(usize),
+}
+
+/// When a question is asked again that was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// As always.
+    Usual,
+    /// When the server may be asked again.
+    Asked(Duration),
+    /// Not at all: it wants to be left alone beyond the deadline.
+    TooLong(Duration),
 }
 
 /// Where it is told.
@@ -43,16 +57,17 @@ impl Report {
 
     /// Tells what happened: one line for people, and one object for programs that read lines.
     pub fn tell(&self, watch: &Watch, event: Event<'_>) {
+        if self.closed.is_cancelled() {
+            return;
+        }
         let title = name(watch);
         let (kind, fields, line) = match event {
             Event::Status { status, before } => {
                 let after = before.as_ref().map(|b| format!(" (after {})", spent(b))).unwrap_or_default();
-                let note = match status.as_str().map(str::trim) {
-                    None | Some("") => "; it is waited on",
-                    Some(word) if Phase::of(word) == Phase::Unknown => {
-                        "; runtail does not know this status and waits on"
-                    }
-                    Some(_) => "",
+                let note = match Phase::of(status.as_str().unwrap_or_default()) {
+                    Phase::Unknown if has_word(status) => "; runtail does not know this status and waits on",
+                    Phase::Unknown => "; it is waited on",
+                    _ => "",
                 };
                 let line = format!("{title}: {}{after}{note}", status_word(status));
                 ("status", json!({"status": status, "after": before}), line)
@@ -66,13 +81,18 @@ impl Report {
                 );
                 ("overtaken", json!({"newer_revision_id": id, "newer_status": newest["status"]}), line)
             }
-            Event::Trouble(error) => {
-                let said = format!("{} ({})", error.detail, error.badge());
-                (
-                    "trouble",
-                    json!({"error": said, "http_status": error.status()}),
-                    format!("{title}: {said}; asking again"),
-                )
+            Event::Trouble(error, pause) => {
+                let said = said(error);
+                let (asked, note) = match pause {
+                    Pause::Usual => (None, "asking again".to_string()),
+                    Pause::Asked(asked) | Pause::TooLong(asked) => {
+                        let then = if let Pause::Asked(_) = pause { "; asking again then" } else { "" };
+                        let alone = text::duration(asked);
+                        (Some(asked.as_secs_f64()), format!("the server wants to be left alone for {alone}{then}"))
+                    }
+                };
+                let fields = json!({"error": said, "http_status": error.status(), "retry_after_seconds": asked});
+                ("trouble", fields, format!("{title}: {said}; {note}"))
             }
             Event::Recovered(times) => {
                 let s = if times == 1 { "" } else { "s" };
@@ -88,8 +108,22 @@ impl Report {
         }
     }
 
-    /// Tells how a wait ended, and gives the row that says so.
+    /// Notices a reader of the lines who left before there was a further one to write.
+    pub async fn look_for_reader(&self) -> Infallible {
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            look.tick().await;
+            if self.format == Format::Jsonl && reader_left() {
+                self.closed.cancel();
+            }
+        }
+    }
+
+    /// Tells how a wait ended, and gives the row that says so. Where nobody reads any more nothing is told.
     pub fn end(&self, watch: &Watch, verdict: &Verdict, card: Option<&FailureCard>) -> Value {
+        if self.closed.is_cancelled() {
+            return row(watch, verdict, card);
+        }
         if let Some(why) = &verdict.why {
             complain(&format!("{}: {why}", name(watch)));
         } else if verdict.outcome == Outcome::Deployed {
@@ -106,9 +140,6 @@ impl Report {
     }
 
     fn print(&self, object: &Value) {
-        if self.closed.is_cancelled() {
-            return;
-        }
         if let Err(failure) = print(&format!("{object}\n"), true) {
             failure.report();
             self.closed.cancel();

@@ -1,7 +1,7 @@
 //! One wait: finds the deployment, settles on a revision, and asks for it until its status is final.
 
-use super::patience::Patience;
-use super::report::{Event, Report};
+use super::patience::{End, Patience};
+use super::report::{Event, Pause, Report};
 use crate::api::{ApiError, ControlPlane, Kind, named_newest};
 use crate::cli::output::{self, complain};
 use crate::cli::resolve::{self, Found, Unresolved};
@@ -27,6 +27,8 @@ pub(super) enum Outcome {
     /// Its status was not final in time.
     Deadline,
     /// The key is not accepted, or not any more.
+    Unauthorized,
+    /// The key may not do this.
     Forbidden,
     /// The deployment or the revision is gone.
     Vanished,
@@ -45,6 +47,7 @@ impl Outcome {
             Outcome::Skipped => "skipped",
             Outcome::Interrupted => "interrupted",
             Outcome::Deadline => "deadline",
+            Outcome::Unauthorized => "unauthorized",
             Outcome::Forbidden => "forbidden",
             Outcome::Vanished => "vanished",
             Outcome::Stopped(_) => "stopped",
@@ -58,7 +61,7 @@ impl Outcome {
             Outcome::Deployed => Exit::Done,
             Outcome::Failed | Outcome::Skipped | Outcome::Interrupted | Outcome::Vanished => Exit::Failed,
             Outcome::Deadline => Exit::Deadline,
-            Outcome::Forbidden => Exit::Forbidden,
+            Outcome::Unauthorized | Outcome::Forbidden => Exit::Forbidden,
             Outcome::Stopped(exit) | Outcome::Error(exit) => exit,
         }
     }
@@ -112,8 +115,14 @@ pub(super) struct Watch {
 
 /// Why there was no answer.
 enum Halt {
-    Deadline,
+    Over(End),
     Refused(Unresolved),
+}
+
+impl From<End> for Halt {
+    fn from(end: End) -> Halt {
+        Halt::Over(end)
+    }
 }
 
 impl Watch {
@@ -177,7 +186,7 @@ impl Watch {
     ) -> Verdict {
         let verdict = match self.steps(sites, name, patience, report).await {
             Ok(verdict) => verdict,
-            Err(Halt::Deadline) => self.deadline(),
+            Err(Halt::Over(end)) => self.over(end),
             Err(Halt::Refused(why)) => self.refused(why, patience).await,
         };
         self.ended = Some(Instant::now());
@@ -230,9 +239,7 @@ impl Watch {
                 return Ok(Verdict { outcome, why: None });
             }
             let asked = self.look_for_newer(&control, &deployment, patience, report).await;
-            if !patience.pause(asked).await {
-                return Err(Halt::Deadline);
-            }
+            patience.pause(asked).await?;
         }
     }
 
@@ -243,7 +250,7 @@ impl Watch {
     {
         loop {
             let error = match patience.bounded(ask()).await {
-                None => return Err(Halt::Deadline),
+                None => return Err(End::Deadline.into()),
                 Some(Ok(answer)) => {
                     if let Some((_, times)) = self.trouble.take() {
                         report.tell(self, Event::Recovered(times));
@@ -253,22 +260,31 @@ impl Watch {
                 Some(Err(Unresolved::Asked(error))) if self.may_pass(&error) => error,
                 Some(Err(other)) => return Err(Halt::Refused(other)),
             };
-            let said = format!("{} ({})", error.detail, error.badge());
-            let (is_new, times) = match &self.trouble {
-                Some((last, times)) => (*last != said, times + 1),
-                None => (true, 1),
-            };
-            self.trouble = Some((said, times));
-            if is_new {
-                report.tell(self, Event::Trouble(&error));
-            }
+            self.stumble(&error, patience, report);
             let asked = match error.kind {
                 Kind::RateLimited(asked) => asked,
                 _ => None,
             };
-            if !patience.pause(asked).await {
-                return Err(Halt::Deadline);
-            }
+            patience.pause(asked).await?;
+        }
+    }
+
+    /// Counts a question without an answer, and tells it where it is no repetition.
+    fn stumble(&mut self, error: &ApiError, patience: &Patience, report: &Report) {
+        let said = said(error);
+        let (is_new, times) = match &self.trouble {
+            Some((last, times)) => (*last != said, times + 1),
+            None => (true, 1),
+        };
+        self.trouble = Some((said, times));
+        if is_new {
+            let pause = match error.kind {
+                Kind::RateLimited(None | Some(Duration::ZERO)) => Pause::Usual,
+                Kind::RateLimited(Some(asked)) if patience.is_exceeded_by(asked) => Pause::TooLong(asked),
+                Kind::RateLimited(Some(asked)) => Pause::Asked(asked),
+                _ => Pause::Usual,
+            };
+            report.tell(self, Event::Trouble(error, pause));
         }
     }
 
@@ -299,8 +315,8 @@ impl Watch {
         }
     }
 
-    /// Looks, until it found one, whether there is a newer revision. That is a courtesy: its failure changes nothing, and
-    /// it takes no more than the time of a question. Gives the wait that the server asks for.
+    /// Looks, until it found one, whether there is a newer revision. That is a courtesy: its failure ends nothing, and it
+    /// takes no more than the time of a question. Gives the wait that the server asks for.
     async fn look_for_newer(
         &mut self,
         control: &ControlPlane,
@@ -314,14 +330,20 @@ impl Watch {
         let look = async {
             let record = control.deployment_row(deployment).await?;
             match named_newest(&record) {
-                Some(id) if self.revision.as_deref() == Some(id) => Ok(None),
+                Some(id) if self.revision.as_deref() == Some(id) => Ok::<_, ApiError>(None),
                 _ => Ok(control.newest_row(&record).await?.row),
             }
         };
         let newest = match patience.bounded(look).await? {
             Ok(newest) => newest?,
-            Err(ApiError { kind: Kind::RateLimited(asked), .. }) => return asked,
-            Err(_) => return None,
+            Err(error) => match error.kind {
+                // Where that is longer than there is time, the next question about the revision itself decides.
+                Kind::RateLimited(Some(asked)) if !patience.is_exceeded_by(asked) => {
+                    self.stumble(&error, patience, report);
+                    return Some(asked);
+                }
+                _ => return None,
+            },
         };
         let id = newest["id"].as_str()?;
         let made = |row: &Value| row["created_at"].as_str().and_then(parse_time);
@@ -336,16 +358,33 @@ impl Watch {
         None
     }
 
-    fn deadline(&self) -> Verdict {
-        let last = self.trouble.as_ref().map(|(said, _)| format!("; the last answer was: {said}")).unwrap_or_default();
-        Verdict::new(Outcome::Deadline, format!("the deadline was reached{}{last}", self.at()))
+    /// The verdict where there is no further question.
+    pub fn over(&self, end: End) -> Verdict {
+        let at = self.at();
+        let why = match (end, &self.trouble) {
+            (End::LeftAlone(asked), _) => format!(
+                "the server wants to be left alone for {}, which is beyond the deadline; the wait ends{at}",
+                text::duration(asked)
+            ),
+            (End::Deadline, Some((said, _))) => format!("the deadline was reached{at}; the last answer was: {said}"),
+            (End::Deadline, None) => format!("the deadline was reached{at}"),
+        };
+        Verdict::new(Outcome::Deadline, why)
     }
 
-    /// ` at BUILDING`, or that there was no status yet.
+    /// The last status that was a word.
+    fn last_word(&self) -> Option<String> {
+        let known = self.seen.iter().rev().find(|seen| has_word(&seen.status))?;
+        Some(status_word(&known.status))
+    }
+
+    /// ` at BUILDING`, or that there was no status.
     fn at(&self) -> String {
-        match self.status() {
-            Some(status) => format!(" at {status}"),
-            None => " before the server told a status".into(),
+        let has_one = self.seen.last().is_some_and(|last| has_word(&last.status));
+        match self.last_word() {
+            Some(word) if has_one => format!(" at {word}"),
+            Some(word) => format!(" without a status, {word} being the last"),
+            None => " before it had any status".into(),
         }
     }
 
@@ -355,12 +394,10 @@ impl Watch {
             Unresolved::Said(Failure { exit, message }) => return Verdict::new(Outcome::Error(exit), message),
             Unresolved::Asked(error) => error,
         };
-        let last = match (self.status(), &error.kind) {
-            (Some(status), _) => format!("; the last status was {status}"),
-            (None, _) => String::new(),
-        };
+        let last = self.last_word().map(|word| format!("; the last status was {word}")).unwrap_or_default();
         match error.kind {
-            Kind::Unauthorized | Kind::Forbidden => Verdict::new(Outcome::Forbidden, format!("{error}{last}")),
+            Kind::Unauthorized => Verdict::new(Outcome::Unauthorized, format!("{error}{last}")),
+            Kind::Forbidden => Verdict::new(Outcome::Forbidden, format!("{error}{last}")),
             Kind::NotFound if self.revision.is_some() => {
                 let (outcome, what) = self.missing(patience).await;
                 Verdict::new(outcome, format!("{what}{last} ({})", error.detail))
@@ -393,6 +430,19 @@ impl Watch {
 /// The phase of a status as it came; what is no word is no known status.
 fn phase(status: &Value) -> Phase {
     Phase::of(status.as_str().unwrap_or_default())
+}
+
+/// What an answer said in short, with its code: `slow down (429)`.
+pub(super) fn said(error: &ApiError) -> String {
+    match error.status().map(|code| code.to_string()) {
+        Some(code) if !error.detail.starts_with(&code) => format!("{} ({code})", error.detail),
+        _ => error.detail.clone(),
+    }
+}
+
+/// Whether a status is a word at all.
+pub(super) fn has_word(status: &Value) -> bool {
+    status.as_str().is_some_and(|word| !word.trim().is_empty())
 }
 
 /// A status for people.
