@@ -133,11 +133,16 @@ async fn deployments_are_found_by_id_name_and_profile() {
     let ended = runtail(folder.path(), &["deployments", "get", "shared"]).await;
     assert_eq!(ended.code, 2);
     let expected = format!(
-        "runtail: \"shared\" is ambiguous, 2 deployments are called so:\n  one/shared  {A}\n  two/shared  {B}\n"
+        "runtail: \"shared\" is ambiguous: 2 deployments have this name:\n  one/shared  {A}\n  two/shared  {B}\n"
     );
     assert_eq!(ended.err, expected);
     let ended = runtail(folder.path(), &["deployments", "get", "none"]).await;
     assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: there is no deployment \"none\"\n"));
+    for (wanted, meant) in [("shard", "one/shared"), ("two/Shraed", "two/shared"), ("tow/shared", "two/shared")] {
+        let ended = runtail(folder.path(), &["revisions", "explain", wanted]).await;
+        let expected = format!("runtail: there is no deployment \"{wanted}\"\n  did you mean \"{meant}\"?\n");
+        assert_eq!((ended.code, ended.err), (1, expected));
+    }
     let ended = runtail(folder.path(), &["revisions", "list", "one/shared", "--limit", "2"]).await;
     assert_eq!(ended.lines().iter().map(|r| r["id"].as_str().unwrap()).collect::<Vec<_>>(), ["r2", "r1"]);
 }

@@ -352,6 +352,10 @@ fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
     server.reply("/bot/revisions", &[answer(json!({"resources": [row("r2", "SKIPPED", 12, "b")]}))]);
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
     assert_eq!(done.stderr, "warning: the newest revision, r3, is not among these\n");
+    // None at all is no list.
+    let asked = server.asked().len();
+    let done = runtail(&server, &["revisions", "list", "bot", "--limit", "0"]).expect(2);
+    assert!(done.stderr.contains("'0' for '--limit <LIMIT>'") && server.asked().len() == asked, "{}", done.stderr);
 }
 
 #[test]

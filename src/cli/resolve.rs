@@ -3,15 +3,19 @@
 
 use super::{Context, Failure, Site, output};
 use crate::api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
+use crate::config::nearest;
 use crate::model::Secrets;
 use crate::text;
 use futures::future::join_all;
 use serde_json::Value;
+use std::time::Duration;
 use url::Url;
 
-/// Assistants asked for at once, and in all, when a name is looked for.
+/// Assistants asked for at once, and rows in all, when a name is looked for.
 const PAGE: usize = 100;
 const MOST: usize = 1000;
+/// How long the look for what was probably meant may take.
+const HINT: Duration = Duration::from_secs(5);
 
 /// A deployment that was found.
 #[derive(Debug, Clone)]
@@ -61,7 +65,7 @@ impl From<ApiError> for Unresolved {
     }
 }
 
-/// Finds the one deployment that is called so: by id, name, or PROFILE/NAME.
+/// Finds the one deployment that is meant: by id, name, or PROFILE/NAME.
 ///
 /// # Errors
 /// None or several; several are listed. Where a profile could not be asked and no other has it, that profile's error.
@@ -105,13 +109,18 @@ pub(super) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: 
         // Where asking again may help, that is what the caller should know.
         0 => Err(match failed.iter().find(|e| e.is_transient()).or(failed.first()) {
             Some(error) => Unresolved::Asked(error.clone()),
-            None => Unresolved::Said(Failure::not_found(format!("there is no deployment \"{}\"", text::clean(wanted)))),
+            None => {
+                let near = tokio::time::timeout(HINT, nearest_title(sites, name)).await.ok().flatten();
+                let hint = near.map(|title| format!("\n  did you mean \"{title}\"?")).unwrap_or_default();
+                let why = format!("there is no deployment \"{}\"{hint}", text::clean(wanted));
+                Unresolved::Said(Failure::not_found(why))
+            }
         }),
         n => {
             let list: Vec<String> =
                 found.iter().map(|f| format!("\n  {}  {}", f.title(), text::clean(&f.id))).collect();
             let shown = text::clean(wanted);
-            let why = format!("\"{shown}\" is ambiguous, {n} deployments are called so:{}", list.concat());
+            let why = format!("\"{shown}\" is ambiguous: {n} deployments have this name:{}", list.concat());
             Err(Unresolved::Said(Failure::usage(why)))
         }
     }
@@ -195,7 +204,33 @@ pub(super) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<crate::co
     (context.profiles.clone(), wanted)
 }
 
-/// Everything on one control plane that is called so.
+/// PROFILE/NAME of the deployment that a mistyped name probably means. What goes wrong here is not told: it only helps.
+async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<String> {
+    if uuid::Uuid::parse_str(name).is_ok() {
+        return None;
+    }
+    let known = join_all(sites.iter().flatten().map(async |site| {
+        let control = site.control.clone()?.retrying(Retry::NONE);
+        let mut pages = control.deployment_pages(&DeploymentQuery::default());
+        let mut titles: Vec<(String, String)> = Vec::new();
+        while titles.len() < MOST
+            && let Ok(Some(rows)) = pages.next().await
+        {
+            titles.extend(rows.iter().filter_map(|row| row["name"].as_str()).map(|own| {
+                let title = format!("{}/{own}", site.profile.name);
+                // What holds a slash began with a profile, which may be what was mistyped.
+                (if name.contains('/') { title.clone() } else { own.to_string() }, title)
+            }));
+        }
+        Some(titles)
+    }))
+    .await;
+    let known: Vec<(String, String)> = known.into_iter().flatten().flatten().collect();
+    let near = nearest(name, known.iter().map(|(word, _)| word.as_str()))?;
+    known.iter().find(|(word, _)| word == near).map(|(_, title)| text::clean(title).into_owned())
+}
+
+/// Everything on one control plane that has this name or id.
 async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     let Some(control) = &site.control else { return Ok(Vec::new()) };
     let found = |row: Value| {
@@ -257,7 +292,7 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
         [one] => Ok(one["assistant_id"].as_str().unwrap_or(wanted).to_string()),
         [] => Err(Failure::not_found(format!("there is no assistant \"{shown}\"{}", names(&rows)))),
         several => Err(Failure::usage(format!(
-            "\"{shown}\" is ambiguous, {} assistants are called so{}",
+            "\"{shown}\" is ambiguous: {} assistants have this name{}",
             several.len(),
             names(several)
         ))),

@@ -38,10 +38,14 @@ pub struct List {
     #[arg(value_name = "D")]
     deployment: String,
     /// At most so many
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value = "20", value_parser = limit)]
     limit: usize,
     #[command(flatten)]
     output: Output,
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "a number was expected, and 1 at least".into())
 }
 
 /// Options of `revisions get`.
