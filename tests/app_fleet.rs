@@ -21,7 +21,8 @@ fn list_of(profile: &str) -> impl Fn(&SubKey) -> bool {
 }
 
 fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> Answer {
-    Answer::Deployments { result: Ok(listing), skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
+    let torn = listing.incomplete.is_some();
+    Answer::Deployments { result: Ok(listing), torn, skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
 }
 
 fn newest_of(profile: &str) -> impl Fn(&SubKey) -> bool {
@@ -161,4 +162,27 @@ fn a_watch_outlives_a_refused_key() {
     assert!(dash.screen().contains("✗ 401, r asks again"), "{}", dash.screen());
     dash.keys("r");
     assert!(dash.watched("BUILDING").is_empty() && dash.app.watches.len() == 1);
+}
+
+#[test]
+fn a_list_that_was_read_to_its_end_makes_rows_go_though_one_in_it_is_odd() {
+    let mut dash = demo_like((140, 40));
+    let odd = dash.error(US, Kind::Protocol);
+    let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(odd) };
+    let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
+    dash.answer(list_of(US), Answer::Deployments { result, torn: false, skew, next });
+    assert_eq!(dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
+}
+
+#[test]
+fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    let effects = dash.keys("d");
+    let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
+    let error = dash.error("prod-eu", Kind::Unauthorized);
+    dash.feed(Msg::Done(Done::Described(what.clone(), Err(error))));
+    assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
+    assert!(subscriptions(&dash.app).iter().any(|s| list_of("prod-eu")(&s.key)));
 }

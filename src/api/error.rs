@@ -66,6 +66,15 @@ impl ApiError {
         matches!(self.kind, Kind::RateLimited(_) | Kind::Server(_) | Kind::Network | Kind::Timeout)
     }
 
+    /// For how long the server wants to be left alone: half a minute where it does not say, an hour at most, nothing
+    /// where it said nothing of the kind.
+    pub fn quiet(&self) -> Duration {
+        match self.kind {
+            Kind::RateLimited(asked) => asked.unwrap_or(Duration::from_secs(30)).min(Duration::from_secs(3600)),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// The HTTP status, where the kind stands for exactly one.
     pub fn status(&self) -> Option<u16> {
         match self.kind {

@@ -30,10 +30,7 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 const MAX_BODY: usize = 256 << 20;
 /// Largest part of a refusal's body that is read.
 const MAX_REFUSAL: usize = 64 << 10;
-/// How long a server that says 429 without a time is left alone, and the longest that one is left alone for.
-const QUIET: Duration = Duration::from_secs(30);
-const LONGEST_QUIET: Duration = Duration::from_secs(3600);
-/// Over how long the requests that waited for its end are spread.
+/// Over how long the requests that waited while a server wanted to be left alone are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// Seconds from which on two clocks differ.
 const SKEW: i64 = 20;
@@ -184,8 +181,8 @@ impl Http {
         }
         if !call.expect.contains(&response.status().as_u16()) {
             let error = self.refused(response, at, call.plane, call.is_list, call.body).await;
-            if let (Kind::RateLimited(asked), Plane::Control) = (&error.kind, call.plane) {
-                let until = Instant::now() + asked.unwrap_or(QUIET).min(LONGEST_QUIET);
+            if let (Kind::RateLimited(_), Plane::Control) = (&error.kind, call.plane) {
+                let until = Instant::now() + error.quiet();
                 let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
                 *quiet = Some(quiet.map_or(until, |q| q.max(until)));
             }

@@ -42,12 +42,13 @@ pub struct History {
 impl History {
     /// Takes what a poll answered, and when it asks again. `skew` is what the server's clock is ahead of ours.
     pub fn take(&mut self, result: Result<Revisions, ApiError>, next: NextPoll, at: Timestamp, skew: SignedDuration) {
-        // Who looked elsewhere meanwhile, or slept, did not see what happened.
+        // Who looked elsewhere meanwhile, or slept, or got no answer, did not see what happened.
         let promised = match self.next_poll.replace(next) {
             Some(NextPoll::At(promised)) => Some(promised),
             _ => None,
         };
-        let watched = self.loaded_at.is_some() && promised.is_some_and(|p| at <= p + LATE);
+        let watched =
+            self.loaded_at.is_some() && self.error.is_none() && promised.is_some_and(|promised| at <= promised + LATE);
         let revisions = match result {
             Ok(Revisions { items, was_sorted }) => {
                 (self.error, self.was_sorted) = (None, was_sorted);
@@ -171,5 +172,13 @@ mod tests {
         take(&mut history, 1800, &[("c", "BUILDING"), ("b", "DEPLOYING")]);
         assert_eq!(shown(&history, "b", 1810), [phase("QUEUED", 20, false), phase("DEPLOYING", 10, false)]);
         assert_eq!(shown(&history, "c", 1810), [phase("BUILDING", 10, false)]);
+        // Nor is what happened while every look failed.
+        let error =
+            ApiError { kind: crate::api::Kind::Network, at: Default::default(), detail: String::new(), hint: None };
+        for second in [1820, 1840] {
+            history.take(Err(error.clone()), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
+        }
+        take(&mut history, 1860, &[("c", "DEPLOYING"), ("b", "DEPLOYED")]);
+        assert_eq!(shown(&history, "c", 1870), [phase("BUILDING", 0, false), phase("DEPLOYING", 10, false)]);
     }
 }

@@ -52,9 +52,6 @@ use std::time::Duration;
 use viewer::Viewer;
 use watch::Watch;
 
-/// How long a server that says 429 without a time is left alone.
-pub const QUIET: Duration = Duration::from_secs(30);
-
 /// The panes, in the order of Tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
@@ -329,6 +326,7 @@ impl App {
         }
         // What is stale says how old it is, and when it is asked for again.
         let failing = |p: &ProfileState| p.control_plane && p.error.is_some();
-        self.profiles.iter().any(failing).then_some(second)
+        let failing = self.profiles.iter().any(failing) || self.history().is_some_and(|h| h.error.is_some());
+        failing.then_some(second)
     }
 }

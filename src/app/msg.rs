@@ -79,6 +79,8 @@ pub enum Answer {
     Deployments {
         /** As far as they could be read. */
         result: Result<Listing<Deployment>, ApiError>,
+        /** Whether the reading broke off before the end. */
+        torn: bool,
         /** What the server's clock is ahead of ours. */
         skew: SignedDuration,
         /** When they are asked for again. */

@@ -5,7 +5,7 @@ use super::fleet::{Part, Row};
 use super::logs::{LogView, Source};
 use super::msg::{Described, Effect, NextPoll, RevisionRef};
 use super::scroll::Place;
-use super::{App, Overlay, Page, Pane, QUIET};
+use super::{App, Overlay, Page, Pane};
 use crate::api::{ApiError, Kind, Listing, LogKind, LogScope};
 use crate::model::{Deployment, Revision, StatusTime, compare, without_natural};
 use crate::text;
@@ -32,8 +32,8 @@ impl App {
         &mut self,
         profile: &str,
         result: Result<Listing<Deployment>, ApiError>,
-        skew: SignedDuration,
-        next: NextPoll,
+        torn: bool,
+        (skew, next): (SignedDuration, NextPoll),
     ) {
         let Some(number) = self.profiles.iter().position(|p| &*p.name == profile) else { return };
         let state = &mut self.profiles[number];
@@ -44,7 +44,10 @@ impl App {
                 if state.loaded_at.is_none() && !self.fleet.touched {
                     self.fleet.picker = Default::default();
                 }
-                let part = if listing.incomplete.is_none() { Part::Whole } else { Part::Torn };
+                let part = if torn { Part::Torn } else { Part::Whole };
+                if listing.incomplete.is_none() {
+                    state.limited_until = None;
+                }
                 (state.loaded_at, state.partial) = (Some(self.now), listing.incomplete);
                 self.take_skew(number, skew);
                 self.fleet.take(number, &self.profiles[number], listing.items, part);
@@ -57,7 +60,8 @@ impl App {
         let Some(error) = state.error.clone().or(state.partial.clone()) else { return };
         self.heed(&error);
         // Said once, not at each poll; a refused key has been said with what it means.
-        if before.is_none_or(|before| before.kind != error.kind) && error.kind != Kind::Unauthorized {
+        let same = |before: ApiError| before.badge() == error.badge();
+        if !before.is_some_and(same) && error.kind != Kind::Unauthorized {
             self.notify(true, error.story());
         }
     }
@@ -85,8 +89,8 @@ impl App {
         let now = self.now;
         let Some(state) = self.profiles.iter_mut().find(|p| *p.name == *error.at.profile) else { return };
         match &error.kind {
-            Kind::RateLimited(asked) => {
-                let wait = SignedDuration::try_from(asked.unwrap_or(QUIET)).unwrap_or_default();
+            Kind::RateLimited(_) => {
+                let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
                 state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
             }
             Kind::Unauthorized if state.control_plane && !state.halted => {

@@ -70,8 +70,8 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
     let at = app.now;
     match (key, answer) {
         (SubKey::Deployments(profile), Answer::Page(deployments)) => app.take_page(&profile, deployments),
-        (SubKey::Deployments(profile), Answer::Deployments { result, skew, next }) => {
-            app.take_list(&profile, result, skew, next)
+        (SubKey::Deployments(profile), Answer::Deployments { result, torn, skew, next }) => {
+            app.take_list(&profile, result, torn, (skew, next))
         }
         (SubKey::Newest(profile), Answer::Newest { deployment, revision }) => {
             let row = format!("{profile}/{deployment}");
@@ -160,7 +160,10 @@ fn take_done(app: &mut App, done: Done) {
             match result {
                 Ok(record) => app.inspect_record(what.title(), &record),
                 Err(error) => {
-                    app.heed(&error);
+                    // What an agent server says is no word of the control plane.
+                    if !matches!(what, Described::Thread(..)) {
+                        app.heed(&error);
+                    }
                     if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
                         app.fleet.mark_gone(&format!("{profile}/{id}"));
                     }

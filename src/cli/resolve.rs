@@ -36,7 +36,7 @@ impl Found {
 
     /// A row of one of its revisions to print: placed, and without the deployment's secrets in what the server says of it.
     pub(super) fn revision(&self, mut row: Value) -> Value {
-        Secrets::of_records(&[&self.row]).mask(&mut row);
+        Secrets::of_records(&[&self.row, &row]).mask(&mut row);
         output::placed(&self.site.profile, row)
     }
 }

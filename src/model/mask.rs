@@ -21,27 +21,48 @@ pub struct Secrets(Vec<String>);
 impl Secrets {
     /// These secrets, where they have at least so many bytes: replacing shorter ones would mangle other texts.
     pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>, shortest: usize) -> Secrets {
-        let mut forms: Vec<String> = texts.into_iter().flat_map(|text| forms(text, shortest)).collect();
+        Secrets::of_forms(texts.into_iter().flat_map(|text| forms(text, shortest)).collect())
+    }
+
+    fn of_forms(mut forms: Vec<String>) -> Secrets {
         // The longest first: one secret may contain another, or begin with it.
         forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         forms.dedup();
         Secrets(forms)
     }
 
-    /// The secrets in records of the control plane. A value that stands as a whole in another field of them, in the open,
-    /// is none: plain variables are kept beside the secrets, and one of them often is the deployment's own name.
+    /// The secrets in records of the control plane. A value that stands as a whole in a field that says what the record
+    /// is (see [`is_plain`]) is none: plain variables are kept beside the secrets, and one of them often is the
+    /// deployment's own name.
     pub fn of_records(records: &[&Value]) -> Secrets {
         let mut open = HashSet::new();
-        records.iter().for_each(|record| open_texts(record, &mut open));
+        records.iter().for_each(|record| plain_texts(record, &mut open));
         let texts = records.iter().flat_map(|record| secret_texts(record));
         Secrets::new(texts.filter(|text| !open.contains(text)), MIN_FOUND)
     }
 
-    /// Takes these secrets out of a text that repeats them, such as a line of a log, and whoever stands in an address.
+    /// These secrets and those.
+    pub fn and(&self, others: &Secrets) -> Secrets {
+        Secrets::of_forms(self.0.iter().chain(&others.0).cloned().collect())
+    }
+
+    /// In how many forms they are looked for.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes these secrets out of a text that repeats them, such as a line of a log, and whoever signs in at an address.
     pub fn scrub(&self, text: &str) -> String {
-        self.0.iter().fold(without_userinfo(text).into_owned(), |text, secret| {
+        // The secrets first: one of them may be an address as a whole.
+        let text = self.0.iter().fold(text.to_string(), |text, secret| {
             if text.contains(secret.as_str()) { text.replace(secret.as_str(), MASK) } else { text }
-        })
+        });
+        without_userinfo(&text).into_owned()
     }
 
     /// Masks what is a secret in a record, and takes these secrets out of all its other texts.
@@ -54,7 +75,15 @@ impl Secrets {
         match value {
             Value::String(text) => *text = self.scrub(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.scrub_texts(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|value| self.scrub_texts(value)),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match value {
+                        // A short variable such as `production` may well be a part of these.
+                        Value::String(text) if is_plain(name) => *text = without_userinfo(text).into_owned(),
+                        value => self.scrub_texts(value),
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -65,14 +94,23 @@ pub fn mask_record(record: &mut Value) {
     Secrets::of_records(&[record]).mask(record);
 }
 
-/// The texts of the fields that are no secrets.
-fn open_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
+/// Whether a field says what a record is, in a form that others rely on: identifiers, names, addresses, words of state.
+fn is_plain(name: &str) -> bool {
+    let words = ["id", "name", "display_name", "url", "custom_url", "status", "source", "repo_ref", "repo_commit_sha"];
+    words.contains(&name) || ["_id", "_at", "_type", "_version"].iter().any(|end| name.ends_with(end))
+}
+
+/// The texts of the fields that say what a record is.
+fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
     match value {
-        Value::String(text) => drop(found.insert(text)),
-        Value::Array(items) => items.iter().for_each(|item| open_texts(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| plain_texts(item, found)),
         Value::Object(fields) => {
-            let open = fields.iter().filter(|(name, value)| !holds_secrets(name) && !is_secret(name, value));
-            open.for_each(|(_, value)| open_texts(value, found));
+            for (name, value) in fields.iter().filter(|(name, value)| !holds_secrets(name) && !is_secret(name, value)) {
+                match value {
+                    Value::String(text) if is_plain(name) => drop(found.insert(text)),
+                    value => plain_texts(value, found),
+                }
+            }
         }
         _ => {}
     }
@@ -261,6 +299,21 @@ mod tests {
         assert!(!text.contains("canary"), "{text}");
         assert!(text.contains(r#""name":"support-bot""#) && text.contains("https://***@git.example/a@b"), "{text}");
         assert!(text.contains("https://support-bot.us.langgraph.app"), "{text}");
+        // What is a part of a name or an address is left there; a secret that is an address goes as a whole.
+        let mut record = json!({"name": "invoice-production", "url": "https://invoice-production-1.example", "note": "in production",
+            "build_args": {"T": "canary-45"}, "env_vars": {"ENVIRONMENT": "production", "T": "canary-45", "HOOK": "https://me:pw@hook.example/x?token=abcdef"},
+            "log": "POST https://me:pw@hook.example/x?token=abcdef"});
+        mask_record(&mut record);
+        assert_eq!(record["url"], "https://invoice-production-1.example");
+        assert_eq!((&record["note"], &record["log"]), (&json!("in ***"), &json!("POST ***")));
+        assert!(!record.to_string().contains("canary"), "{record}");
+        // Secrets that come together stay what they are, however often that happens.
+        let (a, b) = (Secrets::new(["can\\\"ary-1"], 1), Secrets::new(["can\\\"ary-1-longer"], 1));
+        let both = a.and(&b).and(&a).and(&b);
+        assert_eq!(
+            (both.len(), both.scrub("can\\\"ary-1-longer can\\\"ary-1").as_str()),
+            (a.len() + b.len(), "*** ***")
+        );
         let none = Secrets::new([], 1);
         for (text, wanted) in [
             ("clone https://x-access-token:ghs_abc@github.com/a/b.git now", "clone https://***@github.com/a/b.git now"),

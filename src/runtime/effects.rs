@@ -14,6 +14,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
                 Ok(client) => client.info().await,
                 Err(error) => Err(error),
             };
+            result.as_ref().err().iter().for_each(|error| services.heed(&server.profile, error));
             Done::Info(server, result)
         }
         Effect::FetchAssistants(server) => {
@@ -29,6 +30,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
         }
         Effect::Explain(of, address, times) => {
             let result = card(services, &of, &address, &times).await;
+            result.as_ref().err().iter().for_each(|error| services.heed(&of.profile, error));
             Done::Card(of, result)
         }
         Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
@@ -54,9 +56,9 @@ async fn record(services: &Services, what: &Described) -> Result<Value, ApiError
             }
         }
     };
-    let result = asked.await;
-    if let (Err(error), Described::Deployment(profile, ..)) = (&result, what) {
-        services.heed(profile, error);
+    let result: Result<Value, ApiError> = asked.await;
+    if let Err(error) = &result {
+        services.heed(&error.at.profile, error);
     }
     result
 }

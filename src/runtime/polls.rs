@@ -39,7 +39,7 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
     let mut reading = Reading { is_first: true, has_no_list: false };
     loop {
         round.again();
-        let (result, pages, skew) = reading.list(services, profile, out).await;
+        let (result, torn, pages, skew) = reading.list(services, profile, out).await;
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
         if let Some(error) = &error {
             services.heed(profile, error);
@@ -51,7 +51,7 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
             true => NextPoll::At(round.due_at(pause(usual, told.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(Answer::Deployments { result, skew, next }).await || !goes_on {
+        if !out.send(Answer::Deployments { result, torn, skew, next }).await || !goes_on {
             return;
         }
         round.rest(&mut told, |pace| pause(usual, pace)).await;
@@ -67,18 +67,18 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads the list to its end. Says the pages read, and how the server's clock goes.
+    /// Reads the list to its end. Says whether that was reached, the pages read, and how the server's clock goes.
     async fn list(
         &mut self,
         services: &Services,
         profile: &str,
         out: &Out,
-    ) -> (Result<Listing<Deployment>, ApiError>, usize, SignedDuration) {
+    ) -> (Result<Listing<Deployment>, ApiError>, bool, usize, SignedDuration) {
         let control_plane = match services.control_plane(profile).await {
             Ok(control_plane) => control_plane,
-            Err(error) => return (Err(error), 0, SignedDuration::ZERO),
+            Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
-        let (mut items, mut incomplete) = (Vec::new(), None);
+        let (mut items, mut incomplete, mut torn) = (Vec::new(), None, false);
         let mut take = |rows: Vec<Value>, incomplete: &mut Option<ApiError>| {
             let mut page = Vec::with_capacity(rows.len());
             for row in rows {
@@ -105,7 +105,7 @@ impl Reading {
                     self.has_no_list = true;
                 }
                 Err(error) => {
-                    incomplete = Some(error);
+                    (incomplete, torn) = (Some(error), true);
                     break;
                 }
             }
@@ -116,6 +116,8 @@ impl Reading {
                 // One that cannot be read does not take the others with it, but a refused key does.
                 Err(error) => {
                     let refused = error.kind == Kind::Unauthorized;
+                    // That one is not there is an answer.
+                    torn |= error.kind != Kind::NotFound;
                     incomplete = Some(error);
                     if refused {
                         break;
@@ -128,7 +130,7 @@ impl Reading {
             incomplete => Ok(Listing { items, incomplete }),
         };
         self.is_first &= result.is_err();
-        (result, pages.count().max(1), control_plane.skew())
+        (result, torn, pages.count().max(1), control_plane.skew())
     }
 }
 
@@ -170,7 +172,7 @@ pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Ou
                 let mut stop = false;
                 if let Err(error) = &revision {
                     services.heed(profile, error);
-                    stop = error.kind == Kind::Unauthorized;
+                    stop = matches!(error.kind, Kind::Unauthorized | Kind::Refused);
                 }
                 if !out.send(Answer::Newest { deployment: wanted.deployment, revision }).await || stop {
                     return;
@@ -360,6 +362,7 @@ pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut 
             Ok(client) => client.threads(&query).await,
             Err(error) => Err(error),
         };
+        result.as_ref().err().iter().for_each(|error| services.heed(&server.profile, error));
         let goes_on = round.answered(result.as_ref().err());
         if !out.send(Answer::Threads(result)).await || !goes_on {
             return;
@@ -378,6 +381,7 @@ pub async fn runs(services: &Services, of: (&ServerRef, &str), limit: usize, mut
             Ok(client) => client.runs(thread, limit).await,
             Err(error) => Err(error),
         };
+        result.as_ref().err().iter().for_each(|error| services.heed(&server.profile, error));
         let goes_on = round.answered(result.as_ref().err());
         if !out.send(Answer::Runs(result)).await || !goes_on {
             return;

@@ -19,6 +19,9 @@ pub struct Services {
     pub command_options: String,
 }
 
+/// Forms of a deployment's secrets that are remembered at most.
+const MOST_SECRETS: usize = 4_000;
+
 /// The clients of a profile, being made or made.
 type Making = Shared<BoxFuture<'static, Result<Clients, ApiError>>>;
 
@@ -76,8 +79,14 @@ impl Services {
     /// A deployment's record without its secrets, which are remembered here for [`Services::without_secrets`].
     pub fn keep_secrets(&self, profile: &str, mut record: Value) -> Value {
         if let (Ok(entry), Some(id)) = (self.entry(profile), record["id"].as_str()) {
-            let secrets = Arc::new(Secrets::of_records(&[&record]));
-            lock(&entry.secrets).insert(id.to_string(), secrets);
+            let mut known = lock(&entry.secrets);
+            let new = Secrets::of_records(&[&record]);
+            // One that was changed still stands in older logs; and a list may leave out what a record says.
+            let all = match known.get(id) {
+                Some(old) if old.len() + new.len() < MOST_SECRETS => old.and(&new),
+                _ => new,
+            };
+            known.insert(id.to_string(), Arc::new(all));
         }
         mask_record(&mut record);
         record
@@ -89,9 +98,10 @@ impl Services {
 
     /// A record that belongs to a deployment, such as a revision, without anything that is a secret of it.
     pub fn without_secrets(&self, profile: &str, deployment: &str, mut record: Value) -> Value {
+        let own = Secrets::of_records(&[&record]);
         match self.secrets(profile, deployment) {
-            Some(secrets) => secrets.mask(&mut record),
-            None => mask_record(&mut record),
+            Some(secrets) => secrets.and(&own).mask(&mut record),
+            None => own.mask(&mut record),
         }
         record
     }

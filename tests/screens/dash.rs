@@ -282,7 +282,7 @@ impl Dash {
         let SubKey::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = self.error(&profile, kind);
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
-        self.answer(wanted, Answer::Deployments { result: Err(error), skew: SignedDuration::ZERO, next });
+        self.answer(wanted, Answer::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next });
     }
 
     /// A request of a profile that failed.
@@ -326,7 +326,7 @@ impl Dash {
 
 pub fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
     let result = Ok(runtail::api::Listing { items, incomplete: None });
-    Answer::Deployments { result, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
+    Answer::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
 /// Two regions with a few deployments, one of them on its way.

@@ -35,14 +35,14 @@ pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         return agent_server(app, canvas, rows);
     };
     let history = app.history();
+    let halted = app.profiles.get(row.profile).is_some_and(|p| p.halted);
     if let Some(history) = history {
-        head = head.right(Tone::Dim, &next_poll(history, app));
+        head = head.right(Tone::Dim, &next_poll(history, app, halted));
     }
     canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
     if row.gone {
         return canvas.words(rows, Tone::Plain, "It is gone: it was deleted since it was listed.");
     }
-    let halted = app.profiles.get(row.profile).is_some_and(|p| p.halted);
     if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
         return canvas.words(rows, Tone::Plain, "Not asked for: the key was refused.\n\nr asks again.");
     }
@@ -62,8 +62,9 @@ pub fn revisions(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     list(app, history, deployment, canvas, rows, focused);
 }
 
-fn next_poll(history: &History, app: &App) -> String {
+fn next_poll(history: &History, app: &App, halted: bool) -> String {
     match (&history.error, history.next_poll) {
+        _ if halted => "stopped, r asks again".into(),
         (_, Some(NextPoll::GaveUp)) => "not final in time, r polls again".into(),
         (_, Some(NextPoll::Stopped)) => "stopped, r asks again".into(),
         (error, Some(NextPoll::At(at))) => {
