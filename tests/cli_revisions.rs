@@ -144,6 +144,32 @@ fn a_failure_is_explained_from_its_log() {
 }
 
 #[test]
+fn a_deployment_that_was_rolled_back_is_explained() {
+    let rows = [row("r3", "DEPLOYED", 13, "cccccccccc"), row("r2", "DEPLOYED", 12, "bbbbbbbbbb")];
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
+    // Also where the one that serves is older than the list goes.
+    let rows = rows.into_iter().chain([row("r1", "DEPLOYED", 11, "aaaaaaaaaa")]);
+    for row in rows {
+        server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
+    }
+    for (active, commit) in [("r2", "bbbbbbbbbb"), ("r1", "aaaaaaaaaa")] {
+        let record = json!({"id": "bot", "name": "bot", "latest_revision_id": "r3", "active_revision_id": active});
+        server.reply("", &[answer(json!({"resources": [record]}))]);
+        server.reply("/bot", &[answer(record)]);
+        let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
+        for part in [
+            "one/bot r3 (main@ccccccc): DEPLOYED\n  it was deployed, but it does not serve: an older revision does\n",
+            &format!("  the one that serves is {active}, made "),
+            &format!("    source_revision_config.repo_commit_sha: {commit} → cccccccccc\n"),
+            &format!(" revisions diff one/bot {active} r3\n"),
+        ] {
+            assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_said() {
     // The newest is in progress; one is named; the log calls are not there, and the list breaks.
     let server = history(Some("r3"));

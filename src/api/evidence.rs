@@ -1,7 +1,7 @@
 //! Gathers what a failure card is made from: the records around a revision, and its log.
 
 use super::{ApiError, ControlPlane, LogFilter, LogFollower, LogKind, LogScope};
-use crate::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, StatusTime};
+use crate::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime};
 use serde_json::Value;
 
 /// Revisions that are looked through for the last good one.
@@ -36,10 +36,20 @@ impl ControlPlane {
             self.revision_rows(of.deployment, REVISIONS),
             read_log(self, of.deployment, field("id"), field("status")),
         );
-        let (history, missing) = match history {
+        let (mut history, missing) = match history {
             Ok(revisions) => (revisions.items, None),
             Err(error) => (Vec::new(), Some(error)),
         };
+        // What was known before will do: its secrets, which must not be in the log, hardly changed.
+        let record = deployment.as_ref().unwrap_or(of.known);
+        // One that was deployed is told apart from the one that serves, which may be older than the list goes.
+        if let (Some(active), Phase::Deployed) = (record["active_revision_id"].as_str(), Phase::of(field("status")))
+            && active != field("id")
+            && !history.iter().any(|row| row["id"] == active)
+            && let Ok(row) = self.revision_row(of.deployment, active).await
+        {
+            history.push(row);
+        }
         let (log, read) = log.unzip();
         let lines: Vec<LogText<'_>> = read.iter().flatten().flatten().map(LogText::from).collect();
         let mut unread = read.as_ref().and_then(|read| read.as_ref().err()).map(ToString::to_string);
@@ -51,8 +61,7 @@ impl ControlPlane {
         let card = FailureCard::new(&Evidence {
             address: of.address,
             options: of.options,
-            // What was known before will do: its secrets, which must not be in the log, hardly changed.
-            deployment: deployment.as_ref().unwrap_or(of.known),
+            deployment: record,
             revision: of.revision,
             history: &history,
             times: of.times,

@@ -19,7 +19,8 @@ pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
 pub use compare::{Change, compare, without_natural};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
 pub use failure::{
-    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, StatusTime, Times,
+    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, ServesInstead, StatusTime,
+    Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
 pub use log::{LogLine, Severity};

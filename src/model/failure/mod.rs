@@ -4,9 +4,11 @@
 
 mod next;
 mod render;
+mod serving;
 
 pub use next::NextStep;
 pub use render::{CardLine, Part};
+pub use serving::ServesInstead;
 
 use super::compare::{Change, compare, without_natural};
 use super::first_error::{FirstError, LogText, first_error};
@@ -96,6 +98,8 @@ pub struct FailureCard {
     pub error: Option<FirstError>,
     /// The end of the log.
     pub log: Option<LogEnd>,
+    /// The revision that serves in its place, where it was deployed and does not serve.
+    pub serves_instead: Option<ServesInstead>,
     /// The revision that worked before it.
     pub last_good: Option<LastGood>,
     /// What to do now.
@@ -184,12 +188,13 @@ impl FailureCard {
         // What a healthy server complains about in its log is not why it is looked at.
         let error = if phase == Phase::Deployed { None } else { first_error(&lines) };
         let last_good = last_good(row, evidence.history);
-        let next = next::steps(evidence, status, error.as_ref(), last_good.as_ref());
+        let serves_instead = ServesInstead::find(evidence);
+        let next = next::steps(evidence, status, error.as_ref(), serves_instead.as_ref(), last_good.as_ref());
         FailureCard {
             deployment: text::clean(evidence.address).into_owned(),
             revision_id: text::clean(row["id"].as_str().unwrap_or_default()).into_owned(),
             status: text::clean(status).into_owned(),
-            meaning: next::meaning(status),
+            meaning: serves_instead.as_ref().map_or_else(|| next::meaning(status), ServesInstead::meaning).to_string(),
             message: row["status_message"].as_str().filter(|message| !message.trim().is_empty()).map(open),
             made_from: made_from(row),
             times: Times {
@@ -199,6 +204,7 @@ impl FailureCard {
             },
             error,
             log: log.map(|log| LogEnd { log, lines: lines.len(), tail: tail(&lines), unread: unread.map(open) }),
+            serves_instead,
             last_good,
             next,
         }

@@ -1,8 +1,9 @@
 //! What a status means in words, and what to do about it.
 
-use super::{Evidence, LastGood};
+use super::serving::roles;
+use super::{Evidence, LastGood, ServesInstead};
+use crate::model::Phase;
 use crate::model::first_error::FirstError;
-use crate::model::{Phase, Roles};
 use crate::text;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,8 +18,8 @@ pub struct NextStep {
 }
 
 /// What a status word means for a person.
-pub(super) fn meaning(status: &str) -> String {
-    let text = match (Phase::of(status), status) {
+pub(super) fn meaning(status: &str) -> &'static str {
+    match (Phase::of(status), status) {
         (_, "CREATE_FAILED") => "the revision could not be set up: nothing was built and nothing was rolled out",
         (_, "BUILD_FAILED") => "the build failed: there is no image, and nothing was rolled out",
         (_, "DEPLOY_FAILED") => "its server did not come up, and the rollout was given up",
@@ -29,8 +30,7 @@ pub(super) fn meaning(status: &str) -> String {
         (Phase::Waiting | Phase::Moving, _) => "it is still in progress",
         (Phase::Unknown, "") => "the server gives no status: it is taken to be still in progress",
         (Phase::Unknown, _) => "runtail does not know this status: it is taken to be still in progress",
-    };
-    text.to_string()
+    }
 }
 
 /// What to do, the most telling first.
@@ -38,8 +38,10 @@ pub(super) fn steps(
     evidence: &Evidence<'_>,
     status: &str,
     error: Option<&FirstError>,
+    serves_instead: Option<&ServesInstead>,
     last_good: Option<&LastGood>,
 ) -> Vec<NextStep> {
+    let failed = Phase::of(status) == Phase::Failed;
     let id = evidence.revision["id"].as_str().unwrap_or_default();
     let address = word(evidence.address);
     let mut steps = Vec::new();
@@ -47,7 +49,8 @@ pub(super) fn steps(
     let of = |verb: &str, rest: &str| Some(format!("runtail{} {verb} {address}{rest}", evidence.options));
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
-    if let Some(advice) = error.and_then(advice) {
+    // What is still in progress, or was stopped, is none the worse for a line that looks like an error.
+    if let Some(advice) = error.filter(|_| failed).and_then(advice) {
         step(advice, None);
     }
     match (Phase::of(status), status) {
@@ -65,24 +68,39 @@ pub(super) fn steps(
         }
         (Phase::Skipped, _) => match overtaker(evidence) {
             Some((other, status)) => {
+                let status = if status.is_empty() { "no status" } else { &status };
                 let text = format!("Look at the one that overtook it, {} ({status})", text::short_id(other));
                 step(&text, of("revisions wait", &format!(" --revision {}", word(other))));
             }
             None => step("Look for the one that overtook it", of("revisions list", "")),
         },
         (Phase::Interrupted, _) => step("Deploy the same source again, if it should not have been stopped", None),
-        (Phase::Deployed, _) => {}
+        (Phase::Deployed, _) => {
+            let Some(other) = serves_instead else { return steps };
+            let was_rolled_back = other.is_older == Some(true);
+            if other.changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
+                let (older, newer) = if was_rolled_back { (&*other.id, id) } else { (id, &*other.id) };
+                let ids = format!(" {} {}", word(older), word(newer));
+                step("See all that differs from the one that serves", of("revisions diff", &ids));
+            }
+            if was_rolled_back {
+                step("Read what its server printed, for why it was taken back", server_log());
+                step(
+                    "Deploy its source again, as a new revision, if it should serve; else nothing is to be done",
+                    None,
+                );
+            }
+        }
         (Phase::Waiting | Phase::Moving | Phase::Unknown, _) => {
             step("Wait for it", of("revisions wait", &format!(" --revision {}", word(id))));
         }
     }
-    let failed = Phase::of(status) == Phase::Failed;
     if let Some(good) = last_good.filter(|good| failed && !good.changes.is_empty()) {
         let ids = format!(" {} {}", word(&good.id), word(id));
         step("See all that changed since the last good revision", of("revisions diff", &ids));
     }
     if failed {
-        step(serving(evidence), None);
+        step(service(evidence), None);
         if error.is_none() {
             step("Deploy the same source once more, if the cause may have passed", None);
         }
@@ -91,14 +109,8 @@ pub(super) fn steps(
 }
 
 /// Whether people are without service meanwhile.
-fn serving(evidence: &Evidence<'_>) -> &'static str {
-    let active = evidence.deployment["active_revision_id"].as_str();
-    let row = |row: &'_ Value| -> (String, String) {
-        let field = |name: &str| row[name].as_str().unwrap_or_default().to_string();
-        (field("id"), field("status"))
-    };
-    let rows: Vec<(String, String)> = evidence.history.iter().map(row).collect();
-    let roles = Roles::new(active, rows.iter().map(|(id, status)| (id.as_str(), status.as_str())));
+fn service(evidence: &Evidence<'_>) -> &'static str {
+    let roles = roles(evidence);
     match roles.serving() {
         Some(id) if evidence.revision["id"] == id => "The server says that this very revision serves",
         Some(_) if roles.derived => "The newest deployed revision should serve meanwhile: there is time to fix it",

@@ -1,7 +1,8 @@
 //! The card as lines for a terminal, and as Markdown.
 
-use super::{FailureCard, LastGood, LogEnd, Times};
+use super::{FailureCard, LastGood, LogEnd, ServesInstead, Times};
 use crate::text::{self, markdown};
+use jiff::Timestamp;
 use std::fmt::Write;
 
 /// What a line of a card is, for whoever gives it a colour.
@@ -51,7 +52,16 @@ impl FailureCard {
             say(Part::Error, format!("    {}", error.text));
             error.more.iter().for_each(|line| say(Part::Error, format!("    {line}")));
         }
+        if let Some(other) = &self.serves_instead {
+            let changes = other.changes.iter().flatten();
+            match other.heading() {
+                Ok(heading) => say(Part::Heading, format!("  {heading}:")),
+                Err(fact) => say(Part::Fact, format!("  {fact}")),
+            }
+            changes.for_each(|change| say(Part::Change, format!("    {}", change.line())));
+        }
         match &self.last_good {
+            _ if self.is_told_already() => {}
             Some(good) if good.changes.is_empty() => say(Part::Fact, format!("  {}; {NO_CHANGE}", good.heading())),
             Some(good) => {
                 say(Part::Heading, format!("  {}; changed since:", good.heading()));
@@ -108,7 +118,17 @@ impl FailureCard {
             let lines = std::iter::once(&error.text).chain(&error.more).map(String::as_str);
             say(format!("**{}**\n\n{}", heading.trim_end_matches('.'), markdown::block(lines).trim_end()));
         }
+        if let Some(other) = &self.serves_instead {
+            let changes = other.changes.iter().flatten().map(|change| format!("\n- {}", code(&change.line())));
+            match other.heading() {
+                Ok(heading) => {
+                    say(format!("{}:\n{}", capital(&markdown::inline(&heading)), changes.collect::<String>()))
+                }
+                Err(fact) => say(sentence(&markdown::inline(&fact))),
+            }
+        }
         match &self.last_good {
+            _ if self.is_told_already() => {}
             Some(good) if good.changes.is_empty() => {
                 say(sentence(&format!("{}; {NO_CHANGE}", markdown::inline(&good.heading()))));
             }
@@ -139,6 +159,12 @@ impl FailureCard {
         out
     }
 
+    /// Whether the last good revision is the one that serves, and that was told.
+    fn is_told_already(&self) -> bool {
+        let good = self.last_good.as_ref().map(|good| &good.id);
+        self.serves_instead.as_ref().is_some_and(|other| good.is_none_or(|good| *good == other.id))
+    }
+
     fn status_word(&self) -> &str {
         if self.status.is_empty() { "no status" } else { &self.status }
     }
@@ -150,15 +176,39 @@ impl FailureCard {
 }
 
 const NO_GOOD: &str = "no revision before it is known to have been deployed";
+const NO_DIFFERENCE: &str =
+    "nothing that the server records of a revision differs (it records neither secrets nor resources)";
 const NO_CHANGE: &str =
     "nothing that the server records of a revision changed since (it records neither secrets nor resources)";
 
 impl LastGood {
     fn heading(&self) -> String {
-        let made = self.created_at.map(|at| at.strftime(", made %Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
-        let from = self.made_from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
-        format!("the last good revision before it is {}{made}{from}", self.id)
+        let origin = origin(self.created_at, self.made_from.as_deref());
+        format!("the last good revision before it is {}{origin}", self.id)
     }
+}
+
+impl ServesInstead {
+    /// What stands above the changes; or the fact alone, where there are none.
+    fn heading(&self) -> Result<String, String> {
+        let origin = origin(self.created_at, self.made_from.as_deref());
+        let one =
+            if self.derived { "the newest deployed revision, which should serve," } else { "the one that serves" };
+        let fact = format!("{one} is {}{origin}", self.id);
+        match &self.changes {
+            None => Err(format!("{fact}; its record could not be read")),
+            Some(changes) if changes.is_empty() => Err(format!("{fact}; {NO_DIFFERENCE}")),
+            Some(_) if self.is_older == Some(true) => Ok(format!("{fact}; this one changed against it")),
+            Some(_) => Ok(format!("{fact}; changed in it")),
+        }
+    }
+}
+
+/// When and from what a revision was made, as far as it is known.
+fn origin(created_at: Option<Timestamp>, made_from: Option<&str>) -> String {
+    let made = created_at.map(|at| at.strftime(", made %Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
+    let from = made_from.map(|from| format!(" from {from}")).unwrap_or_default();
+    made + &from
 }
 
 impl LogEnd {

@@ -176,6 +176,91 @@ fn every_ending_has_its_words() {
     assert_eq!(ended("DEPLOYED"), ("it was deployed: nothing failed".into(), String::new()));
 }
 
+/// The card of one of these revisions, of which the server says this one serves.
+fn card_with(active: Value, history: &[Value], at: usize) -> FailureCard {
+    FailureCard::new(&Evidence {
+        address: "prod-us/bot",
+        options: "",
+        deployment: &json!({"active_revision_id": active}),
+        revision: &history[at],
+        history,
+        times: &[],
+        log: LogEvidence::None,
+    })
+}
+
+#[test]
+fn a_deployed_revision_that_does_not_serve() {
+    let history = [
+        row("r4", "DEPLOYED", 40, "dddddddd"),
+        row("r3", "BUILD_FAILED", 30, "c"),
+        row("r2", "DEPLOYED", 20, "bbbbbbbb"),
+        row("r1", "DEPLOYED", 10, "bbbbbbbb"),
+    ];
+    // Rolled back.
+    let expected = "\
+prod-us/bot r4 (main@ddddddd): DEPLOYED
+  it was deployed, but it does not serve: an older revision does
+  time: 26s from its creation to its last change, by the server's record
+  the one that serves is r2, made 2026-11-20 10:20Z from main@bbbbbbb; this one changed against it:
+    source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd
+  what to do:
+    See all that differs from the one that serves
+      runtail revisions diff prod-us/bot r2 r4
+    Read what its server printed, for why it was taken back
+      runtail logs prod-us/bot --revision r4
+    Deploy its source again, as a new revision, if it should serve; else nothing is to be done
+";
+    let card = card_with(json!("r2"), &history, 0);
+    assert_eq!(card.text(), expected);
+    let markdown = card.markdown();
+    let said = "The one that serves is r2, made 2026-11-20 10:20Z from main@bbbbbbb; this one changed against it:\n\n\
+                - `source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd`\n";
+    assert!(markdown.contains(said), "{markdown}");
+    let json = serde_json::to_value(&card).unwrap();
+    assert_eq!((&json["serves_instead"]["id"], &json["serves_instead"]["is_older"]), (&json!("r2"), &json!(true)));
+    // Overtaken since; the server's word, or the order of things where it says none.
+    let text = card_with(json!("r4"), &history, 2).text();
+    for part in [
+        "does not serve any more: a newer revision does\n",
+        "  the one that serves is r4, made 2026-11-20 10:40Z from main@ddddddd; changed in it:\n    source_",
+        "bbbbbbbb → dddddddd\n",
+        "      runtail revisions diff prod-us/bot r2 r4\n",
+        "  the last good revision before it is r1,",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("taken back"), "{text}");
+    let text = card_with(json!(null), &history, 2).text();
+    assert!(text.contains("should not serve any more: a newer revision was deployed since"), "{text}");
+    assert!(text.contains("the newest deployed revision, which should serve, is r4,"), "{text}");
+    // One from which nothing differs, and one of which nothing is known.
+    let text = card_with(json!("r1"), &history, 2).text();
+    assert!(
+        text.contains("the one that serves is r1, made 2026-11-20 10:10Z from main@bbbbbbb; nothing that"),
+        "{text}"
+    );
+    let text = card_with(json!("r0"), &history, 0).text();
+    assert!(text.contains("does not serve: another revision does\n"), "{text}");
+    assert!(text.contains("  the one that serves is r0; its record could not be read\n"), "{text}");
+    // The one that serves, and those that never could.
+    for (at, status) in [(0, "DEPLOYED"), (1, "BUILD_FAILED")] {
+        let card = card_with(json!("r4"), &history, at);
+        assert_eq!((card.status.as_str(), card.serves_instead), (status, None));
+    }
+}
+
+#[test]
+fn only_a_failure_is_given_advice_on_its_error() {
+    let log = [LogText { message: "ModuleNotFoundError: No module named 'app'", ..LogText::default() }];
+    for status in ["BUILD_FAILED", "BUILDING", "INTERRUPTED", "SOMETHING_NEW"] {
+        let card = card(&[row("r1", status, 10, "a")], 0, LogEvidence::Read(CardLog::Build, &log));
+        assert!(card.error.is_some(), "{status}");
+        let advised = card.next[0].text.starts_with("Add the missing module");
+        assert_eq!(advised, status == "BUILD_FAILED", "{status}: {:?}", card.next);
+    }
+}
+
 #[test]
 fn what_is_not_known_is_said() {
     let alone = [row("r1", "DEPLOY_FAILED", 10, "a")];
