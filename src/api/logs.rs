@@ -3,6 +3,7 @@
 use super::answer::Plane;
 use super::http::{Answer, Call};
 use super::log_tail::Tail;
+use super::newest::LOOKED_THROUGH;
 use super::{ApiError, ControlPlane, Kind, Place};
 use crate::model::{LogLine, Severity};
 use jiff::Timestamp;
@@ -112,7 +113,8 @@ impl ControlPlane {
     /// # Errors
     /// `Kind::NotFound` where it has none.
     pub async fn newest_revision(&self, deployment: &str) -> Result<String, ApiError> {
-        let newest = self.revisions(deployment, 1).await?.items.into_iter().next();
+        // The list is sorted here where its server did not, so a list of one would not do.
+        let newest = self.revisions(deployment, LOOKED_THROUGH).await?.items.into_iter().next();
         newest.map(|revision| revision.id).ok_or_else(|| ApiError {
             kind: Kind::NotFound,
             // Nothing was refused: the list of its revisions is empty.

@@ -5,7 +5,7 @@ use super::{ApiError, Kind};
 use serde_json::Value;
 
 /// Revisions among which the newest is looked for where the deployment's record does not name it.
-const LOOKED_THROUGH: usize = 100;
+pub(super) const LOOKED_THROUGH: usize = 100;
 
 /// The newest revision of a deployment.
 #[derive(Debug, Clone)]
