@@ -68,7 +68,23 @@ impl Tree {
         }
         if let Ok(row) = self.visible.binary_search(&target) {
             self.place.cursor = Spot { key: row as u64, line: 0 };
+            self.go_into_text(target);
         }
+    }
+
+    /// A text that is longer than its line is shown whole where the match is, with the cursor on the match's line.
+    fn go_into_text(&mut self, target: u32) {
+        let node = &self.doc.nodes[target as usize];
+        let (path, value) = (node.path, self.doc.slice(node.value));
+        if node.kind != Kind::Text || value.len() <= self.width {
+            return;
+        }
+        let wanted = Needle::new(&self.search.text);
+        let Some(line) = self.wrapped(target).iter().position(|line| wanted.is_in(line)) else { return };
+        if self.toggled.insert(path) {
+            self.refold();
+        }
+        self.place.cursor.line = line + 1;
     }
 }
 
@@ -104,6 +120,22 @@ mod tests {
         tree.search("nowhere");
         assert_eq!(tree.search_place(), Some((0, 0)));
         tree.next_match(true);
+    }
+
+    #[test]
+    fn a_match_deep_in_a_long_text_is_gone_to() {
+        let text = format!("{}the needle{}", "hay ".repeat(2_000), " hay".repeat(2_000));
+        let mut tree = Tree::new(serde_json::json!({"id": 1, "message": text}).to_string().into());
+        tree.prepare(60, 10);
+        tree.search("needle");
+        tree.prepare(60, 10);
+        let spot = tree.place.cursor;
+        let shown: String = tree.line(spot).left.iter().map(|piece| piece.text.as_str()).collect();
+        assert!(spot.line > 50 && shown.contains("needle"), "{spot:?} {shown}");
+        assert!(tree.place.top.line > 40, "and it is on the screen: {:?}", tree.place);
+        // A match in the key needs no text.
+        tree.search("message");
+        assert_eq!(tree.search_place(), Some((1, 1)));
     }
 
     #[test]
