@@ -167,15 +167,8 @@ fn compose(term: &Term, assistant: &str) {
     term.wait_for("contract-rev");
     term.keys("\r");
     term.wait_for("Assistants ");
-    term.keys("2");
-    term.wait_for("› assistants");
-    term.keys("/");
-    term.wait_for("Esc cancel");
-    term.keys(&format!("{assistant}\r"));
-    term.wait_for(&format!("/{assistant}"));
-    term.keys("\r");
+    term.compose(assistant);
     term.wait_for("NEW RUN");
-    term.wait_for(&format!("‹ {assistant} ›"));
 }
 
 #[test]

@@ -12,18 +12,6 @@ fn open() -> Term {
     term
 }
 
-/// The composer of a run of this assistant, by way of the assistants.
-fn compose(term: &Term, assistant: &str) {
-    term.keys("2");
-    term.wait_for("› assistants");
-    term.keys("/");
-    term.wait_for("Esc cancel");
-    term.keys(&format!("{assistant}\r"));
-    term.wait_for(&format!("/{assistant}"));
-    term.keys("\r");
-    term.wait_for(&format!("‹ {assistant} ›"));
-}
-
 /// Replaces the input of the composer.
 fn input(term: &Term, text: &str) {
     term.keys("\x05\x15"); // to the end of the line, and away with it
@@ -36,7 +24,7 @@ fn input(term: &Term, text: &str) {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
 fn a_run_is_composed_and_read_in_every_view() {
     let mut term = open();
-    compose(&term, "agent");
+    term.compose("agent");
     term.keys("weather in Kraków?");
     term.wait_for("weather in Kraków?");
     term.keys("\x12");
@@ -56,7 +44,7 @@ fn a_run_is_composed_and_read_in_every_view() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
 fn an_interrupt_is_answered() {
     let mut term = open();
-    compose(&term, "approval");
+    term.compose("approval");
     input(&term, "{}");
     term.keys("\x12");
     term.wait_for("ended: interrupted");
@@ -77,7 +65,7 @@ fn an_interrupt_is_answered() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
 fn a_failed_run_says_why_and_its_thread_too() {
     let mut term = open();
-    compose(&term, "broken");
+    term.compose("broken");
     input(&term, "{}");
     term.keys("\x12");
     term.wait_for("ended: error");
@@ -101,7 +89,7 @@ fn a_failed_run_says_why_and_its_thread_too() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
 fn a_run_under_way_is_joined_and_outlives_the_dashboard() {
     let mut term = open();
-    compose(&term, "slow");
+    term.compose("slow");
     input(&term, "{\"seconds\": 6}");
     term.keys("\x12");
     term.wait_for("LIVE");

@@ -160,6 +160,15 @@ pub enum Described {
 }
 
 impl Described {
+    /// The profile whose key is used for it.
+    pub fn profile(&self) -> &str {
+        match self {
+            Described::Thread(server, _) => &server.profile,
+            Described::Deployment(profile, ..) => profile,
+            Described::Revision(of) => &of.profile,
+        }
+    }
+
     /// What it is called.
     pub fn title(&self) -> String {
         match self {

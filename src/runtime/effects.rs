@@ -14,7 +14,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
                 Ok(client) => client.info().await,
                 Err(error) => Err(error),
             };
-            result.as_ref().err().iter().for_each(|error| services.heed(&server.profile, error));
+            services.heed(&server.profile, result.as_ref().err());
             Done::Info(server, result)
         }
         Effect::FetchAssistants(server) => {
@@ -22,15 +22,17 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
                 Ok(client) => client.assistants(1000, 0).await,
                 Err(error) => Err(error),
             };
+            services.heed(&server.profile, result.as_ref().err());
             Done::Assistants(server, result)
         }
         Effect::Describe(what) => {
             let result = record(services, &what).await;
+            services.heed(what.profile(), result.as_ref().err());
             Done::Described(what, result)
         }
         Effect::Explain(of, address, times) => {
             let result = card(services, &of, &address, &times).await;
-            result.as_ref().err().iter().for_each(|error| services.heed(&of.profile, error));
+            services.heed(&of.profile, result.as_ref().err());
             Done::Card(of, result)
         }
         Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
@@ -40,27 +42,20 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
 
 /// A record as it is now, without its secrets: the state of the dashboard holds none.
 async fn record(services: &Services, what: &Described) -> Result<Value, ApiError> {
-    let asked = async {
-        match what {
-            Described::Thread(server, id) => {
-                let thread = services.agent_server(server).await?.thread(id).await?;
-                Ok(serde_json::to_value(thread).unwrap_or_default())
-            }
-            Described::Deployment(profile, id, _) => {
-                let row = services.control_plane(profile).await?.deployment_row(id).await?;
-                Ok(services.keep_secrets(profile, row))
-            }
-            Described::Revision(of) => {
-                let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
-                Ok(services.without_secrets(&of.profile, &of.deployment, row))
-            }
+    match what {
+        Described::Thread(server, id) => {
+            let thread = services.agent_server(server).await?.thread(id).await?;
+            Ok(serde_json::to_value(thread).unwrap_or_default())
         }
-    };
-    let result: Result<Value, ApiError> = asked.await;
-    if let Err(error) = &result {
-        services.heed(&error.at.profile, error);
+        Described::Deployment(profile, id, _) => {
+            let row = services.control_plane(profile).await?.deployment_row(id).await?;
+            Ok(services.keep_secrets(profile, row))
+        }
+        Described::Revision(of) => {
+            let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
+            Ok(services.without_secrets(&of.profile, &of.deployment, row))
+        }
     }
-    result
 }
 
 /// The card of a revision as it is now.

@@ -41,9 +41,7 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
         round.again();
         let (result, torn, pages, skew) = reading.list(services, profile, out).await;
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
-        if let Some(error) = &error {
-            services.heed(profile, error);
-        }
+        services.heed(profile, error.as_ref());
         // A long list is many requests.
         let usual = services.poll.interval.max(PER_PAGE * pages.saturating_sub(1) as u32);
         let goes_on = round.answered(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
@@ -169,11 +167,9 @@ pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Ou
                     asked.clear();
                 }
                 asked.entry(wanted.revision).or_insert_with(Asked::never).answered(revision.as_ref());
-                let mut stop = false;
-                if let Err(error) = &revision {
-                    services.heed(profile, error);
-                    stop = matches!(error.kind, Kind::Unauthorized | Kind::Refused);
-                }
+                services.heed(profile, revision.as_ref().err());
+                let stop =
+                    revision.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
                 if !out.send(Answer::Newest { deployment: wanted.deployment, revision }).await || stop {
                     return;
                 }
@@ -260,9 +256,7 @@ pub async fn revisions(services: &Services, at: (&str, &str), limit: usize, mut 
     loop {
         round.again();
         let result = read_revisions(services, profile, id, limit).await;
-        if let Err(error) = &result {
-            services.heed(profile, error);
-        }
+        services.heed(profile, result.as_ref().err());
         let moving = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
         let moves = moving.is_some();
         let over = moving.is_some_and(|r| patience.is_over(&r.id));
@@ -296,9 +290,7 @@ pub async fn watch(services: &Services, of: &RevisionRef, mut told: Told, out: &
     loop {
         round.again();
         let result = read_revision(services, &of.profile, &of.deployment, &of.revision).await;
-        if let Err(error) = &result {
-            services.heed(&of.profile, error);
-        }
+        services.heed(&of.profile, result.as_ref().err());
         let gone = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
         let ended = gone || result.as_ref().is_ok_and(|r| r.phase().is_final());
         let over = patience.is_over(&of.revision);
@@ -337,9 +329,7 @@ pub async fn log(
             }
         };
         let result = result.map(|lines| services.open_lines(profile, &scope.deployment, lines));
-        if let Err(error) = &result {
-            services.heed(profile, error);
-        }
+        services.heed(profile, result.as_ref().err());
         quiet = if result.as_ref().is_ok_and(Vec::is_empty) { (quiet + 1).min(LOG_QUIET) } else { 0 };
         let goes_on = round.answered(result.as_ref().err());
         let incomplete = follower.as_ref().is_some_and(LogFollower::is_incomplete);
@@ -362,7 +352,7 @@ pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut 
             Ok(client) => client.threads(&query).await,
             Err(error) => Err(error),
         };
-        result.as_ref().err().iter().for_each(|error| services.heed(&server.profile, error));
+        services.heed(&server.profile, result.as_ref().err());
         let goes_on = round.answered(result.as_ref().err());
         if !out.send(Answer::Threads(result)).await || !goes_on {
             return;
@@ -381,7 +371,7 @@ pub async fn runs(services: &Services, of: (&ServerRef, &str), limit: usize, mut
             Ok(client) => client.runs(thread, limit).await,
             Err(error) => Err(error),
         };
-        result.as_ref().err().iter().for_each(|error| services.heed(&server.profile, error));
+        services.heed(&server.profile, result.as_ref().err());
         let goes_on = round.answered(result.as_ref().err());
         if !out.send(Answer::Runs(result)).await || !goes_on {
             return;

@@ -3,7 +3,7 @@
 use crate::api::{AgentServer, ApiError, ControlPlane, Http, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
-use crate::model::{LogLine, Secrets, mask_record};
+use crate::model::{LogLine, Secrets};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use serde_json::Value;
@@ -64,9 +64,10 @@ impl Services {
         Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
     }
 
-    /// Looks at a failed request for what it means for the next ones of its profile: a refused key is looked for anew.
-    pub fn heed(&self, profile: &str, error: &ApiError) {
-        if let (Kind::Unauthorized, Ok(entry)) = (&error.kind, self.entry(profile)) {
+    /// Looks at why a request failed, if it did, for what that means for the next ones of its profile: a refused key is
+    /// looked for anew.
+    pub fn heed(&self, profile: &str, error: Option<&ApiError>) {
+        if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile)) {
             *lock(&entry.making) = None;
         }
     }
@@ -78,17 +79,17 @@ impl Services {
 
     /// A deployment's record without its secrets, which are remembered here for [`Services::without_secrets`].
     pub fn keep_secrets(&self, profile: &str, mut record: Value) -> Value {
-        if let (Ok(entry), Some(id)) = (self.entry(profile), record["id"].as_str()) {
-            let mut known = lock(&entry.secrets);
-            let new = Secrets::of_records(&[&record]);
-            // One that was changed still stands in older logs; and a list may leave out what a record says.
-            let all = match known.get(id) {
-                Some(old) if old.len() + new.len() < MOST_SECRETS => old.and(&new),
-                _ => new,
-            };
-            known.insert(id.to_string(), Arc::new(all));
+        let id = record["id"].as_str().unwrap_or_default().to_string();
+        let new = Secrets::of_records(&[&record]);
+        // One that was changed still stands in older logs; and a list may leave out what a record says.
+        let all = match self.secrets(profile, &id) {
+            Some(old) if old.len() + new.len() < MOST_SECRETS => old.and(&new),
+            _ => new,
+        };
+        all.mask(&mut record);
+        if let Ok(entry) = self.entry(profile) {
+            lock(&entry.secrets).insert(id, Arc::new(all));
         }
-        mask_record(&mut record);
         record
     }
 

@@ -147,6 +147,19 @@ impl Term {
         input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("the terminal takes keys");
     }
 
+    /// From an agent server's lists to the composer of a run of this assistant.
+    #[track_caller]
+    pub fn compose(&self, assistant: &str) {
+        self.keys("2");
+        self.wait_for("› assistants");
+        self.keys("/");
+        self.wait_for("Esc cancel");
+        self.keys(&format!("{assistant}\r"));
+        self.wait_for(&format!("/{assistant}"));
+        self.keys("\r");
+        self.wait_for(&format!("‹ {assistant} ›"));
+    }
+
     /// Gives the terminal another size.
     #[track_caller]
     pub fn resize(&self, cols: u16, rows: u16) {

@@ -3,7 +3,7 @@
 use super::deployments::with;
 use super::logs::{self, Line, Wanted};
 use super::revisions::{answer, find};
-use super::timetable::{Deployment, phases};
+use super::timetable::{Deployment, Phase, Revision, phases};
 use super::{Plane, Refusal, body, invalid, now, number, ok, text};
 use crate::sim::agent::query_pairs;
 use axum::body::Bytes;
@@ -41,28 +41,27 @@ fn v1_page(plane: &Plane, lines: &[Line], bytes: &[u8]) -> Result<Response, Refu
     Ok(ok(&json!({"logs": found, "next_offset": next})))
 }
 
-/// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
-pub async fn build_v1(
-    State(plane): State<Arc<Plane>>,
-    Path((id, revision)): Path<(String, String)>,
-    bytes: Bytes,
+/// A page of one of a revision's two logs.
+fn revision_v1(
+    plane: &Plane,
+    (id, revision): (String, String),
+    bytes: &[u8],
+    log: fn(&Revision, &Phase, Timestamp, f64) -> Vec<Line>,
 ) -> Response {
-    answer(with(&plane, &id, |deployment| {
-        let (revision, phase) = find(&plane, deployment, &revision)?;
-        v1_page(&plane, &logs::build(revision, &phase, now(), plane.speed), &bytes)
+    answer(with(plane, &id, |deployment| {
+        let (revision, phase) = find(plane, deployment, &revision)?;
+        v1_page(plane, &log(revision, &phase, now(), plane.speed), bytes)
     }))
 }
 
+/// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
+pub async fn build_v1(State(plane): State<Arc<Plane>>, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+    revision_v1(&plane, of, &bytes, logs::build)
+}
+
 /// `POST /v1/projects/{id}/revisions/{revision}/deploy_logs`.
-pub async fn server_v1(
-    State(plane): State<Arc<Plane>>,
-    Path((id, revision)): Path<(String, String)>,
-    bytes: Bytes,
-) -> Response {
-    answer(with(&plane, &id, |deployment| {
-        let (revision, phase) = find(&plane, deployment, &revision)?;
-        v1_page(&plane, &logs::server(revision, &phase, now(), plane.speed), &bytes)
-    }))
+pub async fn server_v1(State(plane): State<Arc<Plane>>, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+    revision_v1(&plane, of, &bytes, logs::server)
 }
 
 /// `POST /v1/projects/{id}/deploy_logs`: of the revision that serves.
