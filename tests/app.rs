@@ -122,7 +122,7 @@ proptest! {
     #[test]
     fn a_read_only_dashboard_never_asks_for_a_write(steps in proptest::collection::vec(step(), 1..120)) {
         let mut dash = demo_like((120, 30));
-        dash.app.settings.read_only = true;
+        dash.seal();
         for step in steps {
             take(&mut dash, step);
             for sub in subscriptions(&dash.app) {

@@ -55,12 +55,12 @@ fn everything_is_read() {
     assert_eq!(zeta.deployments, ["d-1", "d-2"]);
     let file = PathBuf::from("/etc/runtail/zeta.key");
     assert!(matches!(&zeta.key, Some(SecretSource::File(path)) if *path == file));
-    assert!(zeta.is_read_only(false) && !zeta.is_read_only(true));
+    assert!(zeta.is_production() && !zeta.read_only);
     let alpha = &config.profiles[1];
     assert_eq!(alpha.region.as_deref(), Some("eu"));
     assert!(matches!(&alpha.key, Some(SecretSource::Command(words)) if words.len() == 3));
     assert!(matches!(&alpha.bearer, Some(SecretSource::Env(name)) if name == "TOKEN"));
-    assert!(alpha.is_read_only(true));
+    assert!(alpha.read_only);
     let servers = &config.profiles[2].agent_servers;
     assert_eq!(servers[0].0, "python");
     assert_eq!(servers[0].1.as_str(), "http://127.0.0.1:2024/");
@@ -96,7 +96,7 @@ fn unknown_keys_are_warned_about_and_change_nothing() {
         ]
     );
     assert_eq!(config.profiles[0].label, None);
-    assert!(!config.profiles[0].is_read_only(false));
+    assert!(!config.profiles[0].is_read_only());
     assert!(!format!("{config:?}").contains("canary"));
 }
 

@@ -125,7 +125,7 @@ fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
 #[test]
 fn a_read_only_profile_starts_nothing() {
     let mut dash = demo_like((100, 30));
-    dash.app.settings.read_only = true;
+    dash.seal();
     dash.open_server();
     dash.keys("n");
     assert!(dash.app.overlays.is_empty());

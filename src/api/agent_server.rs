@@ -112,12 +112,12 @@ impl AgentServer {
 
     /// Assistants, in the server's order.
     pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
-        self.post(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
+        self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
     }
 
     /// Assistants as the server describes them.
     pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        self.post(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
+        self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
     }
 
     /// One assistant as the server describes it.
@@ -290,7 +290,7 @@ impl AgentServer {
             if level < 1 {
                 body["select"] = json!(THREAD_FIELDS);
             }
-            match self.post(&["threads", "search"], &body).await {
+            match self.search(&["threads", "search"], &body).await {
                 Ok(answer) => {
                     self.plain.store(level, Ordering::Relaxed);
                     return Ok(answer);
@@ -319,8 +319,25 @@ impl AgentServer {
         self.call(Method::POST, url, Some(body), &[200, 201]).await
     }
 
+    /// A POST that carries a question and changes nothing.
+    async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
+        let url = self.url(&Method::POST, parts)?;
+        self.send(Method::POST, url, Some(body), &[200], true).await
+    }
+
     async fn call(&self, method: Method, url: Url, body: Option<&Value>, expect: &[u16]) -> Result<Answer, ApiError> {
         let reads = method == Method::GET;
+        self.send(method, url, body, expect, reads).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+        expect: &[u16],
+        reads: bool,
+    ) -> Result<Answer, ApiError> {
         let call = Call { plane: Plane::Agent, method, url, body, expect, is_list: false, reads, retry: self.retry };
         self.http.call(call).await
     }

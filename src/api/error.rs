@@ -43,6 +43,8 @@ pub enum Kind {
     Protocol,
     /// A request that was refused here, before anything was sent.
     Refused,
+    /// A request that would have written, refused here since nothing may be written with the profile.
+    ReadOnly,
 }
 
 /// Where a request went.
@@ -131,6 +133,7 @@ impl ApiError {
             Kind::Timeout => "timeout".into(),
             Kind::Protocol => "odd answer".into(),
             Kind::Refused => "refused".into(),
+            Kind::ReadOnly => "read-only".into(),
         }
     }
 }

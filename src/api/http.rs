@@ -1,9 +1,10 @@
 //! The one HTTP client: who may be sent a key, what goes into every request, how answers are read within bounds.
 
 use super::answer::{self, About, Plane};
+use super::journal::{Journal, Noted, Outcome};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
-use crate::model::{Secrets, secret_texts};
+use crate::model::{PlainRequest, Secrets, mask_secrets, secret_texts};
 use crate::text;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -32,6 +33,10 @@ const MAX_BODY: usize = 256 << 20;
 const MAX_REFUSAL: usize = 64 << 10;
 /// Over how long the requests that waited while a server wanted to be left alone are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
+/// The headers that say who asks (contract §5).
+const API_KEY: &str = "x-api-key";
+const AUTHORIZATION: &str = "authorization";
+const WORKSPACE: &str = "x-tenant-id";
 /// Seconds from which on two clocks differ.
 const SKEW: i64 = 20;
 /// Shortest secret that is searched for in messages, in bytes.
@@ -46,6 +51,9 @@ struct Inner {
     key: Option<SecretString>,
     bearer: Option<SecretString>,
     workspace: Option<String>,
+    /// Why nothing may be written, where that is so.
+    sealed: Option<String>,
+    journal: Journal,
     allow_http: bool,
     /// Origins (scheme, host, port) that may be sent the profile's keys, or anything at all.
     origins: Mutex<HashSet<String>>,
@@ -88,6 +96,11 @@ impl Http {
     /// # Errors
     /// `Kind::Refused` when a key cannot be had; the hint says how to fix it.
     pub fn new(profile: &Profile) -> Result<Http, ApiError> {
+        Http::noting(profile, Journal::default())
+    }
+
+    /// The same, with the journal in which it notes what it sends to change something.
+    pub fn noting(profile: &Profile, journal: Journal) -> Result<Http, ApiError> {
         let fetch = |source: &Option<config::SecretSource>, keys: &str| {
             let Some(source) = source else { return Ok(None) };
             source.resolve().map(Some).map_err(|e| ApiError {
@@ -102,6 +115,11 @@ impl Http {
             key: fetch(&profile.key, "api_key_env, api_key_file or api_key_command")?,
             bearer: fetch(&profile.bearer, "bearer_env, bearer_file or bearer_command")?,
             workspace: profile.workspace.clone(),
+            sealed: profile.is_read_only().then(|| {
+                let why = profile.sealed.as_deref().map(|why| text::clean(why).into_owned());
+                why.unwrap_or_else(|| "the profile is read-only".into())
+            }),
+            journal,
             allow_http: profile.allow_http,
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
@@ -164,15 +182,27 @@ impl Http {
 
     async fn once(&self, call: &Call<'_>) -> Result<Answer, ApiError> {
         let at = self.place(&call.method, &call.url);
+        if !call.reads {
+            self.check_write(&at)?;
+        }
         let mut request = self.request(call.plane, &call.method, &call.url)?;
         request = request.header(header::ACCEPT, "application/json").timeout(REQUEST_TIMEOUT);
         if let Some(body) = call.body {
             request = request.json(body);
         }
         let broken = |e: reqwest::Error| self.scrubbed(network::failure(&e, &call.url, at.clone()), call.body);
+        let mut noted = (!call.reads).then(|| self.note(&at, call.plane, &call.url, call.body));
         let began = Instant::now();
         let sent = request.send().await;
         note(&at, began, sent.as_ref().ok());
+        if let Some(noted) = &mut noted {
+            noted.ended(match &sent {
+                Ok(response) => Outcome::Status(response.status().as_u16()),
+                Err(e) => {
+                    Outcome::NoAnswer(self.scrubbed(network::failure(e, &call.url, at.clone()), call.body).detail)
+                }
+            });
+        }
         let response = sent.map_err(broken)?;
         if call.plane == Plane::Control
             && let Some(skew) = clock_skew(response.headers(), jiff::Timestamp::now())
@@ -206,6 +236,10 @@ impl Http {
         last_event_id: Option<&str>,
     ) -> Result<EventStream, ApiError> {
         let at = self.place(&method, &url);
+        let writes = method != Method::GET;
+        if writes {
+            self.check_write(&at)?;
+        }
         let mut request = self.request(Plane::Agent, &method, &url)?;
         request = request
             .header(header::ACCEPT, "text/event-stream")
@@ -220,9 +254,16 @@ impl Http {
         if let Some(body) = body {
             request = request.json(body);
         }
+        let mut noted = writes.then(|| self.note(&at, Plane::Agent, &url, body));
         let began = Instant::now();
         let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
         note(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
+        if let (Some(noted), Ok(sent)) = (&mut noted, &sent) {
+            noted.ended(match sent {
+                Ok(response) => Outcome::Status(response.status().as_u16()),
+                Err(e) => Outcome::NoAnswer(self.scrubbed(network::failure(e, &url, at.clone()), body).detail),
+            });
+        }
         let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(e)) => return Err(self.scrubbed(network::failure(&e, &url, at), body)),
@@ -266,18 +307,59 @@ impl Http {
             Ok::<_, ApiError>(value)
         };
         let mut headers = HeaderMap::new();
-        let Inner { key, bearer, workspace, .. } = &*self.0;
-        if let Some(key) = key {
-            headers.insert("x-api-key", secret(key.expose_secret().to_string())?);
-        }
-        // The control plane takes one or the other; an agent server may sit behind a gateway that wants its own token.
-        if let Some(bearer) = bearer.as_ref().filter(|_| key.is_none() || plane == Plane::Agent) {
-            headers.insert(header::AUTHORIZATION, secret(format!("Bearer {}", bearer.expose_secret()))?);
-        }
-        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Plane::Control) {
-            headers.insert("x-tenant-id", secret(workspace.clone())?);
+        let exposed =
+            |secret: &Option<SecretString>| secret.as_ref().map_or("", ExposeSecret::expose_secret).to_string();
+        for (name, _) in self.identity(plane) {
+            let Inner { key, bearer, workspace, .. } = &*self.0;
+            let value = match name {
+                API_KEY => exposed(key),
+                AUTHORIZATION => format!("Bearer {}", exposed(bearer)),
+                _ => workspace.clone().unwrap_or_default(),
+            };
+            headers.insert(name, secret(value)?);
         }
         Ok(client.request(method.clone(), url.clone()).headers(headers))
+    }
+
+    /// Where writing is ruled out, nothing that writes gets past here, whoever asks for it.
+    fn check_write(&self, at: &Place) -> Result<(), ApiError> {
+        let Some(why) = &self.0.sealed else { return Ok(()) };
+        Err(ApiError { kind: Kind::ReadOnly, at: at.clone(), detail: format!("nothing was sent: {why}"), hint: None })
+    }
+
+    /// Begins an entry of the journal.
+    fn note(&self, at: &Place, plane: Plane, url: &Url, body: Option<&Value>) -> Noted {
+        self.0.journal.begin(at, self.shown(plane, at.method.clone(), url, body))
+    }
+
+    /// A request as it can be shown: placeholders for keys, masks for secrets.
+    pub(super) fn shown(&self, plane: Plane, method: String, url: &Url, body: Option<&Value>) -> PlainRequest {
+        let secrets = self.secrets(body);
+        let mut body = body.cloned();
+        if let Some(body) = &mut body {
+            mask_secrets(body);
+        }
+        let headers = self.identity(plane).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        PlainRequest { method, url: secrets.scrub(url.as_str()), headers, body }
+    }
+
+    /// The headers by which this profile says who it is (contract §5), with placeholders for what is secret.
+    ///
+    /// The control plane takes a key or a bearer token; an agent server may sit behind a gateway that wants its own token,
+    /// so it gets both. The workspace belongs to the control plane alone.
+    pub(super) fn identity(&self, plane: Plane) -> Vec<(&'static str, String)> {
+        let Inner { key, bearer, workspace, .. } = &*self.0;
+        let mut headers = Vec::new();
+        if key.is_some() {
+            headers.push((API_KEY, "$KEY".to_string()));
+        }
+        if bearer.is_some() && (key.is_none() || plane == Plane::Agent) {
+            headers.push((AUTHORIZATION, "Bearer $TOKEN".to_string()));
+        }
+        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Plane::Control) {
+            headers.push((WORKSPACE, text::clean(workspace).into_owned()));
+        }
+        headers
     }
 
     async fn refused(

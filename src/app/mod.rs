@@ -113,10 +113,6 @@ pub struct Notice {
 pub struct Settings {
     /// The embedded simulator is behind it.
     pub demo: bool,
-    /// No writing at all.
-    pub read_only: bool,
-    /// Writing even where a production label forbids it.
-    pub write: bool,
     /// Only ASCII on the screen.
     pub ascii: bool,
     /// Time zone of the person.
@@ -200,7 +196,7 @@ impl App {
                 name: p.name.as_str().into(),
                 region: p.region.clone(),
                 label: p.label.clone(),
-                read_only: settings.read_only || p.is_read_only(settings.write),
+                read_only: p.is_read_only(),
                 control_plane: p.control_plane.is_some(),
                 ..ProfileState::default()
             })
@@ -282,7 +278,8 @@ impl App {
 
     /// Whether a profile may not be written to.
     pub fn is_read_only(&self, profile: &str) -> bool {
-        self.settings.read_only || self.profiles.iter().any(|p| &*p.name == profile && p.read_only)
+        // What is not known is left alone.
+        self.profiles.iter().find(|p| &*p.name == profile).is_none_or(|p| p.read_only)
     }
 
     /// Tells the person something.

@@ -3,6 +3,7 @@
 use super::{Failure, Globals, output};
 use crate::api::{ApiError, ControlPlane, Http, Kind, Place, Retry};
 use crate::config::{Config, Profile};
+use crate::text;
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -45,24 +46,14 @@ impl Context {
         join_all(self.profiles.iter().cloned().map(Site::open)).await
     }
 
-    /// Whether writing to a profile is ruled out.
-    pub fn is_read_only(&self, profile: &Profile) -> bool {
-        self.globals.read_only || profile.is_read_only(self.globals.write)
-    }
-
     /// Refuses to write where that is ruled out.
     pub fn check_write(&self, profile: &Profile) -> Result<(), Failure> {
-        if !self.is_read_only(profile) {
-            return Ok(());
+        match &profile.sealed {
+            None => Ok(()),
+            Some(why) => {
+                Err(Failure::new(super::Exit::Forbidden, format!("nothing was changed: {}", text::clean(why))))
+            }
         }
-        let why = if self.globals.read_only {
-            "--read-only was given".to_string()
-        } else if profile.read_only {
-            format!("the profile \"{}\" is read-only", profile.name)
-        } else {
-            format!("the profile \"{}\" is production, and --write was not given", profile.name)
-        };
-        Err(Failure::new(super::Exit::Forbidden, format!("nothing was changed: {why}")))
     }
 }
 
@@ -110,8 +101,14 @@ pub(super) fn no_profile() -> Failure {
     ))
 }
 
-/// The configuration that the arguments name: `--url`, `--config`, or what is found.
+/// The configuration that the arguments name: `--url`, `--config`, or what is found; sealed as they say.
 pub(super) fn load_config(globals: &Globals) -> Result<Config, Failure> {
+    let mut config = unsealed(globals)?;
+    config.seal(globals.read_only, globals.write);
+    Ok(config)
+}
+
+fn unsealed(globals: &Globals) -> Result<Config, Failure> {
     if let Some(config) = &globals.simulated {
         return Ok(config.clone());
     }

@@ -35,8 +35,6 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
         true => " --demo".into(),
         false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),
     };
-    options.settings.read_only = globals.read_only;
-    options.settings.write = globals.write;
     options.settings.ascii |= globals.ascii;
     options.color = globals.color.is_on(true);
     match runtime::run(options).await {

@@ -46,7 +46,7 @@ impl Exit {
     /// The code of a failed request. A server that is busy or broken for now counts as the network.
     pub fn of(error: &ApiError) -> Exit {
         match error.kind {
-            Kind::Unauthorized | Kind::Forbidden => Exit::Forbidden,
+            Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Exit::Forbidden,
             Kind::Refused => Exit::Usage,
             _ if error.is_transient() => Exit::Network,
             _ => Exit::Failed,

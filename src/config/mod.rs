@@ -135,8 +135,11 @@ pub struct Profile {
     pub bearer: Option<SecretSource>,
     /// What is shown in large, such as `PROD`.
     pub label: Option<String>,
-    /// Whether writing was ruled out.
+    /// Whether the file rules writing out.
     pub read_only: bool,
+    /// Why nothing may be written with it, where that is so; settled by [`Config::seal`]. No client of such a profile can
+    /// build a request that writes.
+    pub sealed: Option<String>,
     /// Identifiers of deployments, for servers that cannot list them.
     pub deployments: Vec<String>,
     /// Agent servers that are known without a control plane, by name.
@@ -146,10 +149,23 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Whether writing is ruled out. Production labels are read-only until `--write` says otherwise; what the file calls
-    /// `read_only` stays so.
-    pub fn is_read_only(&self, write: bool) -> bool {
-        self.read_only || (self.is_production() && !write)
+    /// Whether nothing may be written with it.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only || self.sealed.is_some()
+    }
+
+    /// Settles whether it may be written with. Production labels are read-only until `write` says otherwise; what the file
+    /// calls `read_only` stays so.
+    fn seal(&mut self, read_only: bool, write: bool) {
+        self.sealed = if read_only {
+            Some("--read-only was given".into())
+        } else if self.read_only {
+            Some(format!("the profile \"{}\" is read-only", self.name))
+        } else if self.is_production() && !write {
+            Some(format!("the profile \"{}\" is production, and --write was not given", self.name))
+        } else {
+            None
+        };
     }
 
     /// Whether its label says production.
@@ -187,6 +203,12 @@ impl Config {
                 Err(error.hint("`runtail config init` writes a commented example"))
             }
         }
+    }
+
+    /// Settles for every profile whether it may be written with: never under `--read-only`, nor with one that its file calls
+    /// read-only; with one labelled as production under `--write` alone.
+    pub fn seal(&mut self, read_only: bool, write: bool) {
+        self.profiles.iter_mut().for_each(|profile| profile.seal(read_only, write));
     }
 
     /// Reads a configuration from text; `path` is for messages, and the folder that relative key files are looked for in.
@@ -282,14 +304,20 @@ mod tests {
 
     #[test]
     fn production_is_read_only_unless_told_otherwise() {
-        let labelled = |label: &str, read_only| Profile { label: Some(label.into()), read_only, ..Profile::default() };
+        let sealed = |label: &str, own: bool, read_only: bool, write: bool| {
+            let profile = Profile { label: Some(label.into()), read_only: own, ..named("p") };
+            let mut config = Config { profiles: vec![profile], ..Config::default() };
+            config.seal(read_only, write);
+            config.profiles[0].is_read_only()
+        };
         for label in ["PROD", "prod", " Production "] {
-            assert!(labelled(label, false).is_read_only(false), "{label}");
-            assert!(!labelled(label, false).is_read_only(true), "{label}");
-            assert!(labelled(label, true).is_read_only(true), "{label}");
+            assert!(sealed(label, false, false, false), "{label}");
+            assert!(!sealed(label, false, false, true), "{label}");
+            assert!(sealed(label, true, false, true), "{label}");
         }
-        assert!(!labelled("preprod", false).is_read_only(false));
-        assert!(!Profile::default().is_read_only(false));
+        assert!(!sealed("preprod", false, false, false));
+        assert!(sealed("preprod", false, true, false));
+        assert!(sealed("preprod", true, false, false));
     }
 
     #[test]

@@ -143,6 +143,7 @@ fn profile<'s, 'd>(
         bearer,
         label: table.string("label")?.map(|at| at.value),
         read_only: table.bool("read_only")?.unwrap_or(false),
+        sealed: None,
         deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
         agent_servers,
         allow_http,

@@ -4,11 +4,13 @@
 mod assistant;
 mod auth;
 mod compare;
+mod curl;
 mod deployment;
 mod failure;
 mod first_error;
 mod log;
 mod mask;
+mod plan;
 mod revision;
 mod role;
 mod run;
@@ -17,6 +19,7 @@ mod thread;
 pub use assistant::Assistant;
 pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
 pub use compare::{Change, compare, without_natural};
+pub use curl::PlainRequest;
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
 pub use failure::{
     CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, ServesInstead, StatusTime,
@@ -25,6 +28,7 @@ pub use failure::{
 pub use first_error::{FirstError, LogText, first_error};
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
+pub use plan::{Consent, NewRevision, Note, Plan, Preview, Target};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};

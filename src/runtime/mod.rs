@@ -62,8 +62,6 @@ impl Options {
             profiles,
             settings: Settings {
                 demo: false,
-                read_only: false,
-                write: false,
                 ascii: config.ui.ascii,
                 tz,
                 tape: config.tape.clone(),

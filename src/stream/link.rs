@@ -257,7 +257,8 @@ fn is_refusal(error: &ApiError) -> bool {
         | Kind::Conflict
         | Kind::Invalid(_)
         | Kind::RateLimited(_)
-        | Kind::Refused => true,
+        | Kind::Refused
+        | Kind::ReadOnly => true,
         Kind::Status(code) => (400..500).contains(&code) && code != 408,
         Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol => false,
     }

@@ -29,11 +29,10 @@ pub struct Dash {
 
 impl Dash {
     pub fn new(toml: &str, size: (u16, u16)) -> Dash {
-        let config = Config::parse(toml, None).unwrap();
+        let mut config = Config::parse(toml, None).unwrap();
+        config.seal(false, false);
         let settings = Settings {
             demo: false,
-            read_only: false,
-            write: false,
             ascii: false,
             tz: TimeZone::UTC,
             tape: TapeLimits::default(),
@@ -42,6 +41,11 @@ impl Dash {
         };
         let (app, _) = App::new(&config.profiles, settings, size, start());
         Dash { app, ascii: false, now: start(), seq: 0 }
+    }
+
+    /// As under `--read-only`.
+    pub fn seal(&mut self) {
+        self.app.profiles.iter_mut().for_each(|profile| profile.read_only = true);
     }
 
     pub fn feed(&mut self, msg: Msg) -> Vec<Effect> {

@@ -1,0 +1,133 @@
+//! A change before it is made: what would be sent, how that differs from today, what it does, and what a person has to
+//! know and to do before it is.
+
+use super::{Change, PlainRequest};
+use serde::Serialize;
+
+/// What a person sees of a change before it is made. It holds no secret, so it may be shown, printed and kept.
+///
+/// The command line prints it for `--dry-run`; the dashboard shows it before anything is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// What is done, and to what: `Update support-bot`.
+    pub title: String,
+    /// The profile that it is done with.
+    pub profile: String,
+    /// What it is done to, frozen when the preview was made; nothing where something new is made.
+    pub target: Option<Target>,
+    /// Exactly what is sent, secrets and keys masked.
+    pub request: PlainRequest,
+    /// What differs from today, secrets by name only.
+    pub changes: Vec<Change>,
+    /// Whether it makes a new revision.
+    pub revision: NewRevision,
+    /// What else is worth knowing, the most important first.
+    pub notes: Vec<Note>,
+    /// What the person has to do for it.
+    pub consent: Consent,
+}
+
+/// What is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// `deployment`, `revision`, `listener`, `provider`, `token`, `connection`.
+    pub kind: &'static str,
+    /// Its identifier.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+}
+
+/// Whether a change makes a new revision (contract §4 rule 1, control-plane reference §6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "makes_revision", content = "why", rename_all = "snake_case")]
+pub enum NewRevision {
+    /// It does, for this reason.
+    Yes(String),
+    /// It may: the sources disagree, in this way.
+    May(String),
+    /// It does not, for this reason.
+    No(String),
+    /// It has nothing to do with revisions.
+    NotAsked,
+}
+
+impl NewRevision {
+    /// The sentence for the person; empty where revisions do not matter.
+    pub fn sentence(&self) -> String {
+        match self {
+            NewRevision::Yes(why) => format!("This makes a new revision: {why}."),
+            NewRevision::May(why) => format!("This may make a new revision: {why}."),
+            NewRevision::No(why) => format!("This makes no new revision: {why}."),
+            NewRevision::NotAsked => String::new(),
+        }
+    }
+}
+
+/// Something to know before a change is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// Whether it warns: something is lost, replaced or not sure.
+    pub warns: bool,
+    /// What, in a sentence or two.
+    pub text: String,
+}
+
+impl Note {
+    /// A fact.
+    pub fn fact(text: impl Into<String>) -> Note {
+        Note { warns: false, text: text.into() }
+    }
+
+    /// A warning.
+    pub fn warning(text: impl Into<String>) -> Note {
+        Note { warns: true, text: text.into() }
+    }
+}
+
+/// What a person has to do for a change to be made. Enter alone never is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    /// Press the key that sends.
+    Key,
+    /// Type this name exactly, then press the key that sends.
+    Name(String),
+}
+
+impl Consent {
+    /// Whether what was typed is enough: the exact name, blanks and case included.
+    pub fn is_given(&self, typed: &str) -> bool {
+        match self {
+            Consent::Key => true,
+            Consent::Name(name) => typed == name,
+        }
+    }
+}
+
+/// A change that can be made: what is seen of it, and what is really sent. The body may hold secrets: it has no `Debug`
+/// and stays out of the dashboard's state.
+#[derive(Clone)]
+pub struct Plan {
+    /// What is seen of it.
+    pub preview: Preview,
+    /// HTTP method: `POST`, `PATCH` or `DELETE`.
+    pub method: &'static str,
+    /// Segments of the path below the base, not encoded.
+    pub path: Vec<String>,
+    /// The query.
+    pub query: Vec<(String, String)>,
+    /// The body, secrets included.
+    pub body: Option<serde_json::Value>,
+    /// Statuses that mean success.
+    pub expect: &'static [u16],
+    /// The record as it was when the change was planned, secrets included; nothing where something new is made. It is read
+    /// again just before sending: what is gone, or differs in what this change is about, is not touched.
+    pub before: Option<serde_json::Value>,
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan").field("preview", &self.preview).finish_non_exhaustive()
+    }
+}
