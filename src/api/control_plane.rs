@@ -238,7 +238,7 @@ impl ControlPlane {
         self.call(method, url, body, expect, false).await
     }
 
-    async fn call(
+    pub(super) async fn call(
         &self,
         method: Method,
         url: Url,

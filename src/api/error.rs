@@ -43,6 +43,8 @@ pub enum Kind {
     Protocol,
     /// A request that was refused here, before anything was sent.
     Refused,
+    /// What a change is about is gone, or is not what it was when the change was planned: refused here, nothing was sent.
+    Stale,
     /// A request that would have written, refused here since nothing may be written with the profile.
     ReadOnly,
 }
@@ -133,6 +135,7 @@ impl ApiError {
             Kind::Timeout => "timeout".into(),
             Kind::Protocol => "odd answer".into(),
             Kind::Refused => "refused".into(),
+            Kind::Stale => "changed".into(),
             Kind::ReadOnly => "read-only".into(),
         }
     }

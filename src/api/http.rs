@@ -4,7 +4,7 @@ use super::answer::{self, About, Plane};
 use super::journal::{Journal, Noted, Outcome};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
-use crate::model::{PlainRequest, Secrets, mask_secrets, secret_texts};
+use crate::model::{PlainRequest, Secrets, secret_texts};
 use crate::text;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -322,7 +322,7 @@ impl Http {
     }
 
     /// Where writing is ruled out, nothing that writes gets past here, whoever asks for it.
-    fn check_write(&self, at: &Place) -> Result<(), ApiError> {
+    pub(super) fn check_write(&self, at: &Place) -> Result<(), ApiError> {
         let Some(why) = &self.0.sealed else { return Ok(()) };
         Err(ApiError { kind: Kind::ReadOnly, at: at.clone(), detail: format!("nothing was sent: {why}"), hint: None })
     }
@@ -337,7 +337,7 @@ impl Http {
         let secrets = self.secrets(body);
         let mut body = body.cloned();
         if let Some(body) = &mut body {
-            mask_secrets(body);
+            secrets.mask(body);
         }
         let headers = self.identity(plane).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         PlainRequest { method, url: secrets.scrub(url.as_str()), headers, body }
@@ -445,6 +445,11 @@ impl Answer {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         serde_json::from_slice(&self.body)
             .map_err(|e| self.http.scrubbed(answer::not_json(&self.headers, &self.body, &e, self.at.clone()), None))
+    }
+
+    /// The same where the answer may also be empty: then it is null.
+    pub fn maybe_json(&self) -> Result<Value, ApiError> {
+        if self.body.is_empty() { Ok(Value::Null) } else { self.json() }
     }
 
     /// The error that an answer of an unexpected shape is.

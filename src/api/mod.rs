@@ -2,6 +2,7 @@
 
 mod agent_server;
 mod answer;
+mod change;
 mod control_plane;
 mod error;
 mod evidence;
@@ -16,6 +17,7 @@ mod retry;
 mod stream;
 
 pub use agent_server::{AgentServer, ServerInfo, ServerKind, ThreadQuery};
+pub use change::{Made, PlanError};
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use evidence::CardOf;

@@ -8,6 +8,7 @@ mod curl;
 mod deployment;
 mod failure;
 mod first_error;
+mod intent;
 mod log;
 mod mask;
 mod plan;
@@ -26,9 +27,10 @@ pub use failure::{
     Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
+pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
-pub use plan::{Consent, NewRevision, Note, Plan, Preview, Target};
+pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};

@@ -112,7 +112,7 @@ pub struct Plan {
     /// What is seen of it.
     pub preview: Preview,
     /// HTTP method: `POST`, `PATCH` or `DELETE`.
-    pub method: &'static str,
+    pub method: String,
     /// Segments of the path below the base, not encoded.
     pub path: Vec<String>,
     /// The query.
@@ -121,9 +121,33 @@ pub struct Plan {
     pub body: Option<serde_json::Value>,
     /// Statuses that mean success.
     pub expect: &'static [u16],
-    /// The record as it was when the change was planned, secrets included; nothing where something new is made. It is read
-    /// again just before sending: what is gone, or differs in what this change is about, is not touched.
+    /// The record as it was when the change was planned, secrets included; nothing where something new is made.
     pub before: Option<serde_json::Value>,
+    /// What is looked at again just before sending.
+    pub guard: Guard,
+    /// Where it makes a new revision: what that is made from, as far as it is known now (a `source_revision_config`). The
+    /// new revision is told by it from others that come at the same moment.
+    pub made_from: serde_json::Value,
+}
+
+/// What must still be so just before a change is sent; else nothing is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: something new is made, or the server has no call to look at it.
+    None,
+    /// The record at this path (segments below the base) is still there, is not being deleted by now, and these parts of it
+    /// (JSON pointers) are as they were in [`Plan::before`].
+    Same {
+        /// Where the record is read.
+        record: Vec<String>,
+        /// What this change is about.
+        parts: Vec<String>,
+    },
+    /// The revision at this path is there, and its status is not final.
+    Unfinished {
+        /// Where the revision is read.
+        record: Vec<String>,
+    },
 }
 
 impl std::fmt::Debug for Plan {

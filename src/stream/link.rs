@@ -258,6 +258,7 @@ fn is_refusal(error: &ApiError) -> bool {
         | Kind::Invalid(_)
         | Kind::RateLimited(_)
         | Kind::Refused
+        | Kind::Stale
         | Kind::ReadOnly => true,
         Kind::Status(code) => (400..500).contains(&code) && code != 408,
         Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol => false,

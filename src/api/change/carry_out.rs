@@ -1,0 +1,204 @@
+//! Sends a plan, once, if what it is about still is as it was; and finds the revision that came of it.
+
+use crate::api::answer::Plane;
+use crate::api::http::{Answer, Call};
+use crate::api::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
+use crate::model::{Guard, NewRevision, Phase, Plan, compare};
+use crate::text;
+use reqwest::Method;
+use serde_json::Value;
+
+/// Revisions among which the new one is looked for.
+const LOOKED_THROUGH: usize = 20;
+/// The two spellings of the call that interrupts.
+const SPELLINGS: [&str; 2] = ["interruption", "interrupt"];
+
+/// What a change made.
+#[derive(Clone)]
+pub struct Made {
+    /// What the server answered: mostly the record as it is now, secrets included. Null where it answered nothing.
+    pub record: Value,
+    /// The revision that this very change made.
+    pub revision: Option<String>,
+    /// Why it is not sure that it is that revision.
+    pub doubt: Option<String>,
+}
+
+impl std::fmt::Debug for Made {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The record holds secrets.
+        f.debug_struct("Made").field("revision", &self.revision).field("doubt", &self.doubt).finish_non_exhaustive()
+    }
+}
+
+impl ControlPlane {
+    /// Makes a planned change. What it is about is read again first; then it is sent once, and never again.
+    ///
+    /// # Errors
+    /// `Kind::ReadOnly` before anything is asked. `Kind::Stale` where the target is gone by now, or differs in what the
+    /// change is about: nothing was sent. Else what the server answered; the hint says where it may have been done all the
+    /// same.
+    pub async fn carry_out(&self, plan: &Plan) -> Result<Made, ApiError> {
+        let method = method(plan);
+        let url = self.plan_url(&method, &plan.path, &plan.query)?;
+        let place = self.http.place(&method, &url);
+        self.http.check_write(&place)?;
+        let now = self.still_so(plan, &place).await?;
+        let answer = match self.send_plan(plan, &plan.path).await {
+            Err(error) if is_missing_route(plan, &error) => self.send_other_spelling(plan, error).await,
+            other => other,
+        };
+        let record = answer.and_then(|answer| answer.maybe_json()).map_err(explained)?;
+        let (revision, doubt) = self.made_by(plan, now.as_ref(), &record).await;
+        Ok(Made { record, revision, doubt })
+    }
+
+    async fn send_plan(&self, plan: &Plan, path: &[String]) -> Result<Answer, ApiError> {
+        let method = method(plan);
+        let url = self.plan_url(&method, path, &plan.query)?;
+        let (body, expect) = (plan.body.as_ref(), plan.expect);
+        // Whoever wants a change answered with a list, or asked twice, is not here.
+        let call =
+            Call { plane: Plane::Control, method, url, body, expect, is_list: false, reads: false, retry: Retry::NONE };
+        self.http.call(call).await
+    }
+
+    /// The call that interrupts, by its other name. The first one was refused as a path that nobody knows, so nothing was
+    /// done; a revision that is gone answers 404 as well, which is found out first.
+    async fn send_other_spelling(&self, plan: &Plan, error: ApiError) -> Result<Answer, ApiError> {
+        let Some((_, revision)) = plan.path.split_last() else { return Err(error) };
+        self.row_at(revision).await?;
+        let other = [revision, &[SPELLINGS[1].to_string()]].concat();
+        self.send_plan(plan, &other).await
+    }
+
+    /// Reads a record by its path.
+    async fn row_at(&self, path: &[String]) -> Result<Value, ApiError> {
+        let url = self.plan_url(&Method::GET, path, &[])?;
+        self.call(Method::GET, url, None, &[200], false).await?.json()
+    }
+
+    /// Looks at what the change is about once more. Gives the record as it is now.
+    async fn still_so(&self, plan: &Plan, place: &Place) -> Result<Option<Value>, ApiError> {
+        let record = match &plan.guard {
+            Guard::None => return Ok(None),
+            Guard::Same { record, .. } | Guard::Unfinished { record } => record,
+        };
+        let stale = |why: String| {
+            let detail = format!("{why}: nothing was sent");
+            let hint = Some("look at it again, and plan the change anew".to_string());
+            ApiError { kind: Kind::Stale, at: place.clone(), detail, hint }
+        };
+        let name = plan.preview.target.as_ref().map_or("what this is about", |target| target.name.as_str());
+        let now = match self.row_at(record).await {
+            Ok(now) => now,
+            Err(ApiError { kind: Kind::NotFound, .. }) => {
+                return Err(stale(format!("{name} vanished since it was looked at")));
+            }
+            Err(error) => return Err(ApiError { hint: error.hint.or(Some("nothing was sent".into())), ..error }),
+        };
+        let before = plan.before.as_ref().unwrap_or(&Value::Null);
+        if super::is_being_deleted(&now) && !super::is_being_deleted(before) {
+            return Err(stale(format!("{name} was deleted since it was looked at")));
+        }
+        match &plan.guard {
+            Guard::Unfinished { .. } => {
+                let status = now["status"].as_str().unwrap_or_default();
+                if Phase::of(status).is_final() {
+                    return Err(stale(format!("{name} is {} by now", text::clean(status))));
+                }
+            }
+            Guard::Same { parts, .. } => {
+                let part = |record: &Value, at: &str| record.pointer(at).cloned().unwrap_or_default();
+                let differs = |at: &&String| !compare(&part(before, at), &part(&now, at)).is_empty();
+                let changed: Vec<String> =
+                    parts.iter().filter(differs).map(|at| at.trim_start_matches('/').replace('/', ".")).collect();
+                if !changed.is_empty() {
+                    return Err(stale(format!("{name} changed since it was looked at ({})", changed.join(", "))));
+                }
+            }
+            Guard::None => {}
+        }
+        Ok(Some(now))
+    }
+
+    /// The revision that this change made: the new one that was made from what was sent. A push may land at the same moment,
+    /// so the newest alone says nothing where there are several.
+    async fn made_by(&self, plan: &Plan, before: Option<&Value>, after: &Value) -> (Option<String>, Option<String>) {
+        if !matches!(plan.preview.revision, NewRevision::Yes(_) | NewRevision::May(_)) {
+            return (None, None);
+        }
+        let named = named_newest(after);
+        let Some(before) = before else { return (named.map(str::to_string), None) };
+        let known = named_newest(before);
+        let named = named.filter(|id| Some(*id) != known).map(str::to_string);
+        let rows = match self.revision_rows(before["id"].as_str().unwrap_or_default(), LOOKED_THROUGH).await {
+            Ok(revisions) => revisions.items,
+            Err(error) => {
+                return (
+                    named,
+                    Some(format!("the revisions could not be listed to make sure of it ({})", error.detail)),
+                );
+            }
+        };
+        if known.is_none_or(|known| rows.iter().all(|row| row["id"] != known)) {
+            return (named, Some("which revisions are new cannot be told".into()));
+        }
+        let new: Vec<&Value> = rows.iter().take_while(|row| row["id"].as_str() != known).collect();
+        let fitting: Vec<&Value> = new.iter().copied().filter(|row| is_made_from(row, &plan.made_from)).collect();
+        let id = |row: &Value| row["id"].as_str().map(str::to_string);
+        match (new.as_slice(), fitting.as_slice()) {
+            (_, [one]) => (id(one), None),
+            ([one], _) => (id(one), Some("the only new revision is not made from what was sent".into())),
+            ([], _) if matches!(plan.preview.revision, NewRevision::May(_)) => (None, None),
+            // What is deployed again may keep its id: the reference leaves that open.
+            ([], _) => {
+                let target = plan.preview.target.as_ref().filter(|target| target.kind == "revision");
+                let why = "the server took the change, but shows no new revision";
+                (target.map(|target| target.id.clone()), Some(why.into()))
+            }
+            ([newest, ..], []) => {
+                (id(newest), Some(format!("of {} new revisions none is made from what was sent", new.len())))
+            }
+            // Of those that are alike the first is as good as any: a push at the same moment made the others.
+            (_, [.., first]) => {
+                (id(first), Some(format!("{} new revisions are made from what was sent", fitting.len())))
+            }
+        }
+    }
+}
+
+fn method(plan: &Plan) -> Method {
+    Method::from_bytes(plan.method.as_bytes()).unwrap_or(Method::POST)
+}
+
+/// Whether a revision is made from this source, as far as that is known. Not every server says what one is made from.
+fn is_made_from(row: &Value, source: &Value) -> bool {
+    let made = &row["source_revision_config"];
+    if made.is_null() {
+        return true;
+    }
+    let mut known = source.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    known.all(|(field, value)| made[field] == *value)
+}
+
+/// Whether the server has no such call under its first name. A revision that is not there says so by its id.
+fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
+    plan.path.last().is_some_and(|last| last == SPELLINGS[0])
+        && matches!(error.kind, Kind::NotFound | Kind::Status(405))
+}
+
+/// What is to be said where a change was refused, or where it is not known whether it was made.
+fn explained(error: ApiError) -> ApiError {
+    let hint = match error.kind {
+        Kind::Network | Kind::Timeout | Kind::Protocol | Kind::Server(_) => {
+            "it was sent once and may have been carried out all the same: look before you try again"
+        }
+        _ => return error,
+    };
+    let hint = match error.hint {
+        Some(other) => format!("{other}; {hint}"),
+        None => hint.to_string(),
+    };
+    ApiError { hint: Some(hint), ..error }
+}

@@ -1,0 +1,31 @@
+//! What a person wants changed. It holds no secret, so it may be kept and shown; `ControlPlane::plan` makes a [`Plan`] of it.
+//!
+//! [`Plan`]: super::Plan
+
+/// A wish, by the identifiers of what it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Intent {
+    /// Deletes a deployment.
+    DeleteDeployment {
+        /// The deployment.
+        id: String,
+        /// Whether its tracing project, with all traces, goes with it. Only then the name is free again for sure.
+        delete_tracing_project: bool,
+        /// Whether to end what is being deleted already.
+        force: bool,
+    },
+    /// Deploys the source of a revision once more.
+    Redeploy {
+        /// The deployment.
+        deployment: String,
+        /// The revision.
+        revision: String,
+    },
+    /// Stops a revision that is in progress.
+    Interrupt {
+        /// The deployment.
+        deployment: String,
+        /// The revision.
+        revision: String,
+    },
+}
