@@ -116,6 +116,18 @@ impl Default for Logs {
     }
 }
 
+/// How a control plane spells the call that interrupts a revision; sources disagree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Interrupt {
+    /// Both ways.
+    #[default]
+    Both,
+    /// `…/interruption` alone.
+    Interruption,
+    /// `…/interrupt` alone.
+    Interrupt,
+}
+
 /// What to start. The default is what most tests want: one empty region and agent server, a hundred times faster than life.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -137,6 +149,14 @@ pub struct Options {
     pub needs_workspace: bool,
     /// A control plane says that deployments are not enabled.
     pub not_enabled: bool,
+    /// A control plane deploys through listeners alone.
+    pub needs_listener: bool,
+    /// The organisation's plan has no listeners.
+    pub no_listeners: bool,
+    /// The control plane stands in AWS, where nothing scales to zero.
+    pub aws: bool,
+    /// How control planes spell the call that interrupts a revision.
+    pub interrupt: Interrupt,
     /// How control planes show logs.
     pub logs: Logs,
     /// The key that agent servers want.
@@ -159,6 +179,10 @@ impl Default for Options {
             prefix_only: false,
             needs_workspace: false,
             not_enabled: false,
+            needs_listener: false,
+            no_listeners: false,
+            aws: false,
+            interrupt: Interrupt::Both,
             logs: Logs::default(),
             agent_key: None,
             kept_bytes: 256 << 20,

@@ -1,28 +1,9 @@
 //! The control plane: keys, paging, creating, revisions on their timetable, logs.
 
-use crate::{World, fast, keys, world};
+use crate::{call, fast, github, keys, world};
 use reqwest::Method as M;
 use runtail::sim::{KEY, Options, Scenario};
 use serde_json::{Value, json};
-
-async fn call(world: &World, method: M, path: &str, body: Option<Value>) -> (u16, Value) {
-    let mut request = world.http.request(method, format!("{}{path}", world.plane)).header("X-Api-Key", KEY);
-    if let Some(body) = body {
-        request = request.header("content-type", "application/json").body(body.to_string());
-    }
-    let response = request.send().await.expect("an answer");
-    (response.status().as_u16(), response.json().await.unwrap_or_default())
-}
-
-fn github(name: &str) -> Value {
-    json!({
-        "name": name, "source": "github",
-        "source_config": {"integration_id": null, "repo_url": format!("https://github.com/acme/{name}"),
-            "deployment_type": "dev", "build_on_push": true},
-        "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"},
-        "secrets": [{"name": "OPENAI_API_KEY", "value": "sk-plain"}],
-    })
-}
 
 #[tokio::test]
 async fn the_key_and_the_workspace_are_wanted() {
@@ -171,18 +152,6 @@ async fn wrong_requests_are_refused_with_a_reason() {
     assert_eq!(call(&world, M::POST, "/v2/deployments", Some(tag)).await.0, 400);
     assert_eq!(call(&world, M::POST, "/v2/deployments", Some(github("twin"))).await.0, 201);
     assert_eq!(call(&world, M::POST, "/v2/deployments", Some(github("twin"))).await.0, 409);
-    let (status, told) = call(&world, M::POST, "/v2/auth/authenticate", Some(json!({"provider": 7}))).await;
-    assert_eq!((status, told["detail"].as_array().map(Vec::len)), (422, Some(2)));
-    for (body, word) in [
-        (json!({"provider": "github", "scopes": []}), "completed"),
-        (json!({"provider": "slack", "scopes": ["chat"]}), "pending"),
-        (json!({"provider": "slack", "scopes": [], "check_only": true}), "connection_required"),
-        (json!({"provider": "expired", "scopes": []}), "token_expired"),
-    ] {
-        let (status, told) = call(&world, M::POST, "/v2/auth/authenticate", Some(body)).await;
-        assert_eq!((status, &told["status"]), (200, &json!(word)));
-        assert_eq!(keys(&told), ["auth_id", "metadata", "status", "token", "url", "user_id"]);
-    }
 }
 
 #[tokio::test]

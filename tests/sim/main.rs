@@ -2,17 +2,20 @@
 //!
 //! Nothing here waits for a time to pass: a run that must stand still waits for a name that the test releases.
 
+mod changes;
 mod contract;
 mod control;
 mod demo;
 mod faults;
 mod rest;
 mod run;
+mod services;
 mod shapes;
 mod streams;
 
 use futures::StreamExt;
-use runtail::sim::{Options, Sim};
+use reqwest::Method;
+use runtail::sim::{KEY, Options, Sim};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -42,6 +45,27 @@ pub async fn world(options: Options) -> World {
 
 pub fn fast() -> Options {
     Options { speed: 1000.0, ..Options::default() }
+}
+
+/// Asks the control plane: the status, and the body where it is JSON.
+pub async fn call(world: &World, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    let mut request = world.http.request(method, format!("{}{path}", world.plane)).header("X-Api-Key", KEY);
+    if let Some(body) = body {
+        request = request.header("content-type", "application/json").body(body.to_string());
+    }
+    let response = request.send().await.expect("an answer");
+    (response.status().as_u16(), response.json().await.unwrap_or_default())
+}
+
+/// A deployment from GitHub, as a client would create it.
+pub fn github(name: &str) -> Value {
+    json!({
+        "name": name, "source": "github",
+        "source_config": {"integration_id": null, "repo_url": format!("https://github.com/acme/{name}"),
+            "deployment_type": "dev", "build_on_push": true},
+        "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"},
+        "secrets": [{"name": "OPENAI_API_KEY", "value": "sk-plain"}],
+    })
 }
 
 /// The events of a text, however its lines end.

@@ -1,7 +1,10 @@
 //! Deployments over REST: listing, creating, changing, deleting, and where an upload goes.
 
+use super::query::{flag, number, path_uuid, text, uuids, word};
+use super::rules::{self, Draft, bad};
+use super::shape::body;
 use super::timetable::{Deployment, Fate, Object, Revision};
-use super::{Plane, Refusal, body, invalid, now, number, ok, path_uuid, text};
+use super::{Plane, Refusal, answer, bodies, now, ok};
 use crate::sim::Dialect;
 use crate::sim::agent::{detail, empty, json_response, query_pairs};
 use crate::sim::ids::{stable_hex, uuid4};
@@ -28,10 +31,6 @@ const SOURCE_FIELDS: [&str; 10] = [
 /// All fields of `source_revision_config`.
 const REVISION_FIELDS: [&str; 5] =
     ["repo_ref", "langgraph_config_path", "image_uri", "source_tarball_path", "repo_commit_sha"];
-
-fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
-}
 
 /// An object with all of these fields, from what was sent.
 fn full(fields: &[&str], sent: &Value) -> Object {
@@ -76,15 +75,15 @@ fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
 pub fn with<R>(plane: &Plane, id: &str, act: impl FnOnce(&mut Deployment) -> Result<R, Refusal>) -> Result<R, Refusal> {
     path_uuid("deployment_id", id)?;
     let mut deployments = plane.deployments();
-    let found = deployments.iter_mut().find(|deployment| deployment.id == id);
+    let found = deployments.iter_mut().find(|deployment| deployment.id.eq_ignore_ascii_case(id));
     match found.filter(|deployment| deployment.status(now(), plane.speed).is_some()) {
         Some(deployment) => act(deployment),
-        None => Err(Box::new(detail(StatusCode::NOT_FOUND, &format!("Deployment ID {id} not found.")))),
+        None => Err(unknown(id)),
     }
 }
 
-fn bad(says: &str) -> Refusal {
-    Box::new(detail(StatusCode::BAD_REQUEST, says))
+fn unknown(id: &str) -> Refusal {
+    Box::new(detail(StatusCode::NOT_FOUND, &format!("Deployment ID {id} not found.")))
 }
 
 /// `GET /v2/deployments`.
@@ -95,17 +94,24 @@ pub async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
 fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal> {
     let limit = number(pairs, "limit", 1, 100, 20)?;
     let offset = number(pairs, "offset", 0, usize::MAX >> 1, 0)?;
+    let kind = word(pairs, "deployment_type", bodies::TYPES)?;
+    flag(pairs, "remote_reconciled")?;
     let csv = |name: &str| text(pairs, name).map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>());
     let (ids, statuses) = (csv("deployment_ids"), csv("status"));
+    let agent = |one: &Deployment, query: &str, key: &str| {
+        text(pairs, query).is_none_or(|wanted| one.newer.get("agent").is_some_and(|agent| agent[key] == wanted))
+    };
     let mut found: Vec<Value> = plane
         .deployments()
         .iter()
         .filter(|one| text(pairs, "name").is_none_or(|name| one.name == name))
         .filter(|one| text(pairs, "name_contains").is_none_or(|part| one.name.contains(part)))
-        .filter(|_| text(pairs, "agent_id").is_none())
+        .filter(|one| agent(one, "agent_id", "agent_id") && agent(one, "agent_environment", "environment"))
         .filter(|one| ids.as_ref().is_none_or(|ids| ids.contains(&one.id)))
         .filter(|one| text(pairs, "image_version").is_none_or(|v| one.image_version.as_deref() == Some(v)))
-        .filter(|one| text(pairs, "deployment_type").is_none_or(|kind| one.config["deployment_type"] == kind))
+        .filter(|one| kind.is_none_or(|kind| one.config["deployment_type"] == kind))
+        // Nothing here is tagged.
+        .filter(|_| text(pairs, "tag_value_ids").is_none())
         .filter_map(|one| shown(plane, one))
         .filter(|one| statuses.as_ref().is_none_or(|all| all.iter().any(|status| one["status"] == *status)))
         .collect();
@@ -120,171 +126,160 @@ pub async fn get(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Res
     answer(with(&plane, &id, |deployment| Ok(shown(&plane, deployment).unwrap_or_default())).map(|one| ok(&one)))
 }
 
+/// `GET /v2/deployments/free-count`.
+pub async fn free_count(State(plane): State<Arc<Plane>>) -> Response {
+    let free = plane.deployments().iter().filter(|one| one.config["deployment_type"] == "dev_free").count();
+    ok(&json!({"count": free}))
+}
+
 /// `POST /v2/deployments`.
 pub async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
-    answer(body(&bytes).and_then(|asked| created(&plane, &asked)))
+    let for_agent = serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
+    let fields = match plane.dialect {
+        Dialect::Contract => bodies::CREATE_BY_CONTRACT,
+        Dialect::Python if for_agent => bodies::CREATE_FOR_AGENT,
+        Dialect::Python => bodies::CREATE,
+    };
+    answer(body(&bytes, fields).and_then(|asked| created(&plane, &asked)))
 }
 
 fn created(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
-    let agent = asked["agent"].is_object();
-    let mut problems = Vec::new();
-    for name in ["name", "source", "source_config", "source_revision_config", "secrets"] {
-        if asked.get(name).is_none() && !(agent && name == "name") {
-            problems.push((json!(["body", name]), "Field required", "missing"));
-        }
-    }
-    for name in ["source_config", "source_revision_config"] {
-        if asked.get(name).is_some_and(|value| !value.is_object()) {
-            problems.push((json!(["body", name]), "Input should be a valid dictionary or object", "model_type"));
-        }
-    }
-    let sources = ["github", "external_docker", "internal_docker", "internal_source", "internal_template"];
-    if asked.get("source").is_some_and(|source| !sources.iter().any(|known| source == known)) {
-        problems.push((
-            json!(["body", "source"]),
-            "Input should be 'github', 'external_docker', 'internal_docker' or 'internal_source'",
-            "enum",
-        ));
-    }
-    for (n, secret) in asked["secrets"].as_array().into_iter().flatten().enumerate() {
-        for part in ["name", "value"] {
-            if !secret[part].is_string() {
-                problems.push((json!(["body", "secrets", n, part]), "Input should be a valid string", "string_type"));
-            }
-        }
-    }
-    if !problems.is_empty() {
-        return Err(invalid(&problems));
-    }
     let source = asked["source"].as_str().unwrap_or_default();
-    let name = asked["name"].as_str().or(asked["agent"]["agent_id"].as_str()).unwrap_or("agent").to_owned();
-    let config = source_config(&asked["source_config"]);
+    let agent = &asked["agent"];
+    let called = asked["name"].as_str().or(agent["agent_id"].as_str()).unwrap_or_default();
+    let mut config = source_config(&asked["source_config"]);
     let revision = revision_config(&asked["source_revision_config"]);
-    check_rules(source, &config, &revision)?;
+    rules::name(called)?;
+    rules::secrets(plane, source, asked)?;
+    Draft { source, config: &config, revision: &revision }.check_new(plane)?;
     let mut deployments = plane.deployments();
     let at = now();
-    if deployments.iter().any(|one| one.name == name && one.status(at, plane.speed).is_some()) {
-        let text = format!("A tracing project named '{name}' already exists.");
-        return Err(Box::new(detail(StatusCode::CONFLICT, &text)));
+    let mut living = deployments.iter().filter(|one| one.status(at, plane.speed).is_some());
+    if agent.is_object() && living.clone().any(|one| one.newer.get("agent") == Some(agent)) {
+        return Err(conflict("A deployment already exists for this agent environment"));
+    }
+    // The tracing project of a deployment has its name, and outlives it unless it is deleted with it.
+    if living.any(|one| one.name == called) || plane.tracing_projects().contains(called) {
+        return Err(conflict(&format!("A tracing project named '{called}' already exists.")));
     }
     let id = uuid4();
+    let cloud = !plane.prefix_only && source != "external_docker";
+    let url = cloud.then(|| format!("https://{called}-{}.{}.langgraph.app", stable_hex(&id, 32), plane.region));
+    if let Some(url) = &url {
+        config.insert("custom_url".into(), json!(url));
+    }
     let mut deployment = Deployment {
-        id: id.clone(),
-        name: name.clone(),
-        display_name: None,
+        id,
+        name: called.to_owned(),
         source: source.to_owned(),
         config,
         secrets: asked["secrets"].as_array().cloned().unwrap_or_default(),
+        references: asked["secret_references"].clone(),
         created_at: at,
         updated_at: at,
-        fixed_status: None,
-        url: Some(format!("https://{name}-{}.{}.langgraph.app", stable_hex(&id, 32), plane.region)),
-        image_version: None,
-        deleted_at: None,
-        preview: false,
-        revisions: Vec::new(),
+        url,
+        ..Deployment::default()
     };
-    add_revision(&mut deployment, revision);
+    if agent.is_object() {
+        deployment.newer.insert("agent".into(), agent.clone());
+    }
+    add_revision(&mut deployment, source, revision);
     let answer = shown(plane, &deployment).unwrap_or_default();
     deployments.push(deployment);
     Ok(json_response(StatusCode::CREATED, &answer))
 }
 
-/// The rules that the real one is known to hold.
-fn check_rules(source: &str, config: &Object, revision: &Object) -> Result<(), Refusal> {
-    let push = config["build_on_push"] == true;
-    if push && source != "github" {
-        return Err(bad("build_on_push is only supported for 'github' source deployments."));
-    }
-    if push && revision["repo_ref"].as_str().is_some_and(|name| name.starts_with("refs/tags/")) {
-        return Err(bad("build_on_push cannot be enabled when repo_ref is a tag."));
-    }
-    if source == "external_docker" && !config["resource_spec"].is_object() {
-        return Err(bad("source_config.resource_spec is required for 'external_docker' source deployments."));
-    }
-    Ok(())
+fn conflict(says: &str) -> Refusal {
+    Box::new(detail(StatusCode::CONFLICT, says))
 }
 
-/// Adds a revision that starts now.
-pub fn add_revision(deployment: &mut Deployment, mut config: Object) -> String {
+/// Adds a revision that starts now. It fails where a person, or a test, wants it to: where anything that it is made from
+/// (a branch, an image, a path in the repository, an archive and thereby the deployment's name) says `build-fails` or
+/// `deploy-fails`.
+pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Object) {
     let id = uuid4();
-    let source = deployment.source.clone();
-    let waits = source == "internal_source" && config["source_tarball_path"].is_null();
+    let says = |word: &str| config.values().filter_map(Value::as_str).any(|text| text.contains(word));
+    let fate = if source == "internal_source" && config["source_tarball_path"].is_null() {
+        Fate::Waits
+    } else if says("build-fails") {
+        Fate::BuildFails
+    } else if says("deploy-fails") {
+        Fate::DeployFails
+    } else {
+        Fate::Deployed
+    };
     if source == "github" && config["repo_commit_sha"].is_null() {
         config.insert("repo_commit_sha".into(), json!(stable_hex(&id, 40)));
     }
-    let fate = match config["repo_ref"].as_str() {
-        _ if waits => Fate::Waits,
-        // So that a person, or a test, can make one fail.
-        Some(name) if name.contains("build-fails") => Fate::BuildFails,
-        Some(name) if name.contains("deploy-fails") => Fate::DeployFails,
-        _ => Fate::Deployed,
-    };
     deployment.updated_at = now();
     deployment.revisions.push(Revision {
-        id: id.clone(),
+        id,
         created_at: now(),
-        source,
+        source: source.to_owned(),
         config,
         fate,
         forced: None,
         interrupted_at: None,
         title: String::new(),
     });
-    id
+}
+
+/// The shape of what changes a deployment.
+pub fn patch_body(plane: &Plane, bytes: &[u8]) -> Result<Value, Refusal> {
+    match plane.dialect {
+        Dialect::Contract => body(bytes, bodies::PATCH_BY_CONTRACT),
+        Dialect::Python => body(bytes, bodies::PATCH),
+    }
 }
 
 /// `PATCH /v2/deployments/{id}`.
 pub async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes).and_then(|asked| {
-        let changed = with(&plane, &id, |deployment| {
-            change(deployment, &asked)?;
-            Ok(shown(&plane, deployment).unwrap_or_default())
-        })?;
-        Ok(ok(&changed))
+    answer(patch_body(&plane, &bytes).and_then(|asked| {
+        with(&plane, &id, |deployment| {
+            change(&plane, deployment, &asked)?;
+            Ok(ok(&shown(&plane, deployment).unwrap_or_default()))
+        })
     }))
 }
 
-/// Changes a deployment and, where the change needs one, adds a revision.
-pub fn change(deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
-    for name in ["source_config", "source_revision_config"] {
-        let value = &asked[name];
-        if !value.is_null() && !value.is_object() {
-            let says = "Input should be a valid dictionary or object";
-            return Err(invalid(&[(json!(["body", name]), says, "model_type")]));
-        }
-    }
+/// Changes a deployment and, where the change needs one, adds a revision: whether it did. Nothing is changed where
+/// anything is refused.
+pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
+    let source = asked["revision_source"].as_str().unwrap_or(&deployment.source).to_owned();
+    rules::secrets(plane, &source, asked)?;
+    rules::fixed(deployment, asked)?;
+    rules::packages(asked)?;
     let mut config = deployment.config.clone();
     for (key, value) in asked["source_config"].as_object().into_iter().flatten() {
-        if key == "repo_url" && !value.is_null() && deployment.config["repo_url"] != *value {
-            return Err(bad("repo_url cannot be changed."));
-        }
         if SOURCE_FIELDS.contains(&key.as_str()) && (!value.is_null() || key == "custom_url") {
             config.insert(key.clone(), value.clone());
         }
     }
-    let latest = deployment.revisions.last().map(|latest| latest.config.clone()).unwrap_or_default();
-    let mut revision = latest.clone();
-    let mut sent = asked["source_revision_config"].clone();
-    if let Some(path) = sent.get("graph_config_path").cloned() {
-        sent["langgraph_config_path"] = path;
+    let mut sent = revision_config(&asked["source_revision_config"]);
+    // Read-only: it is what a build found.
+    sent.insert("repo_commit_sha".into(), Value::Null);
+    sent.retain(|_, value| !value.is_null());
+    let tarball = sent.get("source_tarball_path").and_then(Value::as_str);
+    if tarball.is_some_and(|path| {
+        !plane.gave_out(path) && deployment.revisions.iter().all(|one| one.config["source_tarball_path"] != path)
+    }) {
+        return Err(bad("source_tarball_path must be an object path from the upload-url endpoint."));
     }
-    let mut new = false;
-    for (key, value) in sent.as_object().into_iter().flatten() {
-        if REVISION_FIELDS.contains(&key.as_str()) && !value.is_null() {
-            revision.insert(key.clone(), value.clone());
-            new = true;
-        }
-    }
-    if sent["repo_commit_sha"].is_null() {
-        revision.insert("repo_commit_sha".into(), Value::Null);
-    }
-    check_rules(&deployment.source, &config, &full(&REVISION_FIELDS, &Value::Object(revision.clone())))?;
-    new |= !asked["source_config"]["resource_spec"].is_null();
-    // An empty list does not clear the secrets; a list that is sent replaces them all.
+    // What is not sent stays as in the latest revision, if that came from the same kind of source.
+    let latest = deployment.revisions.last().filter(|latest| latest.source == source);
+    let mut revision = latest.map_or_else(|| revision_config(&Value::Null), |latest| latest.config.clone());
+    revision.insert("repo_commit_sha".into(), Value::Null);
+    let mut new = !sent.is_empty();
+    revision.extend(sent);
+    Draft { source: &source, config: &config, revision: &revision }.check()?;
+    new |= !asked["source_config"]["resource_spec"].is_null() || !asked["secret_references"].is_null();
+    // A list that is sent replaces them all, but an empty one clears nothing.
     if let Some(secrets) = asked["secrets"].as_array().filter(|secrets| !secrets.is_empty()) {
         deployment.secrets = secrets.clone();
         new = true;
+    }
+    if !asked["secret_references"].is_null() {
+        deployment.references = asked["secret_references"].clone();
     }
     if let Some(name) = asked["display_name"].as_str() {
         deployment.display_name = Some(name.to_owned());
@@ -292,36 +287,100 @@ pub fn change(deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusa
     deployment.config = config;
     deployment.updated_at = now();
     if new {
-        add_revision(deployment, full(&REVISION_FIELDS, &Value::Object(revision)));
+        add_revision(deployment, &source, revision);
     }
     Ok(new)
 }
 
+/// The same again as a new revision.
+pub fn repeat(deployment: &mut Deployment) {
+    if let Some(latest) = deployment.revisions.last() {
+        let (source, config) = (latest.source.clone(), latest.config.clone());
+        add_revision(deployment, &source, config);
+    }
+}
+
+/// `PATCH /v2/deployments/{id}/resource-tiers`: rolls out as a new revision.
+pub async fn resource_tiers(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+    answer(body(&bytes, bodies::RESOURCE_TIERS).and_then(|asked| {
+        with(&plane, &id, |deployment| {
+            if asked["compute_tier"].is_null() && asked["database_tier"].is_null() {
+                return Err(bad("At least one of compute_tier and database_tier is required."));
+            }
+            let tier = asked["compute_tier"].as_str().or(deployment.newer.get("compute_tier").and_then(Value::as_str));
+            let dedicated = match tier {
+                Some(tier) => tier.starts_with("DEDICATED"),
+                None => deployment.config["deployment_type"] == "prod",
+            };
+            if !asked["database_tier"].is_null() && !dedicated {
+                return Err(bad("database_tier can only be set for dedicated deployments."));
+            }
+            for key in ["compute_tier", "database_tier"] {
+                if !asked[key].is_null() {
+                    deployment.newer.insert(key.into(), asked[key].clone());
+                }
+            }
+            repeat(deployment);
+            Ok(ok(&shown(&plane, deployment).unwrap_or_default()))
+        })
+    }))
+}
+
+/// Marks a deployment as deleted. Its tracing project stays, unless that is to go as well.
+fn soft_delete(plane: &Plane, deployment: &mut Deployment, with_tracing: bool) {
+    // The contract knows no states between.
+    let at = if plane.dialect == Dialect::Contract { jiff::Timestamp::MIN } else { now() };
+    deployment.deleted_at.get_or_insert(at);
+    let mut projects = plane.tracing_projects();
+    if with_tracing {
+        projects.remove(&deployment.name);
+    } else {
+        projects.insert(deployment.name.clone());
+    }
+}
+
 /// `DELETE /v2/deployments/{id}`: it can still be read for a while.
 pub async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
-    let force = text(&query_pairs(&uri), "force").is_some_and(|force| force == "true");
-    let contract = plane.dialect == Dialect::Contract;
-    answer(with(&plane, &id, |deployment| match (force, deployment.deleted_at) {
-        (true, None) => Err(bad("force can only be used on a deployment that is already being deleted.")),
-        (true, Some(_)) => {
-            deployment.deleted_at = Some(jiff::Timestamp::MIN);
-            Ok(empty(StatusCode::NO_CONTENT))
+    let pairs = query_pairs(&uri);
+    answer(with(&plane, &id, |deployment| {
+        let with_tracing = flag(&pairs, "delete_tracing_project")?.unwrap_or(false);
+        match (flag(&pairs, "force")?.unwrap_or(false), deployment.deleted_at) {
+            (true, None) => return Err(bad("force can only be used on a deployment that is already being deleted.")),
+            (true, Some(_)) => deployment.deleted_at = Some(jiff::Timestamp::MIN),
+            (false, _) => soft_delete(&plane, deployment, with_tracing),
         }
-        (false, _) => {
-            // The contract knows no states between.
-            let at = if contract { jiff::Timestamp::MIN } else { now() };
-            deployment.deleted_at.get_or_insert(at);
-            Ok(empty(StatusCode::NO_CONTENT))
-        }
+        Ok(empty(StatusCode::NO_CONTENT))
     }))
+}
+
+/// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. What the bodies of the real
+/// ones say is not known.
+pub async fn delete_many(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+    let pairs = query_pairs(&uri);
+    let deleted = || {
+        let asked = uuids(&pairs, "deployment_ids")?;
+        let gone = |deployment: &mut Deployment| {
+            soft_delete(&plane, deployment, false);
+            Ok(())
+        };
+        let (done, failed): (Vec<&str>, Vec<&str>) = asked.iter().partition(|id| with(&plane, id, gone).is_ok());
+        let status = match (done.first(), failed.first()) {
+            (None, Some(id)) => return Err(unknown(id)),
+            (Some(_), Some(_)) => StatusCode::MULTI_STATUS,
+            _ => StatusCode::OK,
+        };
+        Ok(json_response(status, &json!({"deleted": done, "not_found": failed})))
+    };
+    answer(deleted())
 }
 
 /// `POST /v2/deployments/{id}/upload-url`.
 pub async fn upload_url(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
-        let object = format!("{}-{}.tar.gz", deployment.name, stable_hex(&uuid4(), 12));
+        let object = format!("uploads/{}-{}.tar.gz", deployment.name, stable_hex(&uuid4(), 12));
+        plane.give_out(&object);
         Ok(ok(&json!({
-            "upload_url": format!("{}/uploads/{object}", plane.url), "object_path": format!("uploads/{object}"),
+            "upload_url": format!("{}/{object}", plane.url), "object_path": object,
             "upload_headers": {"Content-Type": "application/gzip"},
         })))
     }))

@@ -2,9 +2,11 @@
 
 use super::deployments::with;
 use super::logs::{self, Line, Wanted};
-use super::revisions::{answer, find};
+use super::query::{number, required, text, word};
+use super::revisions::find;
+use super::shape::{Problem, body, invalid};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{Plane, Refusal, body, invalid, now, number, ok, text};
+use super::{Plane, Refusal, answer, now, ok};
 use crate::sim::agent::query_pairs;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -18,7 +20,8 @@ use std::sync::Arc;
 fn time(place: &str, name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
     let Some(text) = text else { return Ok(None) };
     // A `+` of an offset that was not escaped arrives as a space.
-    let odd = |_| invalid(&[(json!([place, name]), "Input should be a valid datetime", "datetime_from_date_parsing")]);
+    let odd =
+        |_| invalid(&[Problem::at([place, name], "Input should be a valid datetime", "datetime_from_date_parsing")]);
     text.replace(' ', "+").parse().map(Some).map_err(odd)
 }
 
@@ -36,7 +39,7 @@ fn wanted_of_body(asked: &Value) -> Result<Wanted, Refusal> {
 }
 
 fn v1_page(plane: &Plane, lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
-    let asked = if bytes.is_empty() { json!({}) } else { body(bytes)? };
+    let asked = if bytes.is_empty() { json!({}) } else { body(bytes, &[])? };
     let (found, next) = logs::page(lines, &wanted_of_body(&asked)?, plane.logs.ids);
     Ok(ok(&json!({"logs": found, "next_offset": next})))
 }
@@ -91,11 +94,6 @@ fn wanted_of_query(pairs: &[(String, String)], names: [&str; 3], most: usize, or
     })
 }
 
-fn required(pairs: &[(String, String)], name: &str) -> Result<String, Refusal> {
-    let missing = || invalid(&[(json!(["query", name]), "Field required", "missing")]);
-    text(pairs, name).map(str::to_owned).ok_or_else(missing)
-}
-
 /// A cursor where more lines may come, else null.
 fn cursor(found: &[Value], wanted: &Wanted, next: String) -> Value {
     if found.len() < wanted.limit { Value::Null } else { json!(next) }
@@ -110,15 +108,10 @@ pub async fn revision_v2(
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let (revision, phase) = find(&plane, deployment, &revision)?;
-        let kind = required(&pairs, "type")?;
-        let lines = match kind.as_str() {
-            "build" => logs::build(revision, &phase, now(), plane.speed),
-            "deploy" => logs::server(revision, &phase, now(), plane.speed),
-            _ => {
-                let says = "Input should be 'build' or 'deploy'";
-                return Err(invalid(&[(json!(["query", "type"]), says, "enum")]));
-            }
-        };
+        required(&pairs, "type")?;
+        let build = word(&pairs, "type", &["build", "deploy"])? == Some("build");
+        let read = if build { logs::build } else { logs::server };
+        let lines = read(revision, &phase, now(), plane.speed);
         let wanted = wanted_of_query(&pairs, ["limit", "offset", "order"], 1000, 50)?;
         let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
         let next = cursor(&found, &wanted, next);
@@ -130,7 +123,7 @@ pub async fn revision_v2(
 pub async fn deployment_v2(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "deployment_id").and_then(|id| {
-        with(&plane, &id, |deployment| {
+        with(&plane, id, |deployment| {
             let build = text(&pairs, "log_type") == Some("BUILD");
             let asked = text(&pairs, "revision_id").map(str::to_owned);
             let asked = asked.or_else(|| deployment.revisions.last().filter(|_| build).map(|last| last.id.clone()));

@@ -1,24 +1,34 @@
 //! The control plane of one region: who may ask, what is where, and what it remembers.
 
+mod auth;
+mod bodies;
 mod deployments;
+pub mod integrations;
+mod listeners;
 mod log_calls;
 pub mod logs;
+mod query;
 mod revisions;
+mod rules;
+mod shape;
+mod sign_in;
 pub mod timetable;
 
-use crate::sim::agent::{detail, json_response, query_pairs};
+use crate::sim::agent::{detail, json_response};
 use crate::sim::ids::stable_uuid;
-use crate::sim::{Dialect, KEY, Logs, Options};
+use crate::sim::{Dialect, Interrupt, KEY, Logs, Options};
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{get, patch, post, put};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use timetable::Deployment;
+use timetable::{Deployment, Object};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 /// An answer that refuses, boxed because it is rare and large.
@@ -42,8 +52,24 @@ pub struct Plane {
     prefix_only: bool,
     needs_workspace: bool,
     not_enabled: bool,
+    needs_listener: bool,
+    no_listeners: bool,
+    aws: bool,
+    interrupt: Interrupt,
     logs: Logs,
     deployments: Mutex<Vec<Deployment>>,
+    /// Names of tracing projects whose deployment was deleted without them.
+    tracing_projects: Mutex<BTreeSet<String>>,
+    /// Where archives may be put.
+    uploads: Mutex<BTreeSet<String>>,
+    listeners: Mutex<Vec<Object>>,
+    vault: Mutex<auth::Vault>,
+    /// Wakes who waits for a sign-in.
+    signed: Notify,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Plane {
@@ -59,14 +85,44 @@ impl Plane {
             prefix_only: options.prefix_only,
             needs_workspace: options.needs_workspace,
             not_enabled: options.not_enabled,
+            needs_listener: options.needs_listener,
+            no_listeners: options.no_listeners,
+            aws: options.aws,
+            interrupt: options.interrupt,
             logs: options.logs,
             deployments: Mutex::default(),
+            tracing_projects: Mutex::default(),
+            uploads: Mutex::default(),
+            listeners: Mutex::new(if options.no_listeners { Vec::new() } else { listeners::first(name) }),
+            vault: Mutex::new(auth::Vault::new()),
+            signed: Notify::new(),
         })
     }
 
-    /// Its deployments. Never held across an await.
+    /// Its deployments. Never held across an await, and locked before anything else of the plane.
     pub fn deployments(&self) -> MutexGuard<'_, Vec<Deployment>> {
-        self.deployments.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.deployments)
+    }
+
+    fn tracing_projects(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        locked(&self.tracing_projects)
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<Object>> {
+        locked(&self.listeners)
+    }
+
+    fn vault(&self) -> MutexGuard<'_, auth::Vault> {
+        locked(&self.vault)
+    }
+
+    /// Lets an archive be put there.
+    fn give_out(&self, object: &str) {
+        locked(&self.uploads).insert(object.to_owned());
+    }
+
+    fn gave_out(&self, object: &str) -> bool {
+        locked(&self.uploads).contains(object)
     }
 
     /// Gives a revision a status of our choice.
@@ -80,11 +136,10 @@ impl Plane {
 
     /// Its routes: plain and under the prefix of self-hosted installations, or only there.
     pub fn router(self: &Arc<Self>) -> Router {
-        let contract = Router::new()
-            .route("/v2/auth/authenticate", post(authenticate))
-            .route("/v2/deployments/{id}/revisions/{revision}", get(revisions::get));
+        let contract = Router::new().route("/v2/deployments/{id}/revisions/{revision}", get(revisions::get));
         let api = if self.dialect == Dialect::Contract {
             contract
+                .route("/v2/auth/authenticate", post(sign_in::authenticate))
                 .route("/v2/deployments", post(deployments::create))
                 .route(
                     "/v2/deployments/{id}",
@@ -93,29 +148,35 @@ impl Plane {
                 .route("/v2/deployments/{id}/revisions", get(revisions::list))
         } else {
             contract
-                .route("/v2/deployments", get(deployments::list).post(deployments::create))
-                .route("/v2/deployments/free-count", get(|| async { ok(&json!({"count": 0})) }))
+                .route(
+                    "/v2/deployments",
+                    get(deployments::list).post(deployments::create).delete(deployments::delete_many),
+                )
+                .route("/v2/deployments/free-count", get(deployments::free_count))
                 .route(
                     "/v2/deployments/{id}",
                     get(deployments::get).patch(deployments::patch).delete(deployments::delete),
                 )
+                .route("/v2/deployments/{id}/resource-tiers", patch(deployments::resource_tiers))
                 .route("/v2/deployments/{id}/revisions", get(revisions::list).post(revisions::create))
                 .route("/v2/deployments/{id}/revisions/{revision}/redeploy", post(revisions::redeploy))
-                .route("/v2/deployments/{id}/revisions/{revision}/interrupt", post(revisions::interrupt))
-                .route("/v2/deployments/{id}/revisions/{revision}/interruption", post(revisions::interrupt))
                 .route("/v2/deployments/{id}/upload-url", post(deployments::upload_url))
                 .route("/v2/deployments/{id}/push-token", post(deployments::push_token))
-                .route("/v2/listeners", get(listeners))
-                .route("/v1/integrations/github/install", get(integrations))
-                .route("/v1/integrations/github/{id}/repos", get(repositories))
+                .merge(self.interrupt_routes())
                 .merge(self.log_routes())
+                .merge(integrations::routes())
+                .merge(listeners::routes())
+                .merge(auth::routes())
+                .merge(sign_in::routes())
         };
         let api = api
             .fallback(|| async { detail(StatusCode::NOT_FOUND, "Not Found") })
             .method_not_allowed_fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
             .layer(axum::middleware::from_fn_with_state(self.clone(), guard));
-        // The archive goes to a signed URL that wants no key.
-        let upload = Router::new().route("/uploads/{object}", put(|| async { StatusCode::OK }));
+        // The archive goes to a signed URL, and a person to the provider's page: neither wants a key.
+        let open = Router::new()
+            .route("/uploads/{object}", put(|| async { StatusCode::OK }))
+            .route("/oauth/{provider}", get(sign_in::consent));
         let router = if self.prefix_only {
             Router::new()
                 .nest("/api-host", api)
@@ -123,11 +184,23 @@ impl Plane {
         } else {
             Router::new().nest("/api-host", api.clone()).merge(api)
         };
-        router.merge(upload).with_state(self.clone())
+        router.merge(open).with_state(self.clone())
     }
 }
 
 impl Plane {
+    /// The spellings of the interrupt call that this region has.
+    fn interrupt_routes(&self) -> Router<Arc<Plane>> {
+        let mut routes = Router::new();
+        for (spelling, word) in [(Interrupt::Interruption, "interruption"), (Interrupt::Interrupt, "interrupt")] {
+            if self.interrupt == spelling || self.interrupt == Interrupt::Both {
+                let path = format!("/v2/deployments/{{id}}/revisions/{{revision}}/{word}");
+                routes = routes.route(&path, post(revisions::interrupt));
+            }
+        }
+        routes
+    }
+
     /// The log calls of the generations that this region has.
     fn log_routes(&self) -> Router<Arc<Plane>> {
         let mut routes = Router::new();
@@ -148,16 +221,22 @@ impl Plane {
 
 /// Lets in who has the key, and the workspace where one is wanted.
 async fn guard(State(plane): State<Arc<Plane>>, request: Request, next: Next) -> Response {
-    match refused(&plane, request.headers()) {
+    match refused(&plane, &request) {
         Some((status, text)) => detail(status, text),
         None => next.run(request).await,
     }
 }
 
-fn refused(plane: &Plane, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+fn refused(plane: &Plane, request: &Request) -> Option<(StatusCode, &'static str)> {
+    let path = request.uri().path();
+    // A provider sends the browser there, which has no key.
+    if path.starts_with("/v2/auth/setup/") {
+        return None;
+    }
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    match header("x-api-key").or(bearer) {
+    let only_bearer = path.starts_with("/v2/auth/callback/") && request.method() == Method::GET;
+    match header("x-api-key").filter(|_| !only_bearer).or(bearer) {
         Some(KEY) => {}
         Some(_) => return Some((StatusCode::UNAUTHORIZED, "Invalid API key.")),
         None => return Some((StatusCode::UNAUTHORIZED, "Not authenticated")),
@@ -180,142 +259,9 @@ fn ok(value: &Value) -> Response {
     json_response(StatusCode::OK, value)
 }
 
-/// A 422 as the control plane writes it: one entry for each thing that is wrong.
-fn invalid(problems: &[(Value, &str, &str)]) -> Refusal {
-    let list: Vec<Value> =
-        problems.iter().map(|(place, says, kind)| json!({"loc": place, "msg": says, "type": kind})).collect();
-    Box::new(json_response(StatusCode::UNPROCESSABLE_ENTITY, &json!({"detail": list})))
-}
-
-/// A path's id must be a UUID.
-fn path_uuid(name: &str, id: &str) -> Result<(), Refusal> {
-    if Uuid::try_parse(id).is_ok() {
-        return Ok(());
-    }
-    Err(invalid(&[(json!(["path", name]), "Input should be a valid UUID", "uuid_parsing")]))
-}
-
-/// A body must be a JSON object.
-fn body(bytes: &[u8]) -> Result<Value, Refusal> {
-    match serde_json::from_slice::<Value>(bytes) {
-        Ok(value) if value.is_object() => Ok(value),
-        Ok(_) => Err(invalid(&[(json!(["body"]), "Input should be a valid dictionary or object", "model_type")])),
-        Err(_) => Err(invalid(&[(json!(["body", 0]), "JSON decode error", "json_invalid")])),
-    }
-}
-
-/// A number of a query within its bounds.
-fn number(pairs: &[(String, String)], name: &str, least: usize, most: usize, or: usize) -> Result<usize, Refusal> {
-    let Some((_, text)) = pairs.iter().rev().find(|(key, _)| key == name) else { return Ok(or) };
-    let place = json!(["query", name]);
-    match text.parse::<i64>() {
-        Err(_) => Err(invalid(&[(place, "Input should be a valid integer", "int_parsing")])),
-        Ok(n) if n > most as i64 => {
-            Err(invalid(&[(place, &format!("Input should be less than or equal to {most}"), "less_than_equal")]))
-        }
-        Ok(n) if n < least as i64 => {
-            Err(invalid(&[(place, &format!("Input should be greater than or equal to {least}"), "greater_than_equal")]))
-        }
-        Ok(n) => Ok(n as usize),
-    }
-}
-
-fn text<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let found = pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    found.filter(|value| !value.is_empty())
-}
-
-/// `POST /v2/auth/authenticate`. `github` is connected; other providers wait for a person; `check_only` only looks.
-async fn authenticate(State(plane): State<Arc<Plane>>, bytes: axum::body::Bytes) -> Response {
-    let asked = match body(&bytes) {
-        Ok(asked) => asked,
-        Err(refusal) => return *refusal,
-    };
-    let mut problems = Vec::new();
-    for (name, right, says, kind) in [
-        ("provider", asked["provider"].is_string(), "Input should be a valid string", "string_type"),
-        ("scopes", asked["scopes"].is_array(), "Input should be a valid list", "list_type"),
-    ] {
-        if asked.get(name).is_none() {
-            problems.push((json!(["body", name]), "Field required", "missing"));
-        } else if !right {
-            problems.push((json!(["body", name]), says, kind));
-        }
-    }
-    for (n, scope) in asked["scopes"].as_array().into_iter().flatten().enumerate() {
-        if !scope.is_string() {
-            problems.push((json!(["body", "scopes", n]), "Input should be a valid string", "string_type"));
-        }
-    }
-    if asked["token_id"].as_str().is_some_and(|id| Uuid::try_parse(id).is_err()) {
-        problems.push((json!(["body", "token_id"]), "Input should be a valid UUID", "uuid_parsing"));
-    }
-    if !problems.is_empty() {
-        return *invalid(&problems);
-    }
-    let provider = asked["provider"].as_str().unwrap_or_default();
-    let id = stable_uuid(&format!("auth {provider}"));
-    let mut answer =
-        json!({"status": "pending", "url": null, "auth_id": null, "token": null, "user_id": null, "metadata": null});
-    if provider == "expired" {
-        answer["status"] = json!("token_expired");
-        answer["auth_id"] = json!(id);
-    } else if asked["check_only"] == true {
-        answer["status"] = json!(if provider == "github" { "completed" } else { "connection_required" });
-    } else if provider == "github" && asked["force_new"] != true {
-        answer["status"] = json!("completed");
-        answer["token"] = json!("gho_simulated");
-        answer["user_id"] = asked["user_id"].clone();
-        answer["metadata"] = json!({"scopes": asked["scopes"]});
-    } else {
-        answer["url"] = json!(format!("{}/oauth/{provider}?state={id}", plane.url));
-        answer["auth_id"] = json!(id);
-    }
-    ok(&answer)
-}
-
-/// `GET /v2/listeners`.
-async fn listeners(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
-    let pairs = query_pairs(&uri);
-    let offset = match number(&pairs, "limit", 1, 100, 20).and(number(&pairs, "offset", 0, usize::MAX >> 1, 0)) {
-        Ok(offset) => offset,
-        Err(refusal) => return *refusal,
-    };
-    let all = [("k8s-prod", json!(["agents", "batch"])), ("k8s-edge", json!(["default"]))];
-    let resources: Vec<Value> = all
-        .iter()
-        .skip(offset)
-        .map(|(name, namespaces)| {
-            json!({
-                "id": stable_uuid(&format!("{} {name}", plane.name)), "version": "0.3.1", "compute_type": "k8s",
-                "compute_id": name, "compute_config": {"k8s_namespaces": namespaces},
-                "created_at": "2026-03-02T09:00:00.000000Z", "updated_at": "2026-11-01T09:00:00.000000Z",
-            })
-        })
-        .collect();
-    let next = offset + resources.len();
-    ok(&json!({"resources": resources, "offset": next}))
-}
-
-/// `GET /v1/integrations/github/install`.
-async fn integrations() -> Response {
-    ok(&json!([{"id": stable_uuid("integration acme"), "installation_id": 51_330_442, "name": "acme"}]))
-}
-
-/// `GET /v1/integrations/github/{id}/repos`.
-async fn repositories(State(plane): State<Arc<Plane>>) -> Response {
-    let names: Vec<String> = plane.deployments().iter().map(|deployment| deployment.name.clone()).collect();
-    let repositories: Vec<Value> = names
-        .iter()
-        .enumerate()
-        .map(|(n, name)| {
-            json!({
-                "host_integration_id": stable_uuid("integration acme"), "id": 7_001 + n, "name": name, "owner": "acme",
-                "url": format!("https://github.com/acme/{name}"), "default_branch": "main",
-            })
-        })
-        .collect();
-    ok(&json!(repositories))
+/// An answer, or the one that refuses.
+fn answer(result: Result<Response, Refusal>) -> Response {
+    result.unwrap_or_else(|refusal| *refusal)
 }
 
 /// The moment now, in one place.

@@ -1,8 +1,9 @@
 //! Revisions over REST: listing, making, redeploying, interrupting.
 
-use super::deployments::{add_revision, change, with};
+use super::deployments::{add_revision, change, patch_body, repeat, with};
+use super::query::{flag, number, path_uuid, text};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{Plane, Refusal, body, now, number, ok, path_uuid, text};
+use super::{Plane, Refusal, answer, now, ok};
 use crate::sim::Dialect;
 use crate::sim::agent::{detail, empty, json_response, query_pairs};
 use axum::body::Bytes;
@@ -11,10 +12,6 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-pub fn answer(result: Result<Response, Refusal>) -> Response {
-    result.unwrap_or_else(|refusal| *refusal)
-}
 
 fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
@@ -27,7 +24,7 @@ fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
 /// A revision and where it stands.
 pub fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
     path_uuid("revision_id", id)?;
-    let at = deployment.revisions.iter().position(|revision| revision.id == id);
+    let at = deployment.revisions.iter().position(|revision| revision.id.eq_ignore_ascii_case(id));
     let phases = phases(&deployment.revisions, now(), plane.speed);
     at.and_then(|at| Some((deployment.revisions.get(at)?, phases.into_iter().nth(at)?)))
         .ok_or_else(|| Box::new(detail(StatusCode::NOT_FOUND, &format!("Revision ID {id} not found."))))
@@ -39,6 +36,7 @@ pub async fn list(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: 
     answer(with(&plane, &id, |deployment| {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
         let offset = number(&pairs, "offset", 0, usize::MAX >> 1, 0)?;
+        flag(&pairs, "remote_reconciled")?;
         let statuses: Option<Vec<&str>> = text(&pairs, "status").map(|list| list.split(',').collect());
         let phases = phases(&deployment.revisions, now(), plane.speed);
         let resources: Vec<Value> = deployment
@@ -69,11 +67,10 @@ pub async fn get(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(St
 
 /// `POST /v2/deployments/{id}/revisions`: always makes one.
 pub async fn create(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes).and_then(|asked| {
+    answer(patch_body(&plane, &bytes).and_then(|asked| {
         with(&plane, &id, |deployment| {
-            if !change(deployment, &asked)? {
-                let config = deployment.revisions.last().map(|latest| latest.config.clone()).unwrap_or_default();
-                add_revision(deployment, config);
+            if !change(&plane, deployment, &asked)? {
+                repeat(deployment);
             }
             let made = deployment.revisions.last().map(|made| made.id.clone()).unwrap_or_default();
             let (revision, phase) = find(&plane, deployment, &made)?;
@@ -85,18 +82,16 @@ pub async fn create(State(plane): State<Arc<Plane>>, Path(id): Path<String>, byt
 /// `POST …/redeploy`: the same source again, as a new revision; answers the deployment.
 pub async fn redeploy(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
-        let (revision, _) = find(&plane, deployment, &revision)?;
-        let (config, title, fate) = (revision.config.clone(), revision.title.clone(), revision.fate);
-        add_revision(deployment, config);
+        let found = find(&plane, deployment, &revision)?.0.clone();
+        add_revision(deployment, &found.source, found.config);
         if let Some(made) = deployment.revisions.last_mut() {
-            made.title = title;
-            made.fate = fate;
+            (made.title, made.fate) = (found.title, found.fate);
         }
         Ok(ok(&deployment.json(&plane.workspace, now(), plane.speed).unwrap_or_default()))
     }))
 }
 
-/// `POST …/interrupt` and `…/interruption`.
+/// `POST …/interrupt` and `…/interruption`: stops what is in progress, and the next in the queue goes on.
 pub async fn interrupt(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (found, phase) = find(&plane, deployment, &revision)?;
@@ -106,9 +101,11 @@ pub async fn interrupt(State(plane): State<Arc<Plane>>, Path((id, revision)): Pa
             let text = format!("Revision ID {} is {} and cannot be interrupted.", found.id, phase.status);
             return Err(Box::new(detail(StatusCode::BAD_REQUEST, &text)));
         }
-        for one in deployment.revisions.iter_mut().filter(|one| one.id == revision) {
+        let id = found.id.clone();
+        for one in deployment.revisions.iter_mut().filter(|one| one.id == id) {
             one.interrupted_at = Some(now());
-            one.forced = None;
+            // One whose status was chosen has left its timetable.
+            one.forced = one.forced.is_some().then(|| "INTERRUPTED".to_owned());
         }
         Ok(empty(StatusCode::NO_CONTENT))
     }))

@@ -150,7 +150,7 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
 }
 
 /// A deployment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Deployment {
     /// Its id.
     pub id: String,
@@ -164,6 +164,8 @@ pub struct Deployment {
     pub config: Object,
     /// Its secrets, in clear, as the real one answers them.
     pub secrets: Vec<Value>,
+    /// `secret_references`.
+    pub references: Value,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -178,6 +180,8 @@ pub struct Deployment {
     pub deleted_at: Option<Timestamp>,
     /// Whether it is a preview of a pull request.
     pub preview: bool,
+    /// Fields that the published document does not have: `agent`, `compute_tier`, `database_tier`.
+    pub newer: Object,
     /// Its revisions, oldest first.
     pub revisions: Vec<Revision>,
 }
@@ -207,16 +211,18 @@ impl Deployment {
         let active = self.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
         let latest = self.revisions.last();
         let changed = phases.last().map_or(self.updated_at, |phase| phase.since.max(self.updated_at));
-        Some(json!({
+        let mut record = json!({
             "id": self.id, "tenant_id": tenant, "name": self.name, "display_name": self.display_name,
             "source": self.source, "status": status, "url": self.url, "source_config": self.config,
             "source_revision_config": latest.map(|latest| &latest.config), "secrets": self.secrets,
-            "secret_references": null, "created_at": iso_z(self.created_at), "updated_at": iso_z(changed),
+            "secret_references": self.references, "created_at": iso_z(self.created_at), "updated_at": iso_z(changed),
             "latest_revision_id": latest.map(|latest| &latest.id),
             "active_revision_id": active.map(|(active, _)| &active.id), "image_version": self.image_version,
             "is_preview": self.preview, "tracer_session_id": crate::sim::ids::stable_uuid(&format!("tracer {}", self.id)),
             "agent": null,
-        }))
+        });
+        self.newer.iter().for_each(|(key, value)| record[key] = value.clone());
+        Some(record)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The deployments of the demo: two regions of a small company, in every state that a person should know by sight.
 
 use crate::sim::control::Plane;
+use crate::sim::control::integrations::integration;
 use crate::sim::control::timetable::{Deployment, Fate, Revision};
 use crate::sim::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
@@ -230,7 +231,7 @@ pub fn fill(plane: &Plane, live: &str) {
         };
         let github = plan.source == "github";
         let config = json!({
-            "integration_id": github.then(|| stable_uuid("integration acme")),
+            "integration_id": github.then(|| integration("acme")),
             "repo_url": github.then(|| format!("https://github.com/acme/{}", plan.name.trim_start_matches("pr-482-"))),
             "deployment_type": (!plan.kind.is_empty()).then_some(plan.kind),
             "build_on_push": github && plan.name != "contract-review", "custom_url": custom,
@@ -255,10 +256,10 @@ pub fn fill(plane: &Plane, live: &str) {
             fixed_status: plan.status.map(str::to_owned),
             url: url.as_str().map(str::to_owned),
             image_version: (plan.status != Some("AWAITING_DATABASE")).then(|| "0.16.7".to_owned()),
-            deleted_at: None,
             preview: plan.preview,
             revisions,
             id,
+            ..Deployment::default()
         });
     }
 }

@@ -1,6 +1,7 @@
 //! Many deployments in one region, for lists that are long.
 
 use crate::sim::control::Plane;
+use crate::sim::control::integrations::integration;
 use crate::sim::control::timetable::{Deployment, Fate, Revision};
 use crate::sim::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
@@ -39,14 +40,13 @@ pub fn fill(plane: &Plane, agent: Option<&str>, count: usize) {
         let revisions: Vec<Revision> = revisions.collect();
         let created = revisions.first().map_or(now, |first| first.created_at);
         let config = json!({
-            "integration_id": stable_uuid("integration acme"), "repo_url": format!("https://github.com/acme/{name}"),
+            "integration_id": integration("acme"), "repo_url": format!("https://github.com/acme/{name}"),
             "deployment_type": if n % 3 == 0 { "prod" } else { "dev" }, "build_on_push": n % 2 == 0,
             "custom_url": null, "resource_spec": null, "listener_id": null, "listener_config": null,
             "install_command": null, "build_command": null,
         });
         deployments.push(Deployment {
             id: stable_uuid(&name),
-            display_name: None,
             source: "github".into(),
             config: config.as_object().cloned().unwrap_or_default(),
             secrets: vec![json!({"name": "OPENAI_API_KEY", "value": format!("sk-{}", stable_hex(&name, 32))})],
@@ -55,10 +55,9 @@ pub fn fill(plane: &Plane, agent: Option<&str>, count: usize) {
             fixed_status: (n % 17 == 16).then(|| "UNUSED".into()),
             url: agent.map(str::to_owned),
             image_version: Some("0.16.7".into()),
-            deleted_at: None,
-            preview: false,
             revisions,
             name,
+            ..Deployment::default()
         });
     }
 }
