@@ -8,7 +8,7 @@ use futures::StreamExt;
 use runtail::api::{ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
 use runtail::config::SecretSource;
 use runtail::model::{AuthAuthenticateRequest, RunCreate};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
 fn numbered(from: usize, count: usize) -> Value {
@@ -128,7 +128,7 @@ async fn authentication() {
     let server = Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
     let body = AuthAuthenticateRequest { provider: "p".into(), scopes: vec!["s".into()], ..Default::default() };
     let answer = server.control().authenticate(&body).await.unwrap();
-    assert_eq!(answer.token.as_ref().unwrap().expose_secret(), "canary");
+    assert!(answer.has_token && answer.word() == "completed");
     assert_eq!(server.seen()[0].path, "/api-host/v2/auth/authenticate");
     assert!(!format!("{answer:?}").contains("canary"));
 }

@@ -1,7 +1,7 @@
 //! An agent server: assistants, threads, runs and their streams (contract §4, agent-server reference §4 and §6).
 
 use super::answer::Plane;
-use super::http::{Answer, Call, Http, join};
+use super::http::{Answer, Call, Http, REQUEST_TIMEOUT, join};
 use super::{ApiError, EventStream, Kind, Retry};
 use crate::model::{Assistant, Run, RunCreate, Thread};
 use reqwest::{Method, Url};
@@ -338,7 +338,8 @@ impl AgentServer {
         expect: &[u16],
         reads: bool,
     ) -> Result<Answer, ApiError> {
-        let call = Call { plane: Plane::Agent, method, url, body, expect, is_list: false, reads, retry: self.retry };
+        let (plane, retry, timeout) = (Plane::Agent, self.retry, REQUEST_TIMEOUT);
+        let call = Call { plane, method, url, body, expect, is_list: false, reads, retry, timeout };
         self.http.call(call).await
     }
 

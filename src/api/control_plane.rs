@@ -1,11 +1,11 @@
-//! The control plane: deployments, their revisions, and the authentication call (contract §4, control-plane reference §2).
+//! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
 
 use super::answer::Plane;
-use super::http::{Answer, Call, Http, join};
+use super::http::{Answer, Call, Http, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
-use super::pages::{DeploymentPages, PAGE};
+use super::pages::{List, PAGE, Pages};
 use super::{ApiError, Kind, Place, Retry};
-use crate::model::{AuthAuthenticateRequest, AuthAuthenticateResponse, Deployment, Revision};
+use crate::model::{Deployment, Revision};
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -37,6 +37,24 @@ pub struct DeploymentQuery {
     pub ids: Vec<String>,
     /// Only with these tags, by their identifiers.
     pub tag_value_ids: Vec<String>,
+}
+
+impl DeploymentQuery {
+    fn list(&self) -> List {
+        let texts = [
+            ("name_contains", &self.name_contains),
+            ("status", &self.status),
+            ("deployment_type", &self.deployment_type),
+            ("image_version", &self.image_version),
+        ];
+        let mut query: Vec<_> = texts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
+        for (name, ids) in [("deployment_ids", &self.ids), ("tag_value_ids", &self.tag_value_ids)] {
+            if !ids.is_empty() {
+                query.push((name, ids.join(",")));
+            }
+        }
+        List { parts: vec!["v2".into(), "deployments".into()], query, is_main: true, what: "deployments" }
+    }
 }
 
 /// Rows of a list over several pages.
@@ -79,14 +97,14 @@ impl ControlPlane {
         items.into_iter().map(|row| self.typed(row)).collect()
     }
 
-    /// All deployments as the server describes them, secrets included: see [`DeploymentPages`].
+    /// All deployments as the server describes them, secrets included: see [`Pages`].
     pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
         self.deployment_pages(query).all().await
     }
 
     /// All deployments, to be read page by page.
-    pub fn deployment_pages(&self, query: &DeploymentQuery) -> DeploymentPages {
-        DeploymentPages::new(self.clone(), query.clone())
+    pub fn deployment_pages(&self, query: &DeploymentQuery) -> Pages {
+        Pages::new(self.clone(), query.list())
     }
 
     /// Reads a revision from a row.
@@ -156,7 +174,7 @@ impl ControlPlane {
                 url.query_pairs_mut().append_pair("offset", &items.len().to_string());
             }
             let answer = self.call(Method::GET, url, None, &[200], false).await?;
-            let rows = rows(&answer, answer.json()?)?;
+            let rows = rows(&answer, answer.json()?, "resources")?;
             let count = rows.len();
             let before = items.len();
             items.extend(rows.into_iter().filter(|row| match row["id"].as_str() {
@@ -182,52 +200,23 @@ impl ControlPlane {
         self.get(&["v2", "deployments", id, "revisions", revision]).await?.json()
     }
 
-    /// Asks for a token of a third party. Sent once.
-    pub async fn authenticate(&self, body: &AuthAuthenticateRequest) -> Result<AuthAuthenticateResponse, ApiError> {
-        let body = serde_json::to_value(body).map_err(|e| {
-            let at = self.http.place(&Method::POST, &self.base);
-            self.http.refuse(&at, e.to_string(), None)
-        })?;
-        self.send(Method::POST, &["v2", "auth", "authenticate"], Some(&body), &[200]).await?.json()
-    }
-
-    pub(super) async fn page(
-        &self,
-        query: &DeploymentQuery,
-        limit: usize,
-        offset: usize,
-    ) -> Result<(Vec<Value>, Answer), ApiError> {
-        let mut url = self.url(&Method::GET, &["v2", "deployments"])?;
-        {
-            let mut pairs = url.query_pairs_mut();
-            let texts = [
-                ("name_contains", &query.name_contains),
-                ("status", &query.status),
-                ("deployment_type", &query.deployment_type),
-                ("image_version", &query.image_version),
-            ];
-            for (name, value) in texts {
-                if let Some(value) = value {
-                    pairs.append_pair(name, value);
-                }
-            }
-            for (name, list) in [("deployment_ids", &query.ids), ("tag_value_ids", &query.tag_value_ids)] {
-                if !list.is_empty() {
-                    pairs.append_pair(name, &list.join(","));
-                }
-            }
-            pairs.append_pair("limit", &limit.to_string()).append_pair("offset", &offset.to_string());
+    /// Asks for a page of a list.
+    pub(super) async fn page(&self, list: &List, paging: &[(&str, String)]) -> Result<(Answer, Value), ApiError> {
+        let parts: Vec<&str> = list.parts.iter().map(String::as_str).collect();
+        let mut url = self.url(&Method::GET, &parts)?;
+        for (name, value) in list.query.iter().map(|(n, v)| (*n, v)).chain(paging.iter().map(|(n, v)| (*n, v))) {
+            url.query_pairs_mut().append_pair(name, value);
         }
-        let answer = self.call(Method::GET, url, None, &[200], true).await?;
-        let rows = rows(&answer, answer.json()?)?;
-        Ok((rows, answer))
+        let answer = self.call(Method::GET, url, None, &[200], list.is_main).await?;
+        let value = answer.json()?;
+        Ok((answer, value))
     }
 
-    async fn get(&self, parts: &[&str]) -> Result<Answer, ApiError> {
+    pub(super) async fn get(&self, parts: &[&str]) -> Result<Answer, ApiError> {
         self.send(Method::GET, parts, None, &[200]).await
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         parts: &[&str],
@@ -248,7 +237,17 @@ impl ControlPlane {
     ) -> Result<Answer, ApiError> {
         let reads = method == Method::GET;
         self.http
-            .call(Call { plane: Plane::Control, method, url, body, expect, is_list, reads, retry: self.retry })
+            .call(Call {
+                plane: Plane::Control,
+                method,
+                url,
+                body,
+                expect,
+                is_list,
+                reads,
+                retry: self.retry,
+                timeout: REQUEST_TIMEOUT,
+            })
             .await
     }
 
@@ -270,15 +269,15 @@ impl ControlPlane {
     }
 }
 
-/// The rows of a list: `{resources: […]}`, which may be missing when there is nothing, or the plain array of older
-/// installations.
-fn rows(answer: &Answer, value: Value) -> Result<Vec<Value>, ApiError> {
+/// The rows of a list: `{resources: […]}`, or another field, which may be missing when there is nothing, or the plain array
+/// of older installations.
+pub(super) fn rows(answer: &Answer, value: Value, field: &str) -> Result<Vec<Value>, ApiError> {
     match value {
         Value::Array(rows) => Ok(rows),
-        Value::Object(mut fields) => match fields.remove("resources") {
+        Value::Object(mut fields) => match fields.remove(field) {
             Some(Value::Array(rows)) => Ok(rows),
             None | Some(Value::Null) => Ok(Vec::new()),
-            Some(_) => Err(answer.odd("`resources` is no list")),
+            Some(_) => Err(answer.odd(&format!("`{field}` is no list"))),
         },
         _ => Err(answer.odd("this is no list")),
     }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long a plain request may take in all; every official client uses the same (control-plane reference §10).
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the head of a stream's answer may take. The stream itself has no limit.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Connections are not kept longer than uvicorn keeps them (5 s), or a POST could meet one that is just being closed.
@@ -79,6 +79,8 @@ pub(super) struct Call<'a> {
     /// Whether it only reads, so that it may be made again: a GET, or a POST that carries a question.
     pub reads: bool,
     pub retry: Retry,
+    /// How long it may take in all.
+    pub timeout: Duration,
 }
 
 /// An answer with a welcome status.
@@ -186,7 +188,7 @@ impl Http {
             self.check_write(&at)?;
         }
         let mut request = self.request(call.plane, &call.method, &call.url)?;
-        request = request.header(header::ACCEPT, "application/json").timeout(REQUEST_TIMEOUT);
+        request = request.header(header::ACCEPT, "application/json").timeout(call.timeout);
         if let Some(body) = call.body {
             request = request.json(body);
         }

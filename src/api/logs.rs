@@ -1,7 +1,7 @@
 //! The log calls of the control plane in both their generations (control-plane reference §2 and §8), and following a log.
 
 use super::answer::Plane;
-use super::http::{Answer, Call};
+use super::http::{Answer, Call, REQUEST_TIMEOUT};
 use super::log_tail::Tail;
 use super::newest::LOOKED_THROUGH;
 use super::{ApiError, ControlPlane, Kind, Place};
@@ -144,9 +144,9 @@ impl ControlPlane {
             LogCalls::V2 => (Method::GET, self.log_call_v2(scope, revision, filter, ask)?, None),
         };
         let body = body.as_ref();
-        let (plane, retry) = (Plane::Control, self.retry);
+        let (plane, retry, timeout) = (Plane::Control, self.retry, REQUEST_TIMEOUT);
         // The older calls are questions too, though they are POSTs.
-        let call = Call { plane, method, url, body, expect: &[200], is_list: false, reads: true, retry };
+        let call = Call { plane, method, url, body, expect: &[200], is_list: false, reads: true, retry, timeout };
         page(&self.http.call(call).await?)
     }
 

@@ -3,6 +3,8 @@
 mod agent_server;
 mod answer;
 mod change;
+mod auth;
+mod collections;
 mod control_plane;
 mod error;
 mod evidence;
@@ -18,6 +20,7 @@ mod stream;
 
 pub use agent_server::{AgentServer, ServerInfo, ServerKind, ThreadQuery};
 pub use change::{Made, PlanError};
+pub use auth::AuthWaited;
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use evidence::CardOf;
@@ -25,6 +28,6 @@ pub use http::Http;
 pub use journal::{Journal, Outcome, Sent};
 pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};
-pub use pages::DeploymentPages;
+pub use pages::Pages;
 pub use retry::{Retry, jitter};
 pub use stream::EventStream;

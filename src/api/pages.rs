@@ -1,6 +1,6 @@
-//! The list of deployments, page by page, to its end.
+//! Lists that are read page by page by limit and offset, to their end.
 
-use super::control_plane::{ControlPlane, DeploymentQuery};
+use super::control_plane::{ControlPlane, rows};
 use super::{ApiError, Listing};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -8,7 +8,20 @@ use std::collections::HashSet;
 /// Rows asked for at once; the most that the server gives.
 pub(super) const PAGE: usize = 100;
 /// Pages after which a listing ends, whatever the server says: a hundred thousand rows.
-const MAX_PAGES: usize = 1000;
+pub(super) const MAX_PAGES: usize = 1000;
+
+/// A list that is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct List {
+    /// Segments of its path.
+    pub parts: Vec<String>,
+    /// What narrows it.
+    pub query: Vec<(&'static str, String)>,
+    /// Whether it is that of the deployments, by which a wrong address is found.
+    pub is_main: bool,
+    /// What its rows are.
+    pub what: &'static str,
+}
 
 /// The pages of a list. Not to be cut short in the middle: what is asked for next depends on what came.
 ///
@@ -16,18 +29,18 @@ const MAX_PAGES: usize = 1000;
 /// that ignores the offset sends the same rows again, which ends the listing as incomplete; one that sends more rows
 /// than asked for does not page at all, and has sent everything.
 #[derive(Debug)]
-pub struct DeploymentPages {
+pub struct Pages {
     control_plane: ControlPlane,
-    query: DeploymentQuery,
+    list: List,
     offset: usize,
     pages: usize,
     seen: HashSet<String>,
     ended: bool,
 }
 
-impl DeploymentPages {
-    pub(super) fn new(control_plane: ControlPlane, query: DeploymentQuery) -> DeploymentPages {
-        DeploymentPages { control_plane, query, offset: 0, pages: 0, seen: HashSet::new(), ended: false }
+impl Pages {
+    pub(super) fn new(control_plane: ControlPlane, list: List) -> Pages {
+        Pages { control_plane, list, offset: 0, pages: 0, seen: HashSet::new(), ended: false }
     }
 
     /// Pages that were read.
@@ -45,11 +58,14 @@ impl DeploymentPages {
         }
         // Until this page is known to be good.
         self.ended = true;
+        let what = self.list.what;
         if self.pages >= MAX_PAGES {
             let many = self.seen.len();
-            return Err(self.control_plane.odd(format!("more than {many} deployments: the rest is left out")));
+            return Err(self.control_plane.odd(format!("more than {many} {what}: the rest is left out")));
         }
-        let (mut rows, answer) = self.control_plane.page(&self.query, PAGE, self.offset).await?;
+        let paging = [("limit", PAGE.to_string()), ("offset", self.offset.to_string())];
+        let (answer, value) = self.control_plane.page(&self.list, &paging).await?;
+        let mut rows = rows(&answer, value, "resources")?;
         self.pages += 1;
         let count = rows.len();
         // Rows shift when something is made or deleted between two pages: one that came already is let pass.
@@ -58,7 +74,7 @@ impl DeploymentPages {
             None => true,
         });
         if count == PAGE && rows.is_empty() {
-            return Err(answer.odd("the server sends the same page again, there may be more deployments"));
+            return Err(answer.odd(&format!("the server sends the same page again, there may be more {what}")));
         }
         self.ended = count != PAGE;
         self.offset += count;

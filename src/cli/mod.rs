@@ -1,6 +1,8 @@
 //! The command line: its grammar, and the way from arguments to an exit code. One file a command.
 
 mod assistants;
+mod auth;
+mod collections;
 mod completions;
 mod config;
 mod context;
@@ -10,7 +12,9 @@ mod evidence;
 mod exit;
 mod graph;
 mod input;
+mod integrations;
 mod join;
+mod listeners;
 mod log;
 mod log_text;
 mod logs;
@@ -110,10 +114,10 @@ enum Rest {
     Words(Vec<OsString>),
 }
 
-/// The profiles named before `deployments`, and between it and `list`.
+/// The profiles named before `deployments`, and between it and `list`; of `auth tokens list` there is one place more.
 fn profiles_before(mut words: Vec<OsString>) -> Vec<String> {
     let mut all = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..3 {
         // What has options of its own is a command, and clap keeps what stands behind it.
         let Ok(Before { globals, command }) = Before::try_parse_from(&words) else { break };
         all.extend(globals.profiles);
@@ -232,6 +236,15 @@ pub enum Command {
     Revisions(revisions::Command),
     /// Build and server logs of deployments
     Logs(logs::Options),
+    /// GitHub accounts that deployments are built from
+    #[command(subcommand)]
+    Integrations(integrations::Command),
+    /// Listeners of an organisation that hosts deployments itself
+    #[command(subcommand)]
+    Listeners(listeners::Command),
+    /// OAuth providers, tokens and connections of agents
+    #[command(subcommand)]
+    Auth(auth::Command),
     /// Threads of an agent server
     #[command(subcommand)]
     Threads(threads::Command),
@@ -302,6 +315,9 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
         Some(Command::Logs(options)) => logs::run(&globals, options).await,
+        Some(Command::Integrations(command)) => integrations::run(&globals, command).await,
+        Some(Command::Listeners(command)) => listeners::run(&globals, command).await,
+        Some(Command::Auth(command)) => auth::run(&globals, command).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
         Some(Command::Runs(command)) => runs::run(&globals, command).await,
@@ -352,6 +368,7 @@ mod tests {
         assert_eq!(profiles(&["-p", "a", "deployments", "-p", "b", "list", "--profile=c"]).unwrap(), ["a", "b", "c"]);
         assert_eq!(profiles(&["-p", "a", "deployments", "list", "-p", "a"]).unwrap(), ["a"]);
         assert_eq!(profiles(&["-p", "a", "deployments", "list"]).unwrap(), ["a"]);
+        assert_eq!(profiles(&["-p", "a", "auth", "-p", "b", "tokens", "-p", "c", "list"]).unwrap(), ["a", "b", "c"]);
         assert_eq!(profiles(&["-p", "a"]).unwrap(), ["a"]);
         assert_eq!(profiles(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
         assert!(profiles(&["--url", "x", "deployments", "list", "-p", "a"]).is_err());

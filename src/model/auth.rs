@@ -1,8 +1,8 @@
 //! The authentication call of the control plane: an OAuth token of a third party for an agent (contract §2).
 
-use super::{Extra, lenient};
-use secrecy::SecretString;
-use serde::{Deserialize, Deserializer, Serialize};
+use super::{Secrets, mask_record};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Body of `POST /v2/auth/authenticate`. What is `None` is left out, so that the server's defaults hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,45 +40,141 @@ pub struct AuthAuthenticateRequest {
     pub check_only: Option<bool>,
 }
 
-/// Answer of `POST /v2/auth/authenticate`. It is not written anywhere as a whole: the token would go with it.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct AuthAuthenticateResponse {
-    /// `completed`, `pending`, `connection_required` or `token_expired`; open text all the same.
-    #[serde(default, deserialize_with = "lenient")]
-    pub status: String,
-    /// Where a person has to go and agree.
-    #[serde(default, deserialize_with = "lenient")]
-    pub url: Option<String>,
-    /// By which the flow is waited for.
-    #[serde(default, deserialize_with = "lenient")]
-    pub auth_id: Option<String>,
-    /// The token. Never shown.
-    #[serde(default, deserialize_with = "secret")]
-    pub token: Option<SecretString>,
-    /// The user that the token belongs to.
-    #[serde(default, deserialize_with = "lenient")]
-    pub user_id: Option<String>,
-    /// Free-form notes.
-    #[serde(default, deserialize_with = "lenient")]
-    pub metadata: Option<Extra>,
+/// How far an authentication is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthStatus {
+    /// The token is there.
+    Completed,
+    /// Somebody has to agree at the provider's.
+    Pending,
+    /// There is no connection that may be used.
+    ConnectionRequired,
+    /// The token that was there is over.
+    TokenExpired,
+    /// The wait ended before anybody agreed. Only the wait call says so.
+    Timeout,
+    /// The server does not know what was waited for. Only the wait call says so.
+    NotFound,
+    /// A word that Runtail does not know.
+    Unknown,
 }
 
-fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
-    let text: Option<String> = lenient(deserializer)?;
-    Ok(text.map(SecretString::from))
+impl AuthStatus {
+    fn of(word: &str) -> AuthStatus {
+        match word {
+            "completed" => AuthStatus::Completed,
+            "pending" => AuthStatus::Pending,
+            "connection_required" => AuthStatus::ConnectionRequired,
+            "token_expired" => AuthStatus::TokenExpired,
+            "timeout" => AuthStatus::Timeout,
+            "not_found" => AuthStatus::NotFound,
+            _ => AuthStatus::Unknown,
+        }
+    }
+
+    /// What it means, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            AuthStatus::Completed => "The connection is there and can be used.",
+            AuthStatus::Pending => "Somebody has to open the link and agree at the provider's.",
+            AuthStatus::ConnectionRequired => {
+                "There is no connection that may be used: the user, or the agent, has to be connected first."
+            }
+            AuthStatus::TokenExpired => "The token that was there has expired, and could not be renewed.",
+            AuthStatus::Timeout => "Nobody agreed in time, and the link is over.",
+            AuthStatus::NotFound => {
+                "The server knows nothing of this authentication: it is over, or of another workspace."
+            }
+            AuthStatus::Unknown => "This is not a status that Runtail knows.",
+        }
+    }
+}
+
+/// An answer of the authentication call, or of the one that waits for it (`AuthAuthenticateResponse`, `AuthWaitResponse`).
+///
+/// The token is taken out as the answer is read: nothing in Runtail needs it, so nothing can show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuthAnswer {
+    /// All that the server said, the token masked wherever it stands.
+    pub row: Value,
+    /// Whether a token came.
+    pub has_token: bool,
+}
+
+impl AuthAnswer {
+    /// Takes an answer as it came.
+    pub fn new(mut row: Value) -> AuthAnswer {
+        let token = row["token"].as_str().filter(|token| !token.is_empty()).map(str::to_string);
+        if let Some(token) = &token {
+            // Also out of fields that are never looked into otherwise, such as the link.
+            let secret = Secrets::new([token.as_str()], MIN_TOKEN);
+            map_texts(&mut row, &|text| secret.scrub(text));
+        }
+        mask_record(&mut row);
+        AuthAnswer { row, has_token: token.is_some() }
+    }
+
+    /// The status word as the server wrote it.
+    pub fn word(&self) -> &str {
+        self.row["status"].as_str().unwrap_or_default()
+    }
+
+    /// What it stands for.
+    pub fn status(&self) -> AuthStatus {
+        AuthStatus::of(self.word())
+    }
+
+    /// Where a person has to go and agree.
+    pub fn url(&self) -> Option<&str> {
+        self.row["url"].as_str().filter(|url| !url.is_empty())
+    }
+
+    /// By which it is waited for.
+    pub fn auth_id(&self) -> Option<&str> {
+        self.row["auth_id"].as_str().filter(|id| !id.is_empty())
+    }
+}
+
+/// Shortest token that is looked for in other texts, in bytes.
+const MIN_TOKEN: usize = 6;
+
+fn map_texts(value: &mut Value, change: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| map_texts(item, change)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(_, value)| map_texts(value, change)),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use secrecy::ExposeSecret;
+    use serde_json::json;
 
     #[test]
-    fn the_token_is_kept_and_not_shown() {
-        let text = r#"{"status":"completed","token":"canary","url":null,"metadata":{"a":1},"novel":[]}"#;
-        let answer: AuthAuthenticateResponse = serde_json::from_str(text).unwrap();
-        assert_eq!(answer.token.as_ref().unwrap().expose_secret(), "canary");
-        assert!(!format!("{answer:?}").contains("canary"));
+    fn the_token_goes_no_further_than_the_answer() {
+        let answer =
+            AuthAnswer::new(json!({"status": "completed", "token": "canary-1", "url": "https://x/?t=canary-1",
+            "metadata": {"note": ["canary-1"], "access_token": "canary-2"}, "user_id": "u", "novel": [1]}));
+        assert!(answer.has_token && answer.status() == AuthStatus::Completed);
+        let shown = format!("{answer:?}{}", answer.row);
+        assert!(!shown.contains("canary"), "{shown}");
+        assert_eq!(answer.row["novel"], json!([1]), "what is not known is kept");
+        assert_eq!(answer.url(), Some("https://x/?t=***"));
+    }
+
+    #[test]
+    fn every_status_has_its_own_words() {
+        let words = ["completed", "pending", "connection_required", "token_expired", "timeout", "not_found", "novel"];
+        let mut meanings: Vec<&str> = words.iter().map(|word| AuthStatus::of(word).meaning()).collect();
+        meanings.sort_unstable();
+        meanings.dedup();
+        assert_eq!(meanings.len(), words.len());
+        let odd = AuthAnswer::new(json!({"status": null, "token": null, "url": "", "auth_id": 3}));
+        assert_eq!((odd.word(), odd.status(), odd.url(), odd.auth_id()), ("", AuthStatus::Unknown, None, None));
+        assert!(!odd.has_token);
+        assert_eq!(AuthAnswer::new(json!("pending")).word(), "", "an answer that is no object");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod assistant;
 mod auth;
+mod collection;
 mod compare;
 mod curl;
 mod deployment;
@@ -18,7 +19,8 @@ mod run;
 mod thread;
 
 pub use assistant::Assistant;
-pub use auth::{AuthAuthenticateRequest, AuthAuthenticateResponse};
+pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
 pub use curl::PlainRequest;
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};

@@ -2,6 +2,7 @@
 
 mod effects;
 mod input;
+mod link;
 mod polls;
 mod round;
 mod services;
@@ -9,6 +10,7 @@ mod signals;
 mod subs;
 mod terminal;
 
+pub use link::open_link;
 pub use services::Services;
 
 use crate::app::key::{Code, Key};
