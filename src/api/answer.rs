@@ -1,9 +1,9 @@
 //! What a server's refusal means: from status, headers and body to an [`ApiError`] with words for the person.
 
 use super::{ApiError, Kind, Place};
-use crate::text;
-use reqwest::StatusCode;
+use crate::{config, text};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
 /// Longest detail that is kept, in columns.
@@ -27,10 +27,30 @@ pub(super) struct About {
     pub plane: Plane,
     /// Whether it was the call that lists deployments.
     pub is_list: bool,
-    /// Whether a key or a bearer token went with it.
-    pub has_key: bool,
+    /// What went with it to say who asks.
+    pub shown: Shown,
     /// Whether a workspace went with it.
     pub has_workspace: bool,
+}
+
+/// What a request carries to say who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Nothing,
+    Key,
+    Token,
+    Both,
+}
+
+impl Shown {
+    /// Its word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Shown::Nothing | Shown::Key => "key",
+            Shown::Token => "token",
+            Shown::Both => "key, or the token,",
+        }
+    }
 }
 
 /// The server's name for the request, if it gave one.
@@ -65,7 +85,7 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut 
         code @ 500..=599 => Kind::Server(code),
         code => Kind::Status(code),
     };
-    let hint = hint(&kind, status.as_u16(), &detail, about);
+    let hint = hint(&kind, &detail, &at, about);
     ApiError { kind, at, detail, hint }
 }
 
@@ -102,24 +122,31 @@ fn redirect(status: StatusCode, headers: &HeaderMap, at: Place) -> ApiError {
     ApiError { kind: Kind::Protocol, at, detail, hint: Some(hint) }
 }
 
-fn hint(kind: &Kind, status: u16, detail: &str, about: About) -> Option<String> {
+/// The likely cause of a refusal and what to do. The texts that are looked for are those that the official clients know
+/// (control-plane reference §1, §6, §10).
+fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
     let control = about.plane == Plane::Control;
+    let detail = detail.to_lowercase();
+    let says = |text: &str| detail.contains(text);
+    let word = about.shown.word();
     let text = match kind {
-        Kind::Unauthorized if about.has_key => "the key was not accepted: is it revoked, or a key of another region?",
-        Kind::Unauthorized => {
-            "no key was sent: name one with api_key_env, api_key_file or api_key_command in the profile"
+        Kind::Unauthorized => return Some(not_accepted(about)),
+        Kind::Forbidden if says("requires workspace specification") && about.has_workspace => {
+            "the workspace of the profile was not accepted: is its id right?"
         }
-        Kind::Forbidden if detail.to_lowercase().contains("requires workspace specification") => {
-            if about.has_workspace {
-                "the workspace of the profile was not accepted: is its id right?"
-            } else {
-                "this key is one of a whole organisation: set `workspace` in the profile"
-            }
+        Kind::Forbidden if says("requires workspace specification") => {
+            return Some(format!("this {word} is one of a whole organisation: set `workspace` in the profile"));
         }
-        Kind::Forbidden if detail.to_lowercase().contains("not enabled") => {
-            "this is not part of the organisation's plan, or not switched on"
+        Kind::Forbidden if says("not enabled") => {
+            let page =
+                Url::parse(&format!("{}{}", at.host, at.path)).ok().and_then(|url| config::deployments_page(&url));
+            let page = page.map(|page| format!(": {page} tells which, and can switch it on")).unwrap_or_default();
+            return Some(format!("this is not part of the organisation's plan, or not switched on{page}"));
         }
-        Kind::Forbidden => "is the key one of this region and this workspace, and may it do this?",
+        Kind::Forbidden if control => {
+            return Some(format!("is the {word} one of this region and this workspace, and may it do this?"));
+        }
+        Kind::Forbidden => return Some(format!("the server knows who asks and says no: may this {word} do this?")),
         Kind::NotFound if about.is_list && !control => {
             "something answers there, but not as an agent server: is the path of the address right?"
         }
@@ -127,12 +154,43 @@ fn hint(kind: &Kind, status: u16, detail: &str, about: About) -> Option<String> 
             "is the address right? A self-hosted control plane is under /api-host; for a server that cannot list \
              deployments, pin their ids with `deployments = […]` in the profile"
         }
+        Kind::Conflict if says("tracing project") => {
+            "a deployment of this name that was deleted left its tracing project: choose another name, or delete that \
+             project (deleting a deployment together with it avoids this)"
+        }
+        Kind::Invalid(_) if says("listener_id' is required") => {
+            "deployments of this organisation run on its own clusters: `runtail listeners list` names them, and \
+             source_config.listener_id takes one"
+        }
+        Kind::Invalid(_) if says("scale to zero") => {
+            "choose another source_config.deployment_type, such as \"dev\" or \"prod\""
+        }
+        Kind::Invalid(fields) if fields.iter().any(|f| f.starts_with("path.") && f.to_lowercase().contains("uuid")) => {
+            "the server's identifiers are UUIDs, and this is none: is a name meant, or a pinned id of the profile wrong?"
+        }
         Kind::Status(405) if control => "the prefix may be wrong: a self-hosted control plane is under /api-host",
         Kind::Status(405) => "is this the address of an agent server?",
-        Kind::Server(502..=504) if status != 500 => "the server, or a proxy before it, is not ready",
+        Kind::Server(502..=504) => "the server, or a proxy before it, is not ready",
         _ => return None,
     };
     Some(text.to_string())
+}
+
+/// What a 401 means: nothing was sent, or what was sent is not known there.
+fn not_accepted(about: About) -> String {
+    let control = about.plane == Plane::Control;
+    let text = match about.shown {
+        Shown::Nothing => {
+            "no key was sent: name one with api_key_env, api_key_file or api_key_command in the profile, or a token with \
+             bearer_env, bearer_file or bearer_command"
+        }
+        Shown::Key if control => "the key was not accepted: is it revoked, or a key of another region?",
+        Shown::Key => "the key was not accepted: is it revoked, or one of another workspace?",
+        Shown::Token if control => "the token was not accepted: has it expired, or is it one of another region?",
+        Shown::Token => "the token was not accepted: has it expired?",
+        Shown::Both => "neither the key nor the token was accepted: is the key revoked, or has the token expired?",
+    };
+    text.to_string()
 }
 
 /// What a body says: one line, and the fields that it names.

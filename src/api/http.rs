@@ -1,6 +1,6 @@
 //! The one HTTP client: who may be sent a key, what goes into every request, how answers are read within bounds.
 
-use super::answer::{self, About, Plane};
+use super::answer::{self, About, Plane, Shown};
 use super::journal::{Journal, Noted, Outcome};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
@@ -103,19 +103,19 @@ impl Http {
 
     /// The same, with the journal in which it notes what it sends to change something.
     pub fn noting(profile: &Profile, journal: Journal) -> Result<Http, ApiError> {
-        let fetch = |source: &Option<config::SecretSource>, keys: &str| {
+        let fetch = |source: &Option<config::SecretSource>, keys: &str, what: &str| {
             let Some(source) = source else { return Ok(None) };
             source.resolve().map(Some).map_err(|e| ApiError {
                 kind: Kind::Refused,
                 at: Place { profile: profile.name.clone(), ..Place::default() },
                 detail: text::clean(&e.to_string()).into_owned(),
-                hint: Some(format!("the profile's {keys} says where the key is")),
+                hint: Some(format!("the profile's {keys} says where the {what} is")),
             })
         };
         let inner = Inner {
             profile: text::clean(&profile.name).into_owned(),
-            key: fetch(&profile.key, "api_key_env, api_key_file or api_key_command")?,
-            bearer: fetch(&profile.bearer, "bearer_env, bearer_file or bearer_command")?,
+            key: fetch(&profile.key, "api_key_env, api_key_file or api_key_command", "key")?,
+            bearer: fetch(&profile.bearer, "bearer_env, bearer_file or bearer_command", "token")?,
             workspace: profile.workspace.clone(),
             sealed: profile.is_read_only().then(|| {
                 let why = profile.sealed.as_deref().map(|why| text::clean(why).into_owned());
@@ -196,7 +196,7 @@ impl Http {
         let mut noted = (!call.reads).then(|| self.note(&at, call.plane, &call.url, call.body));
         let began = Instant::now();
         let sent = request.send().await;
-        note(&at, began, sent.as_ref().ok());
+        self.trace(&at, began, sent.as_ref().ok());
         if let Some(noted) = &mut noted {
             noted.ended(match &sent {
                 Ok(response) => Outcome::Status(response.status().as_u16()),
@@ -259,7 +259,7 @@ impl Http {
         let mut noted = writes.then(|| self.note(&at, Plane::Agent, &url, body));
         let began = Instant::now();
         let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
-        note(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
+        self.trace(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
         if let (Some(noted), Ok(sent)) = (&mut noted, &sent) {
             noted.ended(match sent {
                 Ok(response) => Outcome::Status(response.status().as_u16()),
@@ -296,15 +296,16 @@ impl Http {
             origins.contains(&url.origin().ascii_serialization())
         };
         if !trusted {
-            let detail = format!("{} does not belong to this profile, and its key stays at home", at.host);
+            let detail = format!("{} does not belong to this profile, and its keys stay at home", at.host);
             return Err(self.refuse(&at, detail, None));
         }
         let client =
             if local && url.scheme() == "http" { client(&self.0.local, true) } else { client(&self.0.remote, false) };
         let client = client.map_err(|e| network::failure(&e, url, at.clone()))?;
         let secret = |text: String| {
-            let mut value = HeaderValue::from_str(&text)
-                .map_err(|_| self.refuse(&at, "the key holds characters that no header can carry".into(), None))?;
+            let mut value = HeaderValue::from_str(&text).map_err(|_| {
+                self.refuse(&at, "what says who asks holds characters that no header can carry".into(), None)
+            })?;
             value.set_sensitive(true);
             Ok::<_, ApiError>(value)
         };
@@ -364,6 +365,18 @@ impl Http {
         headers
     }
 
+    /// The same in a word.
+    pub(super) fn credentials(&self, plane: Plane) -> Shown {
+        let sent = self.identity(plane);
+        let has = |header: &str| sent.iter().any(|(name, _)| *name == header);
+        match (has(API_KEY), has(AUTHORIZATION)) {
+            (false, false) => Shown::Nothing,
+            (true, false) => Shown::Key,
+            (false, true) => Shown::Token,
+            (true, true) => Shown::Both,
+        }
+    }
+
     async fn refused(
         &self,
         response: Response,
@@ -372,18 +385,27 @@ impl Http {
         is_list: bool,
         sent: Option<&Value>,
     ) -> ApiError {
-        let about = About {
-            plane,
-            is_list,
-            has_key: self.0.key.is_some() || self.0.bearer.is_some(),
-            has_workspace: self.0.workspace.is_some(),
-        };
+        let about = About { plane, is_list, shown: self.credentials(plane), has_workspace: self.0.workspace.is_some() };
         let (status, headers) = (response.status(), response.headers().clone());
         // The status is what matters; a body that breaks off says nothing and takes nothing away.
         let read = tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
         // Before the body is read and cut: half of a key at a cut would not be found any more.
         let body = self.secrets(sent).scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
         self.scrubbed(answer::refusal(status, &headers, body.as_bytes(), at, about), sent)
+    }
+
+    /// Tells the diagnostics of a request: where it went and what came, never a header, a body or a query.
+    fn trace(&self, at: &Place, began: Instant, answered: Option<&Response>) {
+        let Place { profile, method, host, path, .. } = at;
+        let ms = began.elapsed().as_millis();
+        match answered {
+            Some(response) => {
+                let status = response.status().as_u16();
+                let request_id = self.secrets(None).scrub(&answer::request_id(response.headers()).unwrap_or_default());
+                tracing::debug!(%profile, %method, %host, %path, status, ms, %request_id, "request");
+            }
+            None => tracing::debug!(%profile, %method, %host, %path, ms, "request without an answer"),
+        }
     }
 
     pub(super) fn refuse(&self, at: &Place, detail: String, hint: Option<String>) -> ApiError {
@@ -405,6 +427,8 @@ impl Http {
     fn scrubbed(&self, mut error: ApiError, sent: Option<&Value>) -> ApiError {
         let secrets = self.secrets(sent);
         error.detail = secrets.scrub(&error.detail);
+        // A server may name a request by what it was sent.
+        error.at.request_id = error.at.request_id.map(|id| secrets.scrub(&id));
         if let Kind::Invalid(fields) = &mut error.kind {
             fields.iter_mut().for_each(|field| *field = secrets.scrub(field));
         }
@@ -426,20 +450,6 @@ fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
     let ahead = date.as_second() - now.as_second();
     Some(if ahead.abs() < SKEW { 0 } else { ahead })
-}
-
-/// Tells the diagnostics of a request: where it went and what came, never a header, a body or a query.
-fn note(at: &Place, began: Instant, answered: Option<&Response>) {
-    let Place { profile, method, host, path, .. } = at;
-    let ms = began.elapsed().as_millis();
-    match answered {
-        Some(response) => {
-            let status = response.status().as_u16();
-            let request_id = answer::request_id(response.headers()).unwrap_or_default();
-            tracing::debug!(%profile, %method, %host, %path, status, ms, %request_id, "request");
-        }
-        None => tracing::debug!(%profile, %method, %host, %path, ms, "request without an answer"),
-    }
 }
 
 impl Answer {

@@ -96,7 +96,8 @@ impl Site {
 pub(super) fn no_profile() -> Failure {
     let path = Config::default_path().map(|p| format!(" ({})", p.display())).unwrap_or_default();
     Failure::usage(format!(
-        "there is no profile to work with: no configuration file{path}, and LANGSMITH_API_KEY is not set\n  \
+        "there is no profile to work with: no configuration file{path}, and neither LANGSMITH_API_KEY nor \
+         LANGSMITH_BEARER_TOKEN is set\n  \
          `runtail config init` writes a commented example; --url takes one agent server; --demo needs nothing"
     ))
 }

@@ -55,6 +55,22 @@ pub fn control_plane(url: &Url) -> Url {
     base
 }
 
+/// The page on which deployments are switched on and kept, of the installation that an address of its control plane belongs
+/// to; nothing where the address tells too little (control-plane reference §11).
+pub fn deployments_page(url: &Url) -> Option<Url> {
+    let mut page = as_it_stands(url);
+    let host = url.host_str().unwrap_or_default();
+    let root = match host.strip_suffix("api.host.langchain.com") {
+        Some(region) if region.is_empty() || region.ends_with('.') => {
+            page.set_host(Some(&format!("{region}smith.langchain.com"))).ok()?;
+            String::new()
+        }
+        _ => url.path().split_once("/api-host")?.0.to_string(),
+    };
+    page.set_path(&format!("{root}/host/deployments"));
+    Some(page)
+}
+
 /// An address taken as it is: without query, fragment and trailing slashes.
 pub fn as_it_stands(url: &Url) -> Url {
     let mut base = url.clone();
@@ -129,6 +145,21 @@ mod tests {
         assert_eq!(tag(&of_region("aws").unwrap()), "aws");
         assert_eq!(tag(&Url::parse("https://ls.example.com/api-host").unwrap()), "ls.example.com");
         assert_eq!(tag(&Url::parse("http://127.0.0.1:2024").unwrap()), "127.0.0.1:2024");
+    }
+
+    #[test]
+    fn where_deployments_are_switched_on() {
+        for (base, page) in [
+            ("https://api.host.langchain.com/v2/deployments", Some("https://smith.langchain.com/host/deployments")),
+            ("https://eu.api.host.langchain.com", Some("https://eu.smith.langchain.com/host/deployments")),
+            ("https://ls.example.com/api-host/v2/deployments?x=1", Some("https://ls.example.com/host/deployments")),
+            ("http://127.0.0.1:9/tools/api-host", Some("http://127.0.0.1:9/tools/host/deployments")),
+            ("https://notapi.host.langchain.com/v2", None),
+            ("https://ls.example.com/v2", None),
+        ] {
+            let found = deployments_page(&Url::parse(base).unwrap());
+            assert_eq!(found.as_ref().map(Url::as_str), page, "{base}");
+        }
     }
 
     #[test]

@@ -8,12 +8,14 @@ use url::Url;
 pub(super) fn profile(env: impl Fn(&str) -> Option<String>) -> Result<Option<Profile>, ConfigError> {
     let get = |name: &str| env(name).map(|v| v.trim().to_string()).filter(|v| !v.is_empty());
     let key = get("LANGSMITH_API_KEY");
+    // As the official clients have it: a key goes first, and no token goes with it.
+    let bearer = get("LANGSMITH_BEARER_TOKEN").filter(|_| key.is_none());
     let control_plane = if let Some(text) = get("LANGGRAPH_HOST_URL") {
         Some(base::as_it_stands(&address("LANGGRAPH_HOST_URL", &text)?))
     } else if let Some(text) = get("LANGSMITH_ENDPOINT") {
         Some(base::control_plane(&address("LANGSMITH_ENDPOINT", &text)?))
     } else {
-        key.as_ref().and_then(|_| base::of_region("us"))
+        key.as_ref().or(bearer.as_ref()).and_then(|_| base::of_region("us"))
     };
     let Some(control_plane) = control_plane else { return Ok(None) };
     let workspace = get("LANGSMITH_WORKSPACE_ID").or_else(|| get("LANGSMITH_TENANT_ID"));
@@ -28,6 +30,7 @@ pub(super) fn profile(env: impl Fn(&str) -> Option<String>) -> Result<Option<Pro
         workspace,
         // Named, not copied: the value is read where it is used.
         key: key.map(|_| SecretSource::Env("LANGSMITH_API_KEY".into())),
+        bearer: bearer.map(|_| SecretSource::Env("LANGSMITH_BEARER_TOKEN".into())),
         ..Profile::default()
     }))
 }
@@ -96,6 +99,12 @@ mod tests {
         assert_eq!(us.control_plane.as_ref().unwrap().as_str(), "https://api.host.langchain.com/");
         assert_eq!((us.region.as_deref(), us.workspace.as_deref()), (Some("us"), Some("w-2")));
         assert!(!format!("{us:?}").contains("canary"));
+        assert!(us.bearer.is_none());
+        let token = from(&[("LANGSMITH_BEARER_TOKEN", "canary"), ("LANGSMITH_TENANT_ID", "w-2")]).unwrap();
+        assert_eq!((token.region.as_deref(), token.workspace.as_deref()), (Some("us"), Some("w-2")));
+        assert!(token.key.is_none() && token.bearer.is_some());
+        let two = from(&[("LANGSMITH_BEARER_TOKEN", "canary"), ("LANGSMITH_API_KEY", "k")]).unwrap();
+        assert!(two.key.is_some() && two.bearer.is_none());
         let both = [("LANGSMITH_WORKSPACE_ID", "w-1"), ("LANGSMITH_TENANT_ID", "w-2"), ("LANGSMITH_API_KEY", "k")];
         assert_eq!(from(&both).unwrap().workspace.as_deref(), Some("w-1"));
         for (name, given, base) in [

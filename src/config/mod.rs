@@ -8,7 +8,7 @@ mod secret;
 mod table;
 mod units;
 
-pub use base::{REGIONS, control_plane as control_plane_of, is_loopback};
+pub use base::{REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region};
 pub use error::{ConfigError, Place};
 pub use secret::{SecretError, SecretSource};
 pub use units::{duration as parse_duration, size as parse_size};
@@ -216,8 +216,8 @@ impl Config {
         parse::config(text, path)
     }
 
-    /// The profile that the official environment variables make, if any is set: `LANGSMITH_API_KEY`,
-    /// `LANGSMITH_WORKSPACE_ID` or `LANGSMITH_TENANT_ID`, and `LANGGRAPH_HOST_URL` (the control plane as it stands) or
+    /// The profile that the official environment variables make, if any is set: `LANGSMITH_API_KEY`, or without it
+    /// `LANGSMITH_BEARER_TOKEN`; `LANGSMITH_WORKSPACE_ID` or `LANGSMITH_TENANT_ID`, and `LANGGRAPH_HOST_URL` (the control plane as it stands) or
     /// `LANGSMITH_ENDPOINT` (any address of the installation). A variable that holds no address makes no profile.
     pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Option<Profile> {
         env::profile(env).ok().flatten()

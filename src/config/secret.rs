@@ -32,7 +32,7 @@ pub enum SecretError {
     #[error("the environment variable {0} is not set")]
     NotSet(String),
     /// The file could not be read.
-    #[error("cannot read the key file {}: {why}", path.display())]
+    #[error("cannot read the file {}: {why}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum SecretError {
         why: String,
     },
     /// Others than the owner could read the file.
-    #[error("the key file {} can be read by others (mode {mode:03o}); run: chmod 600 {}", path.display(), path.display())]
+    #[error("the file {} can be read by others (mode {mode:03o}); run: chmod 600 {}", path.display(), path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -48,12 +48,14 @@ pub enum SecretError {
         mode: u32,
     },
     /// The command could not be started, failed, or took too long.
-    #[error("the key command {program:?} {why}")]
+    #[error("the command {program:?} {why}{}", said.as_ref().map(|said| format!(": {said}")).unwrap_or_default())]
     Command {
         /// The program, without its arguments.
         program: String,
         /// What happened.
         why: String,
+        /// The last line that it wrote to stderr. It is the program's own, and may say anything.
+        said: Option<String>,
     },
     /// There was nothing in it.
     #[error("{0} is empty")]
@@ -88,9 +90,9 @@ impl fmt::Display for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SecretSource::Env(name) => write!(f, "the environment variable {name}"),
-            SecretSource::File(path) => write!(f, "the key file {}", path.display()),
+            SecretSource::File(path) => write!(f, "the file {}", path.display()),
             SecretSource::Command(words) => {
-                write!(f, "the output of the key command {:?}", words.first().map_or("", |w| w))
+                write!(f, "the output of the command {:?}", words.first().map_or("", |w| w))
             }
             SecretSource::Given(_) => f.write_str("the given key"),
         }
@@ -122,7 +124,7 @@ fn read_file(path: &Path) -> Result<String, SecretError> {
 
 fn run(words: &[String]) -> Result<String, SecretError> {
     let program = words.first().cloned().unwrap_or_default();
-    let failed = |why: String| SecretError::Command { program: program.clone(), why };
+    let failed = |why: String| SecretError::Command { program: program.clone(), why, said: None };
     // No stdin: a command in a pipe must not eat the pipe. What asks for a password opens the terminal itself.
     let mut child = Command::new(&program)
         .args(words.get(1..).unwrap_or_default())
@@ -141,10 +143,8 @@ fn run(words: &[String]) -> Result<String, SecretError> {
         let said = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
         let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let code = status.code().map_or_else(|| "was killed".to_string(), |c| format!("failed with exit code {c}"));
-        return Err(failed(match crate::text::clean(said) {
-            said if said.is_empty() => code,
-            said => format!("{code}: {said}"),
-        }));
+        let said = Some(crate::text::clean(said).into_owned()).filter(|said| !said.is_empty());
+        return Err(SecretError::Command { program, why: code, said });
     }
     let bytes = out.join().unwrap_or_default();
     String::from_utf8(bytes).map_err(|_| failed("printed what is not text".to_string()))
@@ -229,7 +229,7 @@ mod tests {
     fn commands() {
         assert_eq!(command(&["echo", "canary"]).resolve().unwrap().expose_secret(), "canary");
         let error = command(&["sh", "-c", "echo locked >&2; exit 3", "canary"]).resolve().unwrap_err();
-        assert_eq!(error.to_string(), "the key command \"sh\" failed with exit code 3: locked");
+        assert_eq!(error.to_string(), "the command \"sh\" failed with exit code 3: locked");
         let error = command(&["runtail-no-such-program"]).resolve().unwrap_err();
         assert!(error.to_string().contains("could not be started"), "{error}");
         assert!(matches!(command(&["true"]).resolve().unwrap_err(), SecretError::Empty(_)));
