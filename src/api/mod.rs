@@ -2,8 +2,8 @@
 
 mod agent_server;
 mod answer;
-mod change;
 mod auth;
+mod change;
 mod collections;
 mod control_plane;
 mod error;
@@ -19,8 +19,8 @@ mod retry;
 mod stream;
 
 pub use agent_server::{AgentServer, ServerInfo, ServerKind, ThreadQuery};
-pub use change::{Made, PlanError};
 pub use auth::AuthWaited;
+pub use change::{Made, PlanError};
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use evidence::CardOf;

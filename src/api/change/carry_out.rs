@@ -1,7 +1,7 @@
 //! Sends a plan, once, if what it is about still is as it was; and finds the revision that came of it.
 
 use crate::api::answer::Plane;
-use crate::api::http::{Answer, Call};
+use crate::api::http::{Answer, Call, REQUEST_TIMEOUT};
 use crate::api::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
 use crate::model::{Guard, NewRevision, Phase, Plan, compare};
 use crate::text;
@@ -58,8 +58,17 @@ impl ControlPlane {
         let url = self.plan_url(&method, path, &plan.query)?;
         let (body, expect) = (plan.body.as_ref(), plan.expect);
         // Whoever wants a change answered with a list, or asked twice, is not here.
-        let call =
-            Call { plane: Plane::Control, method, url, body, expect, is_list: false, reads: false, retry: Retry::NONE };
+        let call = Call {
+            plane: Plane::Control,
+            method,
+            url,
+            body,
+            expect,
+            is_list: false,
+            reads: false,
+            timeout: REQUEST_TIMEOUT,
+            retry: Retry::NONE,
+        };
         self.http.call(call).await
     }
 
