@@ -20,6 +20,7 @@ pub(super) fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
                 app.fleet.set_sort(Sort { column: next.column, reversed: false });
             }
         }
+        Action::Create => return app.begin_create(),
         Action::ReverseSort => {
             let sort = app.fleet.sort();
             app.fleet.set_sort(Sort { reversed: !sort.reversed, ..sort });
@@ -64,6 +65,8 @@ fn act_deployment(app: &mut App, action: Action) -> Vec<Effect> {
                 }
             }
         },
+        Action::Update => return app.begin_update(),
+        Action::Delete => return app.begin_delete(),
         Action::Open | Action::Right | Action::NewRun => {
             let Some(server) = row.server(&app.profiles) else {
                 app.notify(true, no_address(&row.name));
@@ -96,6 +99,9 @@ pub(super) fn act_revisions(app: &mut App, action: Action) -> Vec<Effect> {
                 return app.describe(Described::Revision(of));
             }
         }
+        Action::Redeploy => return app.begin_redeploy(),
+        Action::Interrupt => return app.begin_interrupt(),
+        Action::Rollback => return app.begin_rollback(),
         Action::Explain => return app.explain_meant(),
         Action::Watch => app.watch_meant(),
         Action::Mark => app.mark_revision(),

@@ -2,7 +2,7 @@
 
 use super::key::{Code, Key};
 use super::msg::{ServerRef, StreamTarget};
-use super::textarea::TextArea;
+use super::textarea::{Problem, TextArea};
 use crate::model::{Assistant, RunCreate};
 use crate::stream::Target;
 use serde_json::{Value, json};
@@ -49,17 +49,6 @@ const MODES: [(&str, bool); 9] = [
     ("messages", false),
 ];
 
-/// Where a text stops being JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, from 1.
-    pub column: usize,
-    /// What was wrong.
-    pub message: String,
-}
-
 /// Where a composer is opened from.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
@@ -97,7 +86,7 @@ pub struct Composer {
     /// The JSON text.
     pub input: TextArea,
     /// What is wrong with it; known while one types, so that nothing wrong is ever sent.
-    pub problem: Option<JsonError>,
+    pub problem: Option<Problem>,
 }
 
 impl Composer {
@@ -160,12 +149,12 @@ impl Composer {
                 } else {
                     "type the input: {…}"
                 };
-                Some(JsonError { line: 1, column: 1, message: message.into() })
+                Some(Problem { line: 1, column: 1, message: message.into() })
             }
             Err(e) => {
                 let text = e.to_string();
                 let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(m, _)| m).to_string();
-                Some(JsonError { line: e.line().max(1), column: e.column().max(1), message })
+                Some(Problem { line: e.line().max(1), column: e.column().max(1), message })
             }
         };
     }
@@ -216,26 +205,7 @@ impl Composer {
     }
 
     fn edit(&mut self, key: Key) {
-        let input = &mut self.input;
-        match (key.code, key.ctrl) {
-            (Code::Char('u'), true) => input.kill_to_start(),
-            (Code::Char('a'), true) | (Code::Home, _) => input.home(),
-            (Code::Char('e'), true) | (Code::End, _) => input.end(),
-            (Code::Enter, _) => input.newline(),
-            (Code::Backspace, _) => input.backspace(),
-            (Code::Delete, _) => input.delete(),
-            (Code::Left, _) => input.left(),
-            (Code::Right, _) => input.right(),
-            (Code::Up, _) => input.vertical(-1),
-            (Code::Down, _) => input.vertical(1),
-            (Code::PageUp, _) => input.vertical(-10),
-            (Code::PageDown, _) => input.vertical(10),
-            _ => {
-                if let Some(c) = key.text() {
-                    input.insert(c.encode_utf8(&mut [0; 4]));
-                }
-            }
-        }
+        self.input.key(key);
         self.check();
     }
 

@@ -360,6 +360,17 @@ impl Fleet {
         }
     }
 
+    /// Takes how a deployment is now, beside the lists.
+    pub fn take_word(&mut self, row: &str, status: Option<String>) {
+        let deployment = self.index.get(row).and_then(|i| self.rows.get_mut(*i)).and_then(|r| r.deployment.as_mut());
+        if let Some(deployment) = deployment
+            && deployment.status != status
+        {
+            deployment.status = status;
+            self.stale = true;
+        }
+    }
+
     /// The server says that a deployment is not there any more.
     pub fn mark_gone(&mut self, row: &str) {
         if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {

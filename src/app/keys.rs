@@ -28,6 +28,16 @@ pub enum Context {
     Page,
     /// The composer of a run.
     Composer,
+    /// A document being edited.
+    Editor,
+    /// A change that is asked about.
+    Confirm,
+    /// The journal.
+    Journal,
+    /// An entry of it.
+    Entry,
+    /// A command being typed.
+    Command,
 }
 
 impl Context {
@@ -44,6 +54,11 @@ impl Context {
             Context::Inspector => "JSON",
             Context::Page => "Pages",
             Context::Composer => "Composing a run",
+            Context::Editor => "Editing a document",
+            Context::Confirm => "Before a change is made",
+            Context::Journal => "The journal",
+            Context::Entry => "An entry of the journal",
+            Context::Command => "Typing a command",
         }
     }
 }
@@ -109,6 +124,26 @@ pub enum Action {
     Start,
     NextField,
     PrevField,
+    Command,
+    Create,
+    Update,
+    Delete,
+    Redeploy,
+    Interrupt,
+    Rollback,
+    Preview,
+    EditOutside,
+    Anew,
+    Send,
+    Traces,
+    Curl,
+}
+
+impl Action {
+    /// Whether it is one of a dialog that asks about a change, rather than one that moves in it.
+    pub(super) fn is_of_confirm(self) -> bool {
+        matches!(self, Action::Send | Action::Back | Action::Quit | Action::Traces | Action::Curl)
+    }
 }
 
 /// One row of the table.
@@ -144,6 +179,7 @@ pub const BINDINGS: &[Binding] = {
     use Context::*;
     &[
         bind("app.help", Global, &["?"], A::Help, "help", "Show the keys that work here"),
+        bind("app.command", Global, &[":"], A::Command, "command", "Type a command by its name; Tab completes"),
         bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; never loses what was typed"),
         bind("app.quit", Global, &["q"], A::Quit, "quit", "Go back, and leave from the deployments"),
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Leave at once; runs go on"),
@@ -201,6 +237,16 @@ pub const BINDINGS: &[Binding] = {
             "Be told when the newest revision ends, or no longer",
         ),
         bind("deployments.mark", Deployments, &["m"], A::Mark, "mark", "Mark it, to see several logs in one view"),
+        bind("deployments.create", Deployments, &["a"], A::Create, "create", "Create a deployment (add)"),
+        bind(
+            "deployments.update",
+            Deployments,
+            &["u"],
+            A::Update,
+            "update",
+            "Change it: written down, shown, then sent",
+        ),
+        bind("deployments.delete", Deployments, &["D"], A::Delete, "delete", "Delete it: its name has to be typed"),
         bind("deployments.sort", Deployments, &["s"], A::Sort, "sort", "Sort by the next column"),
         bind("deployments.reverse", Deployments, &["S"], A::ReverseSort, "reverse", "Sort the other way round"),
         bind(
@@ -232,6 +278,9 @@ pub const BINDINGS: &[Binding] = {
             "compare",
             "What differs from the marked one, else from the one before",
         ),
+        bind("revisions.redeploy", Revisions, &["R"], A::Redeploy, "redeploy", "Deploy it again"),
+        bind("revisions.interrupt", Revisions, &["x"], A::Interrupt, "interrupt", "Stop it on its way"),
+        bind("revisions.rollback", Revisions, &["z"], A::Rollback, "roll back", "Go back to it: shown, then sent"),
         bind(
             "server.open",
             Server,
@@ -279,6 +328,53 @@ pub const BINDINGS: &[Binding] = {
         bind("composer.next", Composer, &["Tab"], A::NextField, "next field", "Go to the next field"),
         bind("composer.prev", Composer, &["BackTab"], A::PrevField, "previous field", "Go to the previous field"),
         bind("composer.back", Composer, &["Esc"], A::Back, "back", "Go back; what was typed is kept"),
+        bind(
+            "editor.preview",
+            Editor,
+            &["ctrl-r", "F5"],
+            A::Preview,
+            "preview",
+            "Show what it would do; sends nothing",
+        ),
+        bind("editor.outside", Editor, &["ctrl-o", "F4"], A::EditOutside, "$EDITOR", "Edit it with $VISUAL or $EDITOR"),
+        bind("editor.anew", Editor, &["ctrl-n"], A::Anew, "begin anew", "Throw away what was typed"),
+        bind("editor.back", Editor, &["Esc"], A::Back, "back", "Go back; what was typed is kept"),
+        // Not the key that leads here: one that is held down must not send.
+        bind("confirm.send", Confirm, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
+        bind(
+            "confirm.traces",
+            Confirm,
+            &["ctrl-t"],
+            A::Traces,
+            "traces too",
+            "When deleting: the tracing project too, or not",
+        ),
+        bind(
+            "confirm.curl",
+            Confirm,
+            &["ctrl-y"],
+            A::Curl,
+            "copy as curl",
+            "Copy it as a command, with $KEY for the key",
+        ),
+        bind("confirm.back", Confirm, &["Esc"], A::Back, "do nothing", "Leave it; nothing is sent"),
+        bind("journal.open", Journal, &["Enter", "d"], A::Open, "open", "Show all of it"),
+        bind(
+            "journal.curl",
+            Journal,
+            &["ctrl-y", "C"],
+            A::Curl,
+            "copy as curl",
+            "Copy it as a command, with $KEY for the key",
+        ),
+        bind(
+            "entry.curl",
+            Entry,
+            &["ctrl-y", "C"],
+            A::Curl,
+            "copy as curl",
+            "Copy it as a command, with $KEY for the key",
+        ),
     ]
 };
 
@@ -371,10 +467,17 @@ impl Keymap {
             Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
+            Context::Editor => &["editor.preview", "editor.outside", "editor.anew", "editor.back"],
+            Context::Confirm => &["confirm.send", "confirm.curl", "confirm.back"],
+            Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
+            Context::Entry => &["entry.curl", "app.back"],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
-            Context::Global => &[],
+            Context::Command | Context::Global => &[],
         };
-        let help: &[&str] = if context == Context::Composer { &[] } else { &["app.help"] };
+        let help: &[&str] = match context {
+            Context::Composer | Context::Editor | Context::Confirm | Context::Command => &[],
+            _ => &["app.command", "app.help"],
+        };
         let row = |id: &&str| {
             let binding = BINDINGS.iter().find(|b| b.id == *id)?;
             let key = self.keys_of(id).first()?;
@@ -398,7 +501,8 @@ pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
     use Context::*;
     let mut lines = Vec::new();
     let others =
-        [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer].into_iter().filter(|c| *c != here);
+        [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Editor, Confirm, Journal, Entry];
+    let others = others.into_iter().filter(|c| *c != here);
     for context in [here, Global].into_iter().chain(others) {
         if !lines.is_empty() {
             lines.push(Line::new());

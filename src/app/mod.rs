@@ -2,12 +2,17 @@
 //! and subscriptions go out, and the screen is drawn from what is here.
 
 mod act;
+mod change;
 pub mod columns;
+pub mod commands;
 pub mod composer;
+pub mod confirm;
+pub mod editor;
 pub mod explain;
 pub mod filter;
 pub mod fleet;
 pub mod history;
+pub mod journal;
 pub mod json;
 pub mod key;
 pub mod keys;
@@ -34,12 +39,16 @@ pub use update::{stops_polling, update};
 
 use crate::config::{Profile, TapeLimits};
 use crate::model::Change;
+use commands::Palette;
 use composer::Composer;
+use confirm::Confirm;
+use editor::{Editor, Subject};
 use explain::Explained;
 use fleet::{Fleet, ProfileState};
 use history::History;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use journal::JournalView;
 use json::Tree;
 use keys::{Context, Keymap};
 use list::Picker;
@@ -48,6 +57,7 @@ use msg::{Described, Effect, RevisionRef, ServerRef};
 use scroll::Place;
 use server::{Loaded, Server};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 use viewer::Viewer;
 use watch::Watch;
@@ -77,6 +87,14 @@ pub enum Overlay {
     },
     /// A run being composed.
     Compose(Box<Composer>),
+    /// A document being edited.
+    Edit(Box<Editor>),
+    /// A change that the person is asked about.
+    Confirm(Box<Confirm>),
+    /// What was sent to change something.
+    Journal(JournalView),
+    /// A command being typed. What is below it stays in sight.
+    Command(Palette),
 }
 
 /// What a page is about.
@@ -88,6 +106,8 @@ pub enum Page {
     Notices,
     /// Why a revision is as it is.
     Explain(Box<Explained>),
+    /// An entry of the journal.
+    Entry(Box<crate::api::Sent>),
     /// What differs between two revisions.
     Difference {
         /** Which ones. */
@@ -154,6 +174,8 @@ pub struct App {
     pub logs: Option<LogView>,
     /// Revisions that the person wants to be told of.
     pub watches: BTreeMap<RevisionRef, Watch>,
+    /// Deployments that are being deleted, with what they are called: followed until they are gone.
+    pub vanishing: BTreeMap<(Arc<str>, Arc<str>), String>,
     /// A revision that another is to be compared with.
     pub compared: Option<RevisionRef>,
     /// Whether the terminal's window has the focus, as far as it says so.
@@ -176,12 +198,16 @@ pub struct App {
     pub describing: Option<Described>,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
+    /// What was typed into editors that were left.
+    pub drafts: BTreeMap<Subject, String>,
     /// When a person last refreshed by hand.
     pub refreshed_at: Option<Timestamp>,
     /// Grows with each refresh by hand: subscriptions of lists begin again.
     pub epoch: u64,
     /// Number of the next stream.
     pub next_stream: u64,
+    /// Number of the next change.
+    pub next_change: u64,
     /// The dashboard is to end.
     pub quit: bool,
 }
@@ -217,6 +243,7 @@ impl App {
             viewer: None,
             logs: None,
             watches: BTreeMap::new(),
+            vanishing: BTreeMap::new(),
             compared: None,
             attended: true,
             focus: Pane::Deployments,
@@ -229,8 +256,10 @@ impl App {
             describing: None,
             refreshed_at: None,
             draft: None,
+            drafts: BTreeMap::new(),
             epoch: 0,
             next_stream: 1,
+            next_change: 1,
             quit: false,
         };
         for text in warnings.into_iter().chain(problems) {
@@ -257,9 +286,14 @@ impl App {
     pub fn context(&self) -> Context {
         match self.overlays.last() {
             Some(Overlay::Page(Page::Explain(_), _)) => return Context::Card,
+            Some(Overlay::Page(Page::Entry(_), _)) => return Context::Entry,
             Some(Overlay::Page(..)) => return Context::Page,
             Some(Overlay::Inspect { .. }) => return Context::Inspector,
             Some(Overlay::Compose(_)) => return Context::Composer,
+            Some(Overlay::Edit(_)) => return Context::Editor,
+            Some(Overlay::Confirm(_)) => return Context::Confirm,
+            Some(Overlay::Journal(_)) => return Context::Journal,
+            Some(Overlay::Command(_)) => return Context::Command,
             None => {}
         }
         self.pane_context()

@@ -1,8 +1,11 @@
 //! What can happen (`Msg`), what must be done once (`Effect`), and what must be kept going (`Subscription`).
 
+use super::editor::Subject;
 use super::key::Key;
-use crate::api::{ApiError, Listing, LogFilter, LogScope, Revisions, ServerInfo};
-use crate::model::{Assistant, Deployment, FailureCard, LogLine, Revision, Run, RunCreate, StatusTime, Thread};
+use crate::api::{ApiError, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
+use crate::model::{
+    Assistant, Deployment, FailureCard, Intent, LogLine, Preview, Revision, Run, RunCreate, StatusTime, Thread,
+};
 use crate::stream::{Item, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -58,6 +61,8 @@ pub enum Msg {
         /** What it said. */
         answer: Answer,
     },
+    /// A text came back from the person's own editor, or why not.
+    Edited(Result<String, String>),
     /// An answer to an effect.
     Done(Done),
     /// A background task panicked. The dashboard goes on.
@@ -97,6 +102,8 @@ pub enum Answer {
     Revisions(Result<Revisions, ApiError>, NextPoll),
     /// A revision that is watched.
     Watched(Result<Revision, ApiError>, NextPoll),
+    /// A deployment that is being deleted.
+    Vanishing(Result<Deployment, ApiError>, NextPoll),
     /// A look at a log.
     Lines {
         /** The lines that are new, oldest first. */
@@ -135,6 +142,25 @@ pub enum Done {
     Described(Described, Result<Value, ApiError>),
     /// Why a revision is as it is.
     Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
+    /// A document to begin from.
+    Document(Subject, Result<String, ApiError>),
+    /// What a change would do, by its number.
+    Planned(u64, Result<Box<Preview>, PlanError>),
+    /// What came of a change that was sent.
+    Sent(u64, Result<Made, ApiError>),
+    /// The journal, oldest entry first.
+    Journal(Vec<Sent>),
+}
+
+/// What came of a change that was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// What to tell the person.
+    pub said: String,
+    /// The revision that this change made, where it made one.
+    pub revision: Option<RevisionRef>,
+    /// The deployment that is being deleted by it: its profile, its id, its name.
+    pub vanishing: Option<(Arc<str>, Arc<str>, String)>,
 }
 
 /// A revision of a deployment of a profile.
@@ -191,6 +217,18 @@ pub enum Effect {
     /// Ask for all that explains a revision: how its deployment is called on the command line, and the times that were
     /// spent in each status as far as they were seen.
     Explain(RevisionRef, String, Vec<StatusTime>),
+    /// Write down what a subject is now, as a document to edit.
+    Write(Subject),
+    /// Find out what a change would do, and keep it under its number. Nothing that writes is sent.
+    Plan(u64, Arc<str>, Box<Intent>),
+    /// Send the change of that number with its profile: the only effect that changes anything on a control plane.
+    Send(u64, Arc<str>),
+    /// Forget the change of that number (no answer).
+    Forget(u64),
+    /// Read the journal.
+    ReadJournal,
+    /// Let the person's own editor change a text; it comes back as [`Msg::Edited`].
+    EditOutside(String),
     /// Call the person, by the bell or the desktop as the configuration says: a title and a line (no answer).
     Alert(String, String),
     /// Put a text on the clipboard by OSC 52 (no answer).
@@ -210,6 +248,8 @@ pub enum SubKey {
     Newest(Arc<str>),
     /// A revision that is watched.
     Watch(RevisionRef),
+    /// A deployment of a profile that is being deleted, until it is gone.
+    Vanish(Arc<str>, Arc<str>),
     /// A log: the number of its view in this session, and of the log in it.
     Log(u64, usize),
     /// The revisions of a deployment of a profile.

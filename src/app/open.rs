@@ -2,6 +2,7 @@
 //! screen after each message.
 
 use super::composer::{Composer, Origin};
+use super::confirm::confirm_area;
 use super::fleet::RowId;
 use super::json::Tree;
 use super::layout::{Area, Regions, below, layout};
@@ -188,6 +189,15 @@ impl App {
             Some(Overlay::Inspect { tree, .. }) => {
                 tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize)
             }
+            Some(Overlay::Confirm(confirm)) => {
+                let area = confirm_area(area);
+                let end = confirm.lines(area.w.saturating_sub(2) as usize).len() as u64;
+                confirm.place.settle(&Flat { first: 0, end }, area.h as usize);
+            }
+            Some(Overlay::Journal(journal)) => {
+                let ids = journal.ids();
+                journal.picker.settle(&ids, area.h as usize);
+            }
             Some(Overlay::Page(_, place)) => {
                 place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
             }
@@ -211,6 +221,7 @@ impl App {
             Page::Notices => self.notice_lines(),
             Page::Explain(explained) => explained.lines(width),
             Page::Difference { changes, .. } => super::explain::difference(changes, width),
+            Page::Entry(sent) => super::journal::entry_lines(sent, width),
         }
     }
 
@@ -229,6 +240,15 @@ impl App {
         let height = self.overlay_area().h as usize;
         if let Some(Overlay::Page(_, place)) = self.overlays.last_mut() {
             change(place, &rows, height);
+        }
+    }
+
+    /// Moves in the preview of a change that lies over the panes.
+    pub fn move_confirm(&mut self, change: impl FnOnce(&mut Place, &Flat, usize)) {
+        let area = confirm_area(self.overlay_area());
+        if let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() {
+            let end = confirm.lines(area.w.saturating_sub(2) as usize).len() as u64;
+            change(&mut confirm.place, &Flat { first: 0, end }, area.h as usize);
         }
     }
 

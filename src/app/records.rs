@@ -120,7 +120,7 @@ impl App {
     }
 
     /// The revision that is meant: the selected one in the list of revisions, else the newest of the selected deployment.
-    fn meant(&self) -> Option<(RevisionRef, Option<Revision>)> {
+    pub(super) fn meant(&self) -> Option<(RevisionRef, Option<Revision>)> {
         let row = self.fleet.selected()?;
         let known = |id: &str| {
             let listed = self.history().and_then(|h| h.revisions.iter().find(|r| r.id == id));
@@ -134,7 +134,7 @@ impl App {
     }
 
     /// What a row is called in titles.
-    fn row_title(row: &Row) -> String {
+    pub(super) fn row_title(row: &Row) -> String {
         if row.tag.is_empty() { row.name.clone() } else { format!("{} › {}", row.tag, row.name) }
     }
 

@@ -32,7 +32,7 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
             // A log that is behind another pane is only kept up with.
             SubKey::Log(..) if app.regions().stream.is_none() => Pace::Slow,
             // Who asked to be told does not have to look.
-            SubKey::Watch(_) => Pace::Fast,
+            SubKey::Watch(_) | SubKey::Vanish(..) => Pace::Fast,
             _ => app.pace(false),
         };
     }
@@ -67,6 +67,9 @@ fn needed(app: &App) -> Vec<Subscription> {
     }
     for of in app.watches.keys().filter(|of| asked(&of.profile)) {
         need(SubKey::Watch(of.clone()), epoch, 0, What::Name);
+    }
+    for (profile, id) in app.vanishing.keys().filter(|(profile, _)| asked(profile)) {
+        need(SubKey::Vanish(profile.clone(), id.clone()), epoch, 0, What::Name);
     }
     if let Some(server) = &app.server
         && app.viewer.is_none()

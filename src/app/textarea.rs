@@ -1,6 +1,18 @@
-//! A small text editor for the composer: graphemes, lines, no history.
+//! A small text editor: graphemes, lines, no history.
 
+use super::key::{Code, Key};
 use unicode_segmentation::UnicodeSegmentation;
+
+/// Where a text is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
 
 /// Text with a cursor.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +57,29 @@ impl TextArea {
 
     fn line(&self) -> &str {
         self.lines.get(self.row).map_or("", String::as_str)
+    }
+
+    /// A key: moves, deletes, or is typed.
+    pub fn key(&mut self, key: Key) {
+        match (key.code, key.ctrl) {
+            (Code::Char('u'), true) => self.kill_to_start(),
+            (Code::Char('a'), true) | (Code::Home, _) => self.home(),
+            (Code::Char('e'), true) | (Code::End, _) => self.end(),
+            (Code::Enter, _) => self.newline(),
+            (Code::Backspace, _) => self.backspace(),
+            (Code::Delete, _) => self.delete(),
+            (Code::Left, _) => self.left(),
+            (Code::Right, _) => self.right(),
+            (Code::Up, _) => self.vertical(-1),
+            (Code::Down, _) => self.vertical(1),
+            (Code::PageUp, _) => self.vertical(-10),
+            (Code::PageDown, _) => self.vertical(10),
+            _ => {
+                if let Some(c) = key.text() {
+                    self.insert(c.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
     }
 
     /// Inserts a text, with its line breaks.

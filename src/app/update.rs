@@ -40,10 +40,15 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
             app.attended = attended;
             Vec::new()
         }
-        Msg::Done(done) => {
-            take_done(app, done);
+        Msg::Edited(text) => {
+            match (text, app.overlays.last_mut()) {
+                (Ok(text), Some(Overlay::Edit(editor))) => editor.set_text(&text),
+                (Ok(_), _) => {}
+                (Err(why), _) => app.notify(true, why),
+            }
             Vec::new()
         }
+        Msg::Done(done) => take_done(app, done),
         Msg::TaskPanicked { key, text } => {
             if let (Some(SubKey::Stream(id)), Some(viewer)) = (key, &mut app.viewer)
                 && viewer.id == id
@@ -109,6 +114,9 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
             }
             return app.take_watched(of, result, next);
         }
+        (SubKey::Vanish(profile, id), Answer::Vanishing(result, next)) => {
+            return app.take_vanishing(profile, id, result, next);
+        }
         (SubKey::Log(number, source), Answer::Lines { lines, incomplete }) => {
             let Some(logs) = app.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };
             let error = lines.as_ref().err().cloned();
@@ -138,12 +146,12 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
     Vec::new()
 }
 
-fn take_done(app: &mut App, done: Done) {
+fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
     let at = app.now;
     match done {
         Done::Info(server, result) => app.infos.entry(server).or_default().take(result, at),
         Done::Assistants(from, result) => {
-            let Some(server) = app.server.as_mut().filter(|s| s.server == from) else { return };
+            let Some(server) = app.server.as_mut().filter(|s| s.server == from) else { return Vec::new() };
             server.assistants.take(result, at);
             let known = server.assistants.value.clone().unwrap_or_default();
             if let Some(Overlay::Compose(composer)) = app.overlays.last_mut()
@@ -186,7 +194,12 @@ fn take_done(app: &mut App, done: Done) {
                 }
             }
         }
+        Done::Document(subject, document) => app.take_document(subject, document),
+        Done::Planned(number, planned) => return app.take_planned(number, planned),
+        Done::Sent(number, sent) => return app.take_sent(number, sent),
+        Done::Journal(entries) => app.take_journal(entries),
     }
+    Vec::new()
 }
 
 fn press(app: &mut App, key: Key) -> Vec<Effect> {
@@ -198,12 +211,24 @@ fn press(app: &mut App, key: Key) -> Vec<Effect> {
         app.type_key(key);
         return Vec::new();
     }
-    if context == Context::Composer {
-        return composer_key(app, key);
+    match context {
+        Context::Composer => return composer_key(app, key),
+        Context::Command => return app.palette_key(key),
+        Context::Editor => return editor_key(app, key),
+        // Where a name is typed, letters are letters.
+        Context::Confirm if app.types_name() && key.text().is_some() => {
+            app.confirm_key(key);
+            return Vec::new();
+        }
+        _ => {}
     }
     match app.keymap.action(context, key) {
+        Some(action) if context == Context::Confirm && action.is_of_confirm() => app.act_confirm(action),
         Some(action) => act(app, context, action),
-        None => Vec::new(),
+        None => {
+            app.confirm_key(key);
+            Vec::new()
+        }
     }
 }
 
@@ -238,16 +263,47 @@ fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
     Vec::new()
 }
 
-fn paste(app: &mut App, text: &str) -> Vec<Effect> {
-    if app.filtering {
-        app.type_paste(text);
-    } else if let Some(Overlay::Compose(composer)) = app.overlays.last_mut() {
-        composer.paste(text);
+/// As in the composer: only the editor's own keys, and those that no text field wants.
+fn editor_key(app: &mut App, key: Key) -> Vec<Effect> {
+    match app.keymap.action(Context::Editor, key) {
+        Some(Action::Preview) => return app.preview_edited(),
+        Some(Action::Back) => app.leave_editor(),
+        Some(Action::Anew) => app.begin_anew(),
+        Some(Action::EditOutside) => {
+            if let Some(Overlay::Edit(editor)) = app.overlays.last() {
+                return vec![Effect::EditOutside(editor.text.text())];
+            }
+        }
+        Some(Action::QuitNow) => app.quit = true,
+        Some(Action::Suspend) => return vec![Effect::Suspend],
+        Some(Action::Redraw) => return vec![Effect::Redraw],
+        _ => {
+            if let Some(Overlay::Edit(editor)) = app.overlays.last_mut() {
+                editor.key(key);
+            }
+        }
     }
     Vec::new()
 }
 
-fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
+fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    if app.filtering {
+        app.type_paste(text);
+        return Vec::new();
+    }
+    match app.overlays.last_mut() {
+        Some(Overlay::Compose(composer)) => composer.paste(text),
+        Some(Overlay::Edit(editor)) => editor.paste(text),
+        Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some() => {
+            confirm.typed.push_str(text.lines().next().unwrap_or_default());
+        }
+        Some(Overlay::Command(_)) => app.palette_paste(text),
+        _ => {}
+    }
+    Vec::new()
+}
+
+pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
     let page = app.page();
     match action {
         Action::QuitNow => app.quit = true,
@@ -265,6 +321,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         Action::NextPane if app.overlays.is_empty() => turn(app, 1),
         Action::PrevPane if app.overlays.is_empty() => turn(app, 2),
         Action::Zoom if app.overlays.is_empty() => app.zoom = !app.zoom,
+        Action::Command => app.open_palette(),
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
         Action::Copy => return copy(app),
@@ -276,6 +333,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         Action::HalfDown => go(app, context, (page / 2).max(1), true),
         Action::Top => to_edge(app, context, true),
         Action::Bottom | Action::Follow => to_edge(app, context, false),
+        Action::Refresh if context == Context::Journal => return vec![Effect::ReadJournal],
         Action::Refresh => return refresh(app),
         Action::Filter if app.overlays.is_empty() || context == Context::Inspector => app.begin_typing(),
         _ => match context {
@@ -286,7 +344,13 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
             Context::Server => return act_server(app, action),
             Context::Stream => return act_stream(app, action),
             Context::Inspector => act_inspector(app, action),
-            Context::Page | Context::Composer | Context::Global => {}
+            Context::Journal | Context::Entry => return app.act_journal(context, action),
+            Context::Page
+            | Context::Composer
+            | Context::Editor
+            | Context::Confirm
+            | Context::Command
+            | Context::Global => {}
         },
     }
     Vec::new()
@@ -410,8 +474,18 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
             }
         }
         // A page has no cursor to see, so a step moves the window.
-        Context::Page | Context::Card => app.move_page(|place, rows, height| place.page(rows, height, lines)),
-        Context::Composer | Context::Global => {}
+        Context::Page | Context::Card | Context::Entry => {
+            app.move_page(|place, rows, height| place.page(rows, height, lines))
+        }
+        Context::Confirm => app.move_confirm(|place, rows, height| place.page(rows, height, lines)),
+        Context::Journal => {
+            let height = app.overlay_area().h as usize;
+            if let Some(Overlay::Journal(journal)) = app.overlays.last_mut() {
+                let ids = journal.ids();
+                journal.picker.step(&ids, height, lines);
+            }
+        }
+        Context::Composer | Context::Editor | Context::Command | Context::Global => {}
     }
 }
 
@@ -441,7 +515,14 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
                 if start { logs.place.to_start(&flat, height) } else { logs.place.to_end(&flat, height, true) }
             }
         }
-        Context::Page | Context::Card => {
+        Context::Confirm => {
+            app.move_confirm(
+                |place, rows, height| {
+                    if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
+                },
+            )
+        }
+        Context::Page | Context::Card | Context::Entry => {
             app.move_page(
                 |place, rows, height| {
                     if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }

@@ -21,6 +21,15 @@ pub enum Intent {
         /// The revision.
         revision: String,
     },
+    CreateDeployment(Box<super::DeploymentSpec>),
+    UpdateDeployment {
+        id: String,
+        spec: Box<super::DeploymentSpec>,
+    },
+    Rollback {
+        deployment: String,
+        revision: String,
+    },
     /// Stops a revision that is in progress.
     Interrupt {
         /// The deployment.

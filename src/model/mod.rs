@@ -16,6 +16,7 @@ mod plan;
 mod revision;
 mod role;
 mod run;
+mod spec;
 mod thread;
 
 pub use assistant::Assistant;
@@ -36,6 +37,7 @@ pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};
+pub use spec::{DeploymentSpec, Format};
 pub use thread::{Interrupt, Thread};
 
 use serde::{Deserialize, Deserializer};

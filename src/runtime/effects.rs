@@ -1,7 +1,8 @@
 //! Effects: what is done once and answered by one message.
 
+use super::changes;
 use super::services::Services;
-use crate::api::{ApiError, CardOf};
+use crate::api::{ApiError, CardOf, PlanError};
 use crate::app::msg::{Described, Done, Effect, Msg, RevisionRef};
 use crate::model::{FailureCard, StatusTime};
 use serde_json::Value;
@@ -35,7 +36,31 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
             services.heed(&of.profile, result.as_ref().err());
             Done::Card(of, result)
         }
-        Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
+        Effect::Write(subject) => {
+            let document = changes::document(services, &subject).await;
+            services.heed(subject.profile(), document.as_ref().err());
+            Done::Document(subject, document)
+        }
+        Effect::Plan(number, profile, intent) => {
+            let planned = changes::plan(services, number, &profile, &intent).await;
+            let asked = |error: &PlanError| match error {
+                PlanError::Asked(error) => Some(error.clone()),
+                _ => None,
+            };
+            services.heed(&profile, planned.as_ref().err().and_then(asked).as_ref());
+            Done::Planned(number, planned)
+        }
+        Effect::Send(number, profile) => {
+            let sent = changes::send(services, number, &profile).await;
+            services.heed(&profile, sent.as_ref().err());
+            Done::Sent(number, sent)
+        }
+        Effect::Forget(number) => {
+            drop(services.changes.take(number));
+            return None;
+        }
+        Effect::ReadJournal => Done::Journal(services.journal.entries()),
+        Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
     };
     Some(Msg::Done(done))
 }

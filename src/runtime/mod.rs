@@ -1,8 +1,10 @@
 //! The dashboard at run time: one loop owns the state and the terminal, tasks do the rest.
 
+mod changes;
 mod effects;
 mod input;
 mod link;
+mod outside;
 mod polls;
 mod round;
 mod services;
@@ -129,6 +131,13 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                     drop(keys);
                     screen.suspend()?;
                     keys = input::open();
+                    frame_at = Some(Instant::now());
+                }
+                Effect::EditOutside(text) => {
+                    drop(keys);
+                    let edited = screen.leave_for(|| outside::edit(&text))?;
+                    keys = input::open();
+                    pending.extend(update(&mut app, Timestamp::now(), Msg::Edited(edited)));
                     frame_at = Some(Instant::now());
                 }
                 Effect::Redraw => {

@@ -283,6 +283,37 @@ async fn read_revisions(services: &Services, profile: &str, id: &str, limit: usi
     Ok(Revisions { items, was_sorted })
 }
 
+/// A deployment that is being deleted, until the server does not know it any more: it deletes softly, and the record can
+/// be read for a while (control-plane reference §4).
+pub async fn vanish(services: &Services, profile: &str, id: &str, mut told: Told, out: &Out) {
+    let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
+    let mut round = Round::begin();
+    loop {
+        round.again();
+        let result = match services.control_plane(profile).await {
+            Ok(control_plane) => match control_plane.deployment_row(id).await {
+                Ok(row) => control_plane.read_deployment(services.keep_secrets(profile, row)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        services.heed(profile, result.as_ref().err());
+        let gone = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
+        let over = patience.is_over(id);
+        let goes_on = round.answered(result.as_ref().err());
+        let wait = |_| pause(services.poll.interval, Pace::Fast);
+        let next = match goes_on && !gone {
+            _ if over && !gone => NextPoll::GaveUp,
+            true => NextPoll::At(round.due_at(wait(Pace::Fast))),
+            false => NextPoll::Stopped,
+        };
+        if !out.send(Answer::Vanishing(result, next)).await || !matches!(next, NextPoll::At(_)) {
+            return;
+        }
+        round.rest(&mut told, wait).await;
+    }
+}
+
 /// A revision that is watched, until it ends. Who asked to be told does not have to look: the pace is always the same.
 pub async fn watch(services: &Services, of: &RevisionRef, mut told: Told, out: &Out) {
     let mut patience = Patience { limit: services.poll.timeout, moving_since: None };

@@ -1,6 +1,7 @@
 //! The clients of each profile, made when they are first needed, and what all requests of a profile share.
 
-use crate::api::{AgentServer, ApiError, ControlPlane, Http, Kind, Place, Retry};
+use super::changes::Changes;
+use crate::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
 use crate::model::{LogLine, Secrets};
@@ -17,6 +18,10 @@ pub struct Services {
     pub poll: Poll,
     /// Options that a suggested command needs to see the same servers, each with a blank before it.
     pub command_options: String,
+    /// Changes between their preview and their sending.
+    pub changes: Changes,
+    /// What was sent to change something.
+    pub journal: Journal,
 }
 
 /// Forms of a deployment's secrets that are remembered at most.
@@ -44,7 +49,13 @@ impl Services {
         let entry =
             |profile: &Profile| Entry { profile: profile.clone(), making: Mutex::default(), secrets: Mutex::default() };
         let profiles = profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect();
-        Services { profiles, poll, command_options }
+        let (changes, journal) = Default::default();
+        Services { profiles, poll, command_options, changes, journal }
+    }
+
+    /// An error that is said here, before anything was sent.
+    pub fn refused(&self, profile: &str, detail: &str) -> ApiError {
+        refused(profile, detail)
     }
 
     fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {
@@ -53,13 +64,13 @@ impl Services {
 
     /// The control plane of a profile.
     pub async fn control_plane(&self, profile: &str) -> Result<ControlPlane, ApiError> {
-        let clients = self.entry(profile)?.clients().await?;
+        let clients = self.entry(profile)?.clients(&self.journal).await?;
         clients.control_plane.ok_or_else(|| refused(profile, "this profile has no control plane"))
     }
 
     /// A client for an agent server.
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
-        let clients = self.entry(&server.profile)?.clients().await?;
+        let clients = self.entry(&server.profile)?.clients(&self.journal).await?;
         let no_address = |e| refused(&server.profile, &format!("{} is no address: {e}", server.url));
         Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
     }
@@ -126,8 +137,8 @@ impl Services {
 impl Entry {
     /// The clients. Who asks for a key may have to ask a person, so that is done once at a time, and goes on when the one
     /// who wanted it does not want it any more.
-    async fn clients(&self) -> Result<Clients, ApiError> {
-        let making = lock(&self.making).get_or_insert_with(|| make(self.profile.clone())).clone();
+    async fn clients(&self, journal: &Journal) -> Result<Clients, ApiError> {
+        let making = lock(&self.making).get_or_insert_with(|| make(self.profile.clone(), journal.clone())).clone();
         let made = making.clone().await;
         if made.is_err() {
             // A failure is not kept: after `r` the key is looked for again.
@@ -140,10 +151,10 @@ impl Entry {
     }
 }
 
-fn make(profile: Profile) -> Making {
+fn make(profile: Profile, journal: Journal) -> Making {
     let name = profile.name.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let http = Http::new(&profile)?;
+        let http = Http::noting(&profile, journal)?;
         let base = profile.control_plane.clone();
         let control_plane = base.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::HEEDING));
         Ok(Clients { http, control_plane })

@@ -85,6 +85,7 @@ impl Runner {
                 (SubKey::Revisions(profile, id), _) => {
                     polls::revisions(services, (&profile, &id), sub.limit, told, &out).await
                 }
+                (SubKey::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, told, &out).await,
                 (SubKey::Watch(of), _) => polls::watch(services, &of, told, &out).await,
                 (SubKey::Log(..), What::Log(profile, scope, filter)) => {
                     polls::log(services, (&profile, scope, filter), told, &out).await

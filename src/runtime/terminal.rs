@@ -111,6 +111,14 @@ impl Screen {
         self.reenter()
     }
 
+    /// Gives the terminal to somebody else for a while.
+    pub fn leave_for<T>(&mut self, somebody: impl FnOnce() -> T) -> io::Result<T> {
+        restore();
+        let left = somebody();
+        self.reenter()?;
+        Ok(left)
+    }
+
     /// Takes the terminal again, for example after somebody else stopped and continued the process.
     pub fn reenter(&mut self) -> io::Result<()> {
         // Raw mode is remembered as on when the shell has taken it away, and would not be set again.

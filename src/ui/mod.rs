@@ -33,7 +33,12 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                     canvas.text(x, y, 1, "│", theme.style(Tone::Dim));
                 }
             }
-            match app.overlays.last() {
+            // A command is typed over what one looks at.
+            let (command, below) = match app.overlays.split_last() {
+                Some((Overlay::Command(palette), below)) => (Some(palette), below),
+                _ => (None, app.overlays.as_slice()),
+            };
+            match below.last() {
                 Some(overlay) => {
                     let body = Area { x: 0, y: 1, w, h: h - 2 };
                     canvas.clear(body);
@@ -41,6 +46,12 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                     canvas.rule(h - 2, w, None, "─");
                     cursor = match overlay {
                         Overlay::Compose(composer) => overlays::compose(app, composer, &mut canvas),
+                        Overlay::Edit(editor) => overlays::editor(app, editor, &mut canvas),
+                        Overlay::Confirm(confirm) => overlays::confirm(app, confirm, &mut canvas),
+                        Overlay::Journal(journal) => {
+                            overlays::journal(app, journal, &mut canvas);
+                            None
+                        }
                         _ => overlays::page(app, overlay, &mut canvas),
                     };
                 }
@@ -55,6 +66,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                         panes::stream(app, &mut canvas, area);
                     }
                 }
+            }
+            if let Some(palette) = command {
+                overlays::palette(app, palette, &mut canvas);
+                cursor = None;
             }
             panes::footer(app, &mut canvas, regions.footer);
         }

@@ -75,6 +75,9 @@ impl ControlPlane {
                 self.plan_delete(id, *delete_tracing_project, *force).await
             }
             Intent::Redeploy { deployment, revision } => self.plan_redeploy(deployment, revision).await,
+            Intent::CreateDeployment(_) | Intent::UpdateDeployment { .. } | Intent::Rollback { .. } => {
+                Err(PlanError::Unfit("soon".into()))
+            }
             Intent::Interrupt { deployment, revision } => self.plan_interrupt(deployment, revision).await,
         }
     }

@@ -6,7 +6,7 @@ use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::msg::NextPoll;
 use crate::app::viewer::Viewer;
-use crate::app::{App, Pane};
+use crate::app::{App, Overlay, Pane};
 use crate::text;
 use crate::ui::Canvas;
 use std::time::Duration;
@@ -161,6 +161,13 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Strong, app.typed());
         line.push(Tone::Accent, "▏");
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
+        return;
+    }
+    if let Some(Overlay::Command(palette)) = app.overlays.last() {
+        line.push(Tone::Accent, ":");
+        line.push(Tone::Strong, &palette.text);
+        line.push(Tone::Accent, "▏");
+        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ run  Tab complete  Esc cancel "));
         return;
     }
     if let Some(notice) = app.notice() {

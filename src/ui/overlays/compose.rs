@@ -1,59 +1,12 @@
-//! What lies over the panes: help, messages, a JSON document, the composer.
+//! The composer of a run.
 
-use super::Canvas;
+use super::text_area::text_area;
+use crate::app::App;
 use crate::app::composer::{Composer, Field, Where};
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
-use crate::app::scroll::{Flat, Place, window};
-use crate::app::{App, Overlay, Page};
 use crate::text;
-
-/// Draws a page of lines or a document.
-pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-    let area = app.overlay_area();
-    let head = Area { x: 1, y: 2, w: area.w, h: 1 };
-    match overlay {
-        Overlay::Page(page, place) => {
-            let (title, about) = match page {
-                Page::Help => ("KEYS", String::new()),
-                Page::Notices => ("MESSAGES", String::new()),
-                Page::Explain(explained) => {
-                    ("REVISION", format!("{} › {}", explained.name, text::short_id(&explained.of.revision)))
-                }
-                Page::Difference { title, .. } => ("DIFFERENCE", title.clone()),
-            };
-            let used = canvas.title(head, title, true);
-            canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about, Tone::Plain);
-            lines(canvas, area, place, &app.page_lines(page));
-        }
-        Overlay::Inspect { title, tree } => {
-            let used = canvas.title(head, &text::clean(title), true);
-            if let Some((at, count)) = tree.search_place() {
-                let found = format!("/{}   {at} of {count}", tree.search_text());
-                canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &found, Tone::Accent);
-            }
-            for (i, spot) in window(&**tree, tree.place.top, area.h as usize).enumerate() {
-                let y = area.y + i as u16;
-                canvas.line(area.x + 2, y, area.w.saturating_sub(2), &tree.line(spot));
-                if spot == tree.place.cursor {
-                    let style = canvas.theme.style(Tone::Accent);
-                    canvas.text(area.x, y, 1, "▌", style);
-                }
-            }
-        }
-        Overlay::Compose(_) => {}
-    }
-    None
-}
-
-fn lines(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) {
-    let rows = Flat { first: 0, end: lines.len() as u64 };
-    for (i, spot) in window(&rows, place.top, area.h as usize).enumerate() {
-        if let Some(line) = lines.get(spot.key as usize) {
-            canvas.line(area.x, area.y + i as u16, area.w, line);
-        }
-    }
-}
+use crate::ui::Canvas;
 
 /// Columns of the field names.
 const LABELS: u16 = 12;
@@ -94,7 +47,8 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &state);
     y += 1;
     let bottom = area.y + area.h;
-    let cursor = input(composer, canvas, Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y + 2) });
+    let room = Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y + 2) };
+    let cursor = text_area(canvas, room, &composer.input, composer.problem.as_ref());
     let button = if composer.field == Field::Start { Tone::Accent } else { Tone::Plain };
     let start = app.keymap.keys_of("composer.start").first().map(|k| k.to_string()).unwrap_or_default();
     let button =
@@ -168,55 +122,4 @@ fn mode_lines(composer: &Composer, width: usize) -> Vec<Line> {
         }
     }
     lines
-}
-
-/// The text with line numbers, the mark where it is wrong, and the cursor.
-fn input(composer: &Composer, canvas: &mut Canvas<'_>, area: Area) -> Option<(u16, u16)> {
-    let (row, col) = composer.input.cursor();
-    let lines = composer.input.lines();
-    // The mark takes a line of its own.
-    let height = area.h.saturating_sub(1).max(1) as usize;
-    let top = (row + 1).saturating_sub(height);
-    let width = area.w.saturating_sub(6);
-    let head = lines.get(row).and_then(|l| l.get(..col)).unwrap_or("");
-    let shift = (text::width(&text::clean(head)) + 1).saturating_sub(width as usize);
-    let mut cursor = None;
-    let mut y = area.y;
-    for (number, line) in lines.iter().enumerate().skip(top).take(height) {
-        if y >= area.y + area.h {
-            break;
-        }
-        canvas.foreign(area.x, y, 4, &format!("{:>3} ", number + 1), Tone::Dim);
-        let shown = text::clean(line);
-        let visible: String = if shift > 0 && number == row { skip_columns(&shown, shift) } else { shown.into_owned() };
-        canvas.foreign(area.x + 5, y, width, &visible, Tone::Plain);
-        if number == row {
-            cursor = Some((area.x + 5 + text::width(&text::clean(head)).saturating_sub(shift) as u16, y));
-        }
-        y += 1;
-        if let Some(problem) = composer.problem.as_ref().filter(|p| p.line == number + 1)
-            && y < area.y + area.h
-        {
-            let before = line.get(..problem.column.saturating_sub(1)).unwrap_or(line);
-            let at = text::width(&text::clean(before)).saturating_sub(if number == row { shift } else { 0 });
-            let style = canvas.theme.style(Tone::Bad);
-            if (at as u16) < width {
-                canvas.text(area.x + 5 + at as u16, y, 1, "^", style);
-            }
-            y += 1;
-        }
-    }
-    cursor
-}
-
-fn skip_columns(text: &str, columns: usize) -> String {
-    use unicode_segmentation::UnicodeSegmentation;
-    let mut used = 0;
-    text.graphemes(true)
-        .skip_while(|g| {
-            let skip = used < columns;
-            used += text::width(g);
-            skip
-        })
-        .collect()
 }

@@ -1,0 +1,255 @@
+//! Changing deployments and revisions from the dashboard: what is meant by a key becomes an intent, and an intent a dialog.
+
+use super::confirm::{Confirm, Stage};
+use super::editor::Subject;
+use super::fleet::Row;
+use super::keys::{Action, Context};
+use super::msg::{Described, Effect, NextPoll, RevisionRef};
+use super::open::read_only_text;
+use super::{App, Overlay, Pane};
+use crate::api::{ApiError, Kind};
+use crate::model::{Deployment, DeploymentSpec, Intent};
+use crate::text;
+use std::sync::Arc;
+
+impl App {
+    /// The deployment that is meant, with its profile and id. Says why there is none.
+    fn meant_deployment(&mut self) -> Option<(Row, Arc<str>, String)> {
+        let Some(row) = self.fleet.selected().cloned() else {
+            self.notify(false, "No deployment is selected.");
+            return None;
+        };
+        if row.gone {
+            self.notify(
+                true,
+                format!("{} is gone: it was deleted since it was listed. r asks for the list again.", row.name),
+            );
+            return None;
+        }
+        let Some(id) = row.deployment.as_ref().map(|d| d.id.clone()) else {
+            self.notify(
+                true,
+                format!("{} is an agent server without a control plane: it cannot be changed from here.", row.name),
+            );
+            return None;
+        };
+        let profile = row.profile_name.clone();
+        Some((row, profile, id))
+    }
+
+    /// Whether a profile may be written to; says so where it may not.
+    fn may_write(&mut self, profile: &str) -> bool {
+        let may = !self.is_read_only(profile);
+        if !may {
+            self.notify(true, read_only_text(profile));
+        }
+        may
+    }
+
+    /// Opens a document for a new deployment, of the profile of the selected row.
+    pub(super) fn begin_create(&mut self) -> Vec<Effect> {
+        let selected = self.fleet.selected().map(|row| row.profile_name.clone());
+        let has_control = |name: &Arc<str>| self.profiles.iter().any(|p| p.name == *name && p.control_plane);
+        let first = || self.profiles.iter().find(|p| p.control_plane).map(|p| p.name.clone());
+        let Some(profile) = selected.filter(has_control).or_else(first) else {
+            self.notify(true, "None of the profiles has a control plane on which a deployment could be created.");
+            return Vec::new();
+        };
+        if self.may_write(&profile) {
+            self.edit(Subject::CreateDeployment { profile }, DeploymentSpec::EXAMPLE);
+        }
+        Vec::new()
+    }
+
+    /// Opens a document with what the selected deployment is now.
+    pub(super) fn begin_update(&mut self) -> Vec<Effect> {
+        let Some((row, profile, id)) = self.meant_deployment() else { return Vec::new() };
+        if !self.may_write(&profile) {
+            return Vec::new();
+        }
+        let subject = Subject::UpdateDeployment {
+            profile: profile.clone(),
+            id: id.as_str().into(),
+            name: row.name.as_str().into(),
+        };
+        // The document comes over what one does now, so only who still waits for it gets it.
+        self.describing = Some(Described::Deployment(profile, id.into(), row.name));
+        vec![Effect::Write(subject)]
+    }
+
+    /// Takes a document to begin from.
+    pub(super) fn take_document(&mut self, subject: Subject, document: Result<String, ApiError>) {
+        let Subject::UpdateDeployment { profile, id, name } = &subject else { return };
+        if self.describing != Some(Described::Deployment(profile.clone(), id.clone(), name.to_string())) {
+            return;
+        }
+        self.describing = None;
+        match document {
+            Ok(text) => self.edit(subject, &text),
+            Err(error) => {
+                self.heed(&error);
+                self.notify(true, error.story());
+            }
+        }
+    }
+
+    /// Asks about deleting the selected deployment.
+    pub(super) fn begin_delete(&mut self) -> Vec<Effect> {
+        let Some((row, profile, deployment)) = self.meant_deployment() else { return Vec::new() };
+        let force = row
+            .deployment
+            .as_ref()
+            .and_then(|d| d.status.as_deref())
+            .is_some_and(|s| s.starts_with("AWAITING_") && s.ends_with("DELETE"));
+        self.begin_intent(profile, Intent::DeleteDeployment { id: deployment, delete_tracing_project: false, force })
+    }
+
+    fn meant_revision(&mut self) -> Option<RevisionRef> {
+        self.meant_deployment()?;
+        let of = self.meant().map(|(of, _)| of);
+        if of.is_none() {
+            self.notify(false, "No revision is selected.");
+        }
+        of
+    }
+
+    /// Asks about deploying the selected revision again.
+    pub(super) fn begin_redeploy(&mut self) -> Vec<Effect> {
+        let Some(of) = self.meant_revision() else { return Vec::new() };
+        let intent = Intent::Redeploy { deployment: of.deployment.to_string(), revision: of.revision.to_string() };
+        self.begin_intent(of.profile, intent)
+    }
+
+    /// Asks about stopping the selected revision.
+    pub(super) fn begin_interrupt(&mut self) -> Vec<Effect> {
+        let Some(of) = self.meant_revision() else { return Vec::new() };
+        let intent = Intent::Interrupt { deployment: of.deployment.to_string(), revision: of.revision.to_string() };
+        self.begin_intent(of.profile, intent)
+    }
+
+    /// Asks about going back to the selected revision.
+    pub(super) fn begin_rollback(&mut self) -> Vec<Effect> {
+        if self.focus != Pane::Revisions {
+            self.notify(false, "Choose the revision to go back to: Tab goes to the revisions.");
+            return Vec::new();
+        }
+        let Some(of) = self.meant_revision() else { return Vec::new() };
+        let intent = Intent::Rollback { deployment: of.deployment.to_string(), revision: of.revision.to_string() };
+        self.begin_intent(of.profile, intent)
+    }
+
+    /// What was edited becomes a change to look at.
+    pub(super) fn preview_edited(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Edit(editor)) = self.overlays.last() else { return Vec::new() };
+        if let Some(problem) = &editor.problem {
+            let text = format!("Line {}: {}. Nothing was sent.", problem.line, problem.message);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let profile = editor.subject.profile().into();
+        match editor.subject.intent(&editor.text.text()) {
+            Ok(intent) => self.begin_intent(profile, intent),
+            // It was checked when it was typed.
+            Err(problem) => {
+                self.notify(true, problem.message);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A key of the dialog.
+    pub(super) fn act_confirm(&mut self, action: Action) -> Vec<Effect> {
+        match action {
+            Action::Send => self.send_change(),
+            Action::Back | Action::Quit => self.leave_confirm(),
+            Action::Traces => self.toggle_traces(),
+            Action::Curl => {
+                let Some(Overlay::Confirm(confirm)) = self.overlays.last() else { return Vec::new() };
+                match confirm.preview().map(|preview| preview.request.curl()) {
+                    Some(curl) => self.copy_curl(curl),
+                    None => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// When deleting: whether the tracing project goes too. That is another request, so it is planned anew.
+    fn toggle_traces(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Confirm(confirm)) = self.overlays.last() else { return Vec::new() };
+        let Confirm { number, profile, intent, stage: Stage::Ready(_), typed, .. } = &**confirm else {
+            return Vec::new();
+        };
+        let Intent::DeleteDeployment { id, delete_tracing_project, force } = intent else { return Vec::new() };
+        let intent =
+            Intent::DeleteDeployment { id: id.clone(), delete_tracing_project: !delete_tracing_project, force: *force };
+        let (number, profile, typed) = (*number, profile.clone(), typed.clone());
+        self.overlays.pop();
+        let mut effects = vec![Effect::Forget(number)];
+        effects.extend(self.begin_intent(profile, intent));
+        if let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() {
+            confirm.typed = typed;
+        }
+        effects
+    }
+
+    /// Copies a request as a command.
+    pub(super) fn copy_curl(&mut self, curl: String) -> Vec<Effect> {
+        self.notify(false, "Copied as a command for curl: set KEY (or TOKEN) first. Secrets in the body are ***.");
+        vec![Effect::Copy(curl)]
+    }
+
+    /// Watches the revision that a change made; says so.
+    pub(super) fn watch_made(&mut self, of: RevisionRef) -> String {
+        let row = self.fleet.row(&format!("{}/{}", of.profile, of.deployment));
+        let name = row.map(Self::row_title).unwrap_or_else(|| of.deployment.to_string());
+        let id = text::short_id(&of.revision);
+        if !self.watches.contains_key(&of) {
+            self.toggle_watch(of, &name, None);
+        }
+        format!("Its revision {id} is watched: you are told when it ends.")
+    }
+
+    /// Takes how a deployment is that is being deleted; says when it is gone.
+    pub(super) fn take_vanishing(
+        &mut self,
+        profile: Arc<str>,
+        id: Arc<str>,
+        result: Result<Deployment, ApiError>,
+        next: NextPoll,
+    ) -> Vec<Effect> {
+        let key = (profile, id);
+        let Some(name) = self.vanishing.get(&key).cloned() else { return Vec::new() };
+        let row = format!("{}/{}", key.0, key.1);
+        let end = match result {
+            Ok(deployment) => {
+                self.fleet.take_word(&row, deployment.status);
+                (next == NextPoll::GaveUp)
+                    .then(|| (true, "is still being deleted, and is no longer followed.".to_string()))
+            }
+            Err(error) if error.kind == Kind::NotFound => {
+                self.fleet.mark_gone(&row);
+                Some((false, "is gone: the service does not know it any more.".to_string()))
+            }
+            Err(error) => {
+                self.heed(&error);
+                let ends = next == NextPoll::GaveUp || super::stops_polling(&error) && error.kind != Kind::Unauthorized;
+                ends.then(|| (true, format!("cannot be followed any more: {}", error.story())))
+            }
+        };
+        if let Some((bad, how)) = end {
+            self.vanishing.remove(&key);
+            self.notify(bad, format!("{name} {how}"));
+        }
+        Vec::new()
+    }
+
+    /// Does in another place what a key does there.
+    pub(super) fn act_in(&mut self, context: Context, action: Action) -> Vec<Effect> {
+        if context != Context::Global {
+            self.overlays.clear();
+            self.focus = Pane::Deployments;
+        }
+        super::update::act(self, context, action)
+    }
+}

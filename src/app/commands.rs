@@ -1,0 +1,164 @@
+//! Commands by name: what is typed after `:`. Everything that can be done without a place to do it in has one.
+
+use super::key::{Code, Key};
+use super::keys::{Action, Context};
+use super::msg::Effect;
+use super::{App, Overlay, Pane};
+
+/// A command.
+pub struct Command {
+    /// What is typed.
+    pub name: &'static str,
+    /// What may stand behind it, in capitals; empty where nothing may.
+    pub argument: &'static str,
+    /// What it does, in a few words.
+    pub help: &'static str,
+    run: fn(&mut App, &str) -> Vec<Effect>,
+}
+
+const fn command(
+    name: &'static str,
+    argument: &'static str,
+    help: &'static str,
+    run: fn(&mut App, &str) -> Vec<Effect>,
+) -> Command {
+    Command { name, argument, help, run }
+}
+
+/// Every command, in the order in which they are offered.
+pub const COMMANDS: &[Command] = &[
+    command("deployments", "", "Go to the list of deployments", |app, _| app.go_to(Pane::Deployments)),
+    command("revisions", "", "Go to the revisions of the selected deployment", |app, _| app.go_to(Pane::Revisions)),
+    command("create", "", "Create a deployment", |app, _| app.begin_create()),
+    command("update", "", "Change the selected deployment", |app, _| app.begin_update()),
+    command("delete", "", "Delete the selected deployment", |app, _| app.begin_delete()),
+    command("redeploy", "", "Deploy the selected revision again", |app, _| app.begin_redeploy()),
+    command("interrupt", "", "Stop the selected revision on its way", |app, _| app.begin_interrupt()),
+    command("rollback", "", "Go back to the selected revision", |app, _| app.begin_rollback()),
+    command("journal", "", "What was sent to change something, and what came of it", |app, _| app.open_journal()),
+    command("logs", "", "The server log of the selected deployment", |app, _| {
+        app.act_in(Context::Deployments, Action::ServerLog)
+    }),
+    command("threads", "", "The threads of the selected deployment", |app, _| {
+        app.act_in(Context::Deployments, Action::Open)
+    }),
+    command("messages", "", "Every message and error of this session", |app, _| {
+        app.act_in(Context::Global, Action::Notices)
+    }),
+    command("refresh", "", "Ask the servers again now", |app, _| app.act_in(Context::Global, Action::Refresh)),
+    command("help", "", "The keys that work", |app, _| app.act_in(Context::Global, Action::Help)),
+    command("quit", "", "Leave; runs go on", |app, _| app.act_in(Context::Global, Action::QuitNow)),
+];
+
+/// A command that is being typed.
+#[derive(Debug, Clone, Default)]
+pub struct Palette {
+    /// What was typed.
+    pub text: String,
+    /// Number of the chosen one among those that fit.
+    pub at: usize,
+}
+
+impl Palette {
+    /// The commands that fit what was typed: those that begin with it first, then those that hold it.
+    pub fn fitting(&self) -> Vec<&'static Command> {
+        let word = self.text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        let begins = COMMANDS.iter().filter(|c| c.name.starts_with(&word));
+        let holds = COMMANDS.iter().filter(|c| !c.name.starts_with(&word) && c.name.contains(&word));
+        begins.chain(holds).collect()
+    }
+
+    /// What stands behind the command's name.
+    fn argument(&self) -> &str {
+        self.text.trim_start().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim())
+    }
+}
+
+impl App {
+    /// Begins to type a command.
+    pub(super) fn open_palette(&mut self) {
+        if !matches!(self.overlays.last(), Some(Overlay::Command(_))) {
+            self.overlays.push(Overlay::Command(Palette::default()));
+        }
+    }
+
+    /// A key while a command is typed.
+    pub(super) fn palette_key(&mut self, key: Key) -> Vec<Effect> {
+        let Some(Overlay::Command(palette)) = self.overlays.last_mut() else { return Vec::new() };
+        let fitting = palette.fitting();
+        match key.code {
+            Code::Esc => drop(self.overlays.pop()),
+            Code::Backspace if palette.text.is_empty() => drop(self.overlays.pop()),
+            Code::Char('c') if key.ctrl => self.quit = true,
+            Code::Enter => {
+                let argument = palette.argument().to_string();
+                let Some(chosen) = fitting.get(palette.at) else {
+                    let text = format!("There is no command “{}”; Tab shows those there are.", palette.text);
+                    self.notify(true, text);
+                    return Vec::new();
+                };
+                self.overlays.pop();
+                return (chosen.run)(self, &argument);
+            }
+            Code::Up => palette.at = palette.at.saturating_sub(1),
+            Code::Down => palette.at = (palette.at + 1).min(fitting.len().saturating_sub(1)),
+            Code::Tab => {
+                if let Some(chosen) = fitting.get(palette.at) {
+                    palette.text = match chosen.argument {
+                        "" => chosen.name.to_string(),
+                        _ => format!("{} ", chosen.name),
+                    };
+                    palette.at = 0;
+                }
+            }
+            code => {
+                match (code, key.ctrl) {
+                    (Code::Backspace, _) => drop(palette.text.pop()),
+                    (Code::Char('u'), true) => palette.text.clear(),
+                    _ => palette.text.extend(key.text()),
+                }
+                palette.at = 0;
+            }
+        }
+        Vec::new()
+    }
+
+    /// A pasted text while a command is typed: its first line counts.
+    pub(super) fn palette_paste(&mut self, pasted: &str) {
+        if let Some(Overlay::Command(palette)) = self.overlays.last_mut() {
+            palette.text.push_str(pasted.lines().next().unwrap_or_default());
+            palette.at = 0;
+        }
+    }
+
+    fn go_to(&mut self, pane: Pane) -> Vec<Effect> {
+        self.overlays.clear();
+        self.focus = pane;
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_with_the_text_comes_first() {
+        let names = |text: &str| {
+            let palette = Palette { text: text.into(), at: 0 };
+            palette.fitting().iter().map(|c| c.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("re"), ["revisions", "redeploy", "refresh", "create"]);
+        assert_eq!(names("REDEPLOY x")[0], "redeploy");
+        assert_eq!(names("").len(), COMMANDS.len());
+        assert!(names("nonsense").is_empty());
+    }
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        for (n, one) in COMMANDS.iter().enumerate() {
+            assert!(one.name.bytes().all(|b| b.is_ascii_lowercase()), "{}", one.name);
+            assert!(COMMANDS[n + 1..].iter().all(|other| other.name != one.name), "{}", one.name);
+        }
+    }
+}

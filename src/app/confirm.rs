@@ -1,0 +1,327 @@
+//! A change before it is made: it is planned and shown, and sent only when the person says so. What it is done to is frozen
+//! when the dialog opens; whatever the lists do meanwhile, nothing else is touched.
+
+use super::key::{Code, Key};
+use super::layout::Area;
+use super::line::{Line, Tone, wrap};
+use super::msg::{Effect, Made};
+use super::open::read_only_text;
+use super::scroll::Place;
+use super::{App, Overlay};
+use crate::api::{ApiError, Kind, PlanError};
+use crate::model::{Consent, Intent, Preview};
+use crate::text;
+use std::sync::Arc;
+
+/// A change that the person is asked about.
+#[derive(Debug, Clone)]
+pub struct Confirm {
+    /// Its number in this session.
+    pub number: u64,
+    /// The profile that it is done with.
+    pub profile: Arc<str>,
+    /// What is wanted.
+    pub intent: Intent,
+    /// How far it is.
+    pub stage: Stage,
+    /// What was typed of the name that has to be.
+    pub typed: String,
+    /// Where in the preview one reads.
+    pub place: Place,
+}
+
+/// How far a change is.
+#[derive(Debug, Clone)]
+pub enum Stage {
+    /// What it would do is being found out. Nothing that writes is sent.
+    Planning,
+    /// It cannot be done, for this reason. Nothing was sent.
+    Refused(PlanError),
+    /// It can be sent.
+    Ready(Box<Preview>),
+    /// It was sent, and its answer is waited for.
+    Sending(Box<Preview>),
+    /// It was sent, or nearly, and failed.
+    Failed(Box<Preview>, ApiError),
+}
+
+impl Confirm {
+    /// What is done, and to what as soon as that is read.
+    pub fn title(&self) -> String {
+        if let Some(preview) = self.preview() {
+            return preview.title.clone();
+        }
+        let word = match &self.intent {
+            Intent::CreateDeployment(_) => "Create",
+            Intent::UpdateDeployment { .. } => "Update",
+            Intent::DeleteDeployment { .. } => "Delete",
+            Intent::Redeploy { .. } => "Redeploy",
+            Intent::Interrupt { .. } => "Interrupt",
+            Intent::Rollback { .. } => "Roll back",
+        };
+        word.to_string()
+    }
+
+    /// What is seen of it, once it is planned.
+    pub fn preview(&self) -> Option<&Preview> {
+        match &self.stage {
+            Stage::Ready(preview) | Stage::Sending(preview) | Stage::Failed(preview, _) => Some(preview),
+            Stage::Planning | Stage::Refused(_) => None,
+        }
+    }
+
+    /// The name that has to be typed, while that makes sense.
+    pub fn wants_name(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Ready(preview) => match &preview.consent {
+                Consent::Name(name) => Some(name),
+                Consent::Key => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether the key that sends would send it.
+    pub fn may_be_sent(&self) -> bool {
+        matches!(&self.stage, Stage::Ready(preview) if preview.consent.is_given(&self.typed))
+    }
+
+    /// The lines to read.
+    pub fn lines(&self, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        match &self.stage {
+            Stage::Planning => {
+                lines.push(Line::of(Tone::Dim, "Reading what is there now. Nothing is changed by that."))
+            }
+            Stage::Refused(error) => {
+                let (tone, heading, why) = match error {
+                    PlanError::Asked(error) => {
+                        (Tone::Bad, "It could not be looked at, and nothing was sent.", error.story())
+                    }
+                    PlanError::Nothing(why) => {
+                        (Tone::Plain, "There is nothing to do, and nothing was sent.", why.clone())
+                    }
+                    other => (Tone::Bad, "This cannot be done, and nothing was sent.", other.to_string()),
+                };
+                lines.push(Line::of(tone, heading));
+                lines.push(Line::new());
+                lines.extend(told(Tone::Plain, &why, width));
+            }
+            Stage::Failed(_, error) => {
+                lines.extend(told(Tone::Bad, &error.story(), width));
+                lines.push(Line::new());
+            }
+            Stage::Ready(_) | Stage::Sending(_) => {}
+        }
+        if let Some(preview) = self.preview() {
+            lines.extend(preview_lines(preview, width));
+        }
+        if let (Intent::DeleteDeployment { delete_tracing_project, .. }, Stage::Ready(_)) = (&self.intent, &self.stage)
+        {
+            let text = match delete_tracing_project {
+                false => "ctrl-t deletes the tracing project and its traces too",
+                true => "ctrl-t keeps the tracing project and its traces",
+            };
+            lines.push(Line::new());
+            lines.push(Line::of(Tone::Dim, text));
+        }
+        lines
+    }
+}
+
+/// Where the text of a change is read: what is asked stands below it.
+pub fn confirm_area(area: Area) -> Area {
+    Area { h: area.h.saturating_sub(2), ..area }
+}
+
+fn told(tone: Tone, text: &str, width: usize) -> Vec<Line> {
+    wrap(text, width).iter().map(|line| Line::of(tone, line)).collect()
+}
+
+/// A preview as lines: what it does in words, what differs, then exactly what is sent.
+pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let revision = preview.revision.sentence();
+    if !revision.is_empty() {
+        lines.extend(told(Tone::Strong, &revision, width));
+    }
+    for note in &preview.notes {
+        let (mark, tone) = if note.warns { ("! ", Tone::Moving) } else { ("· ", Tone::Dim) };
+        for (i, part) in wrap(&note.text, width.saturating_sub(2)).iter().enumerate() {
+            lines.push(Line::of(tone, if i == 0 { mark } else { "  " }).with(Tone::Plain, part));
+        }
+    }
+    let heading = |lines: &mut Vec<Line>, text: &str| {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(Line::of(Tone::Dim, text));
+    };
+    if !preview.changes.is_empty() {
+        heading(&mut lines, "What differs from today");
+        for change in &preview.changes {
+            for (i, part) in wrap(&change.line(), width.saturating_sub(4)).iter().enumerate() {
+                lines.push(Line::of(Tone::Plain, &format!("{}{part}", if i == 0 { "  " } else { "    " })));
+            }
+        }
+    }
+    heading(&mut lines, "What is sent");
+    let request = format!("{} {}", preview.request.method, preview.request.url);
+    lines
+        .extend(wrap(&request, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+    if let Some(body) = &preview.request.body {
+        let body = serde_json::to_string_pretty(body).unwrap_or_default();
+        lines.extend(
+            wrap(&body, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))),
+        );
+    }
+    lines
+}
+
+impl App {
+    /// Begins a change: it is planned, then shown. Where writing is ruled out it is not even begun.
+    pub fn begin_intent(&mut self, profile: Arc<str>, intent: Intent) -> Vec<Effect> {
+        if self.is_read_only(&profile) {
+            let text = read_only_text(&profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let number = self.next_change;
+        self.next_change += 1;
+        let plan = Effect::Plan(number, profile.clone(), Box::new(intent.clone()));
+        self.overlays.push(Overlay::Confirm(Box::new(Confirm {
+            number,
+            profile,
+            intent,
+            stage: Stage::Planning,
+            typed: String::new(),
+            place: Place::at_start(),
+        })));
+        vec![plan]
+    }
+
+    fn confirm_of(&mut self, number: u64) -> Option<&mut Confirm> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Confirm(confirm) if confirm.number == number => Some(&mut **confirm),
+            _ => None,
+        })
+    }
+
+    /// What a change would do, or why it cannot be done.
+    pub(super) fn take_planned(&mut self, number: u64, planned: Result<Box<Preview>, PlanError>) -> Vec<Effect> {
+        if let Err(PlanError::Asked(error)) = &planned {
+            self.heed(error);
+        }
+        match (self.confirm_of(number), planned) {
+            (Some(confirm), Ok(preview)) => confirm.stage = Stage::Ready(preview),
+            (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
+            // The person left meanwhile.
+            (None, Ok(_)) => return vec![Effect::Forget(number)],
+            (None, Err(_)) => {}
+        }
+        Vec::new()
+    }
+
+    /// The key that sends was pressed.
+    pub(super) fn send_change(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return Vec::new() };
+        let (number, profile) = (confirm.number, confirm.profile.clone());
+        if !confirm.may_be_sent() {
+            if let Some(name) = confirm.wants_name() {
+                let text = format!("Nothing is sent before you have typed {} exactly.", text::clean(name));
+                self.notify(false, text);
+            }
+            return Vec::new();
+        }
+        // It may have become so since the dialog opened.
+        if self.is_read_only(&profile) {
+            let text = read_only_text(&profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return Vec::new() };
+        if let Stage::Ready(preview) = std::mem::replace(&mut confirm.stage, Stage::Planning) {
+            confirm.stage = Stage::Sending(preview);
+        }
+        vec![Effect::Send(number, profile)]
+    }
+
+    /// What came of a change that was sent. It is told wherever the person is by now.
+    pub(super) fn take_sent(&mut self, number: u64, sent: Result<Made, ApiError>) -> Vec<Effect> {
+        if let Err(error) = &sent {
+            self.heed(error);
+        }
+        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
+        match sent {
+            Ok(made) => {
+                if let Some(at) = at {
+                    self.overlays.remove(at);
+                    // The document that it came from has done its work.
+                    if at > 0 && at == self.overlays.len() && matches!(self.overlays[at - 1], Overlay::Edit(_)) {
+                        self.overlays.pop();
+                    }
+                }
+                let said = match made.revision {
+                    Some(of) => {
+                        let watched = self.watch_made(of);
+                        format!("{} {watched}", made.said)
+                    }
+                    None => made.said,
+                };
+                if let Some((profile, id, name)) = made.vanishing {
+                    self.vanishing.insert((profile, id), name);
+                }
+                self.notify(false, said);
+                self.epoch += 1;
+            }
+            Err(error) => {
+                match self.confirm_of(number) {
+                    Some(confirm) => {
+                        if let Stage::Sending(preview) = std::mem::replace(&mut confirm.stage, Stage::Planning) {
+                            confirm.stage = Stage::Failed(preview, error.clone());
+                        }
+                    }
+                    None => self.notify(true, error.story()),
+                }
+                if matches!(error.kind, Kind::NotFound | Kind::Stale) {
+                    self.epoch += 1;
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Whether a name is being typed.
+    pub(super) fn types_name(&self) -> bool {
+        matches!(self.overlays.last(), Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some())
+    }
+
+    /// A key while a change is asked about, where no action took it.
+    pub(super) fn confirm_key(&mut self, key: Key) {
+        let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return };
+        if confirm.wants_name().is_none() {
+            return;
+        }
+        match (key.code, key.ctrl) {
+            (Code::Backspace, _) => drop(confirm.typed.pop()),
+            (Code::Char('u'), true) => confirm.typed.clear(),
+            _ => confirm.typed.extend(key.text()),
+        }
+    }
+
+    /// Leaves the dialog. What is under way stays under way, and is told when it ends.
+    pub(super) fn leave_confirm(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Confirm(confirm)) = self.overlays.pop() else { return Vec::new() };
+        match confirm.stage {
+            Stage::Sending(_) => {
+                self.notify(false, "It was sent already; you are told what came of it.");
+                Vec::new()
+            }
+            Stage::Ready(_) => {
+                self.notify(false, "Nothing was sent.");
+                vec![Effect::Forget(confirm.number)]
+            }
+            Stage::Planning | Stage::Refused(_) | Stage::Failed(..) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A document being edited: what is created or changed is written down in one form for all, and checked while one types.
+
+use super::key::Key;
+use super::textarea::{Problem, TextArea};
+use super::{App, Overlay};
+use crate::config::ConfigError;
+use crate::model::{DeploymentSpec, Format, Intent};
+use std::sync::Arc;
+
+/// What a document is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A new deployment of a profile.
+    CreateDeployment {
+        /** The profile. */
+        profile: Arc<str>,
+    },
+    /// What is changed of a deployment.
+    UpdateDeployment {
+        /** The profile. */
+        profile: Arc<str>,
+        /** The deployment's id. */
+        id: Arc<str>,
+        /** Its name. */
+        name: Arc<str>,
+    },
+}
+
+impl Subject {
+    /// The profile that it belongs to.
+    pub fn profile(&self) -> &str {
+        match self {
+            Subject::CreateDeployment { profile } | Subject::UpdateDeployment { profile, .. } => profile,
+        }
+    }
+
+    /// What is done, and to what.
+    pub fn words(&self) -> (&'static str, &str) {
+        match self {
+            Subject::CreateDeployment { .. } => ("CREATE", "a deployment"),
+            Subject::UpdateDeployment { name, .. } => ("UPDATE", name),
+        }
+    }
+
+    /// What the document is, for the line that says that nothing is wrong with it.
+    pub fn form(&self) -> &'static str {
+        "TOML, and every field is known"
+    }
+
+    /// What is wrong with a document on it.
+    pub fn check(&self, text: &str) -> Option<Problem> {
+        match self {
+            Subject::CreateDeployment { .. } | Subject::UpdateDeployment { .. } => self.intent(text).err(),
+        }
+    }
+
+    /// The change that a document on it describes.
+    pub fn intent(&self, text: &str) -> Result<Intent, Problem> {
+        let spec = DeploymentSpec::parse(text, Format::Toml, None).map_err(problem)?;
+        Ok(match self {
+            Subject::CreateDeployment { .. } => Intent::CreateDeployment(Box::new(spec)),
+            Subject::UpdateDeployment { id, .. } => {
+                Intent::UpdateDeployment { id: id.to_string(), spec: Box::new(spec) }
+            }
+        })
+    }
+}
+
+/// Where and what an error is, for the mark under the text.
+fn problem(error: ConfigError) -> Problem {
+    let (line, column) = error.place.as_ref().map_or((1, 1), |place| (place.line, place.column));
+    let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    Problem { line, column, message: format!("{}{hint}", error.message) }
+}
+
+/// A document being edited.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    /// What it is about.
+    pub subject: Subject,
+    /// The text.
+    pub text: TextArea,
+    /// What is wrong with it: nothing wrong ever leaves the editor.
+    pub problem: Option<Problem>,
+    /// What it began with.
+    began: String,
+}
+
+impl Editor {
+    /// An editor with a text to begin from.
+    pub fn new(subject: Subject, text: &str) -> Editor {
+        let mut editor = Editor { subject, text: TextArea::new(text), problem: None, began: text.to_string() };
+        editor.text.go(0, 0);
+        editor.check();
+        editor
+    }
+
+    /// Replaces the text.
+    pub fn set_text(&mut self, text: &str) {
+        let (row, col) = self.text.cursor();
+        self.text = TextArea::new(text);
+        self.text.go(row, col);
+        self.check();
+    }
+
+    /// A key that no action took.
+    pub fn key(&mut self, key: Key) {
+        self.text.key(key);
+        self.check();
+    }
+
+    /// Text that was pasted.
+    pub fn paste(&mut self, text: &str) {
+        self.text.insert(text);
+        self.check();
+    }
+
+    /// Whether it was changed since it was opened.
+    pub fn is_changed(&self) -> bool {
+        self.text.text() != self.began
+    }
+
+    fn check(&mut self) {
+        self.problem = self.subject.check(&self.text.text());
+    }
+}
+
+impl App {
+    /// Opens a document to edit. What was left unfinished on the same subject is taken up again.
+    pub fn edit(&mut self, subject: Subject, text: &str) {
+        let editor = match self.drafts.remove(&subject) {
+            Some(draft) => {
+                self.notify(false, "This is what you had typed before; ctrl-n begins anew.");
+                let mut editor = Editor::new(subject, text);
+                editor.set_text(&draft);
+                editor
+            }
+            None => Editor::new(subject, text),
+        };
+        self.overlays.push(Overlay::Edit(Box::new(editor)));
+    }
+
+    /// Leaves the editor that lies on top; what was typed is kept.
+    pub(super) fn leave_editor(&mut self) {
+        if let Some(Overlay::Edit(editor)) = self.overlays.pop()
+            && editor.is_changed()
+        {
+            self.drafts.insert(editor.subject.clone(), editor.text.text());
+        }
+    }
+
+    /// Throws away what was typed and begins with what the document was at first.
+    pub(super) fn begin_anew(&mut self) {
+        if let Some(Overlay::Edit(editor)) = self.overlays.last_mut() {
+            let began = editor.began.clone();
+            editor.set_text(&began);
+        }
+    }
+}

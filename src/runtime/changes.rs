@@ -1,0 +1,68 @@
+//! Changes between their preview and their sending. What is really sent may hold secrets, so it waits here, below the
+//! dashboard's state, under its number.
+
+use super::services::Services;
+use crate::api::{ApiError, PlanError};
+use crate::app::editor::Subject;
+use crate::app::msg::{Made, RevisionRef};
+use crate::model::{Intent, Plan, Preview};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The changes that wait.
+#[derive(Default)]
+pub struct Changes(Mutex<HashMap<u64, Plan>>);
+
+impl Changes {
+    fn keep(&self, number: u64, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, plan);
+    }
+
+    /// Takes one out: each is sent once at most.
+    pub fn take(&self, number: u64) -> Option<Plan> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+/// Finds out what a change would do.
+pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Intent) -> Result<Box<Preview>, PlanError> {
+    let plan = services.control_plane(profile).await?.plan(intent).await?;
+    let preview = Box::new(plan.preview.clone());
+    services.changes.keep(number, plan);
+    Ok(preview)
+}
+
+/// Sends a change.
+pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Made, ApiError> {
+    let Some(plan) = services.changes.take(number) else {
+        return Err(services.refused(profile, "this change was sent already, or given up: nothing was sent"));
+    };
+    let made = services.control_plane(profile).await?.carry_out(&plan).await?;
+    // The path of every change to a deployment names it; a new one is named by the answer.
+    let named = |path: &[String]| match path {
+        [_, kind, id, ..] if kind == "deployments" => Some(id.clone()),
+        _ => None,
+    };
+    let deployment = named(&plan.path).or_else(|| made.record["id"].as_str().map(str::to_string));
+    let revision = made.revision.zip(deployment).map(|(revision, deployment)| RevisionRef {
+        profile: profile.into(),
+        deployment: deployment.into(),
+        revision: revision.into(),
+    });
+    let doubt = made.doubt.map(|doubt| format!(" {doubt}.")).unwrap_or_default();
+    let target = plan.preview.target.as_ref().filter(|target| target.kind == "deployment" && plan.method == "DELETE");
+    let vanishing = target.map(|target| (profile.into(), target.id.as_str().into(), target.name.clone()));
+    let follow = if vanishing.is_some() { " It is followed until it is gone." } else { "" };
+    Ok(Made { said: format!("{}: done.{doubt}{follow}", plan.preview.title), revision, vanishing })
+}
+
+/// What a subject is now, as a document to edit.
+pub async fn document(services: &Services, subject: &Subject) -> Result<String, ApiError> {
+    match subject {
+        Subject::UpdateDeployment { profile, id, .. } => {
+            let row = services.control_plane(profile).await?.deployment_row(id).await?;
+            Ok(crate::model::DeploymentSpec::template_of(&row))
+        }
+        Subject::CreateDeployment { .. } => Ok(crate::model::DeploymentSpec::EXAMPLE.to_string()),
+    }
+}

@@ -1,0 +1,66 @@
+//! What lies over the panes: help, messages, a JSON document, the composer, a document being edited.
+
+mod change;
+mod compose;
+mod palette;
+mod text_area;
+
+pub use change::{confirm, editor, journal};
+pub use compose::compose;
+pub use palette::palette;
+
+use super::Canvas;
+use crate::app::layout::Area;
+use crate::app::line::{Line, Tone};
+use crate::app::scroll::{Flat, Place, window};
+use crate::app::{App, Overlay, Page};
+use crate::text;
+
+/// Draws a page of lines or a document.
+pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+    let area = app.overlay_area();
+    let head = Area { x: 1, y: 2, w: area.w, h: 1 };
+    match overlay {
+        Overlay::Page(page, place) => {
+            let (title, about) = match page {
+                Page::Help => ("KEYS", String::new()),
+                Page::Notices => ("MESSAGES", String::new()),
+                Page::Explain(explained) => {
+                    ("REVISION", format!("{} › {}", explained.name, text::short_id(&explained.of.revision)))
+                }
+                Page::Difference { title, .. } => ("DIFFERENCE", title.clone()),
+                Page::Entry(sent) => ("SENT", format!("{} {}", sent.place.method, sent.place.path)),
+            };
+            let used = canvas.title(head, title, true);
+            canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about, Tone::Plain);
+            lines(canvas, area, place, &app.page_lines(page));
+        }
+        Overlay::Inspect { title, tree } => {
+            let used = canvas.title(head, &text::clean(title), true);
+            if let Some((at, count)) = tree.search_place() {
+                let found = format!("/{}   {at} of {count}", tree.search_text());
+                canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &found, Tone::Accent);
+            }
+            for (i, spot) in window(&**tree, tree.place.top, area.h as usize).enumerate() {
+                let y = area.y + i as u16;
+                canvas.line(area.x + 2, y, area.w.saturating_sub(2), &tree.line(spot));
+                if spot == tree.place.cursor {
+                    let style = canvas.theme.style(Tone::Accent);
+                    canvas.text(area.x, y, 1, "▌", style);
+                }
+            }
+        }
+        // These have functions of their own.
+        Overlay::Compose(_) | Overlay::Edit(_) | Overlay::Confirm(_) | Overlay::Journal(_) | Overlay::Command(_) => {}
+    }
+    None
+}
+
+fn lines(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) {
+    let rows = Flat { first: 0, end: lines.len() as u64 };
+    for (i, spot) in window(&rows, place.top, area.h as usize).enumerate() {
+        if let Some(line) = lines.get(spot.key as usize) {
+            canvas.line(area.x, area.y + i as u16, area.w, line);
+        }
+    }
+}
