@@ -1,184 +1,341 @@
-//! Changes by the API: planned without a writing request, sent once, and not at all where the target is not what it was.
-#![cfg(feature = "sim")]
+//! Changes from the dashboard, under scripts and random keys: what is asked, what is shown, and that nothing is sent unasked.
 
-mod common;
+#[path = "screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
 
-use common::{Server, answer, json, profile};
-use runtail::api::{ApiError, ControlPlane, Http, Kind, PlanError};
-use runtail::model::{Consent, Intent, NewRevision, Plan};
-use runtail::sim::{self, Options, Sim};
-use serde_json::{Value, json as value};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use url::Url;
+use dash::{Dash, demo_like};
+use proptest::prelude::*;
+use runtail::api::{ApiError, Kind, Outcome, PlanError, Sent};
+use runtail::app::Overlay;
+use runtail::app::confirm::Stage;
+use runtail::app::key::{Code, Key};
+use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
+use runtail::app::subscriptions;
+use runtail::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
+use serde_json::json;
 
-/// The simulator with one deployment, and a client of it.
-async fn sim() -> (Sim, ControlPlane, Value) {
-    let sim = Sim::start(Options::default()).await.unwrap();
-    let body = value!({"name": "bot", "source": "github", "secrets": [{"name": "K", "value": "canary-one"}],
-        "source_config": {"repo_url": "https://github.com/acme/bot", "deployment_type": "dev", "build_on_push": true},
-        "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"}});
-    let control = client(&sim, false);
-    let made = control.create_deployment(&body).await.unwrap();
-    let record = control.deployment_row(&made.id).await.unwrap();
-    sim.forget_requests();
-    (sim, control, record)
-}
-
-fn client(sim: &Sim, read_only: bool) -> ControlPlane {
-    let key = runtail::config::SecretSource::Given(sim::KEY.to_string().into());
-    let profile = runtail::config::Profile { key: Some(key), workspace: None, read_only, ..profile() };
-    ControlPlane::new(Http::new(&profile).unwrap(), Url::parse(&sim.regions()[0].url).unwrap())
-}
-
-/// What was sent that writes.
-fn writes(sim: &Sim) -> Vec<String> {
-    let all = sim.requests();
-    let writes = all.iter().filter(|request| request.method != "GET");
-    writes.map(|request| format!("{} {}?{}", request.method, request.path, request.query)).collect()
-}
-
-fn id(record: &Value) -> String {
-    record["id"].as_str().unwrap().to_string()
-}
-
-fn latest(record: &Value) -> String {
-    record["latest_revision_id"].as_str().unwrap().to_string()
-}
-
-#[tokio::test]
-async fn a_deletion_is_planned_and_made() {
-    let (sim, control, record) = sim().await;
-    let intent = |traces, force| Intent::DeleteDeployment { id: id(&record), delete_tracing_project: traces, force };
-    let plan = control.plan(&intent(true, false)).await.unwrap();
-    assert_eq!(writes(&sim), [""; 0]);
-    assert_eq!(plan.preview.consent, Consent::Name("bot".into()));
-    assert!(!plan.preview.consent.is_given("") && !plan.preview.consent.is_given("bot "));
-    assert!(
-        plan.preview.request.url.ends_with(&format!("/v2/deployments/{}?delete_tracing_project=true", id(&record)))
-    );
-    assert!(
-        matches!(control.plan(&intent(false, true)).await, Err(PlanError::Unfit(why)) if why.contains("`force` only then"))
-    );
-    let made = control.carry_out(&plan).await.unwrap();
-    assert_eq!((made.record, made.revision), (Value::Null, None));
-    assert_eq!(writes(&sim), [format!("DELETE /v2/deployments/{}?delete_tracing_project=true", id(&record))]);
-    // Once is enough: the same plan again, and the same wish again, find it on its way out.
-    let error = control.carry_out(&plan).await.unwrap_err();
-    assert!(
-        error.kind == Kind::Stale
-            && error.to_string().contains("bot was deleted since it was looked at: nothing was sent"),
-        "{error}"
-    );
-    assert!(
-        matches!(control.plan(&intent(false, false)).await, Err(PlanError::Unfit(why)) if why.contains("AWAITING_DELETE"))
-    );
-    assert_eq!(writes(&sim).len(), 1);
-    let forced = control.plan(&intent(false, true)).await.unwrap();
-    control.carry_out(&forced).await.unwrap();
-    assert_eq!(control.what_is_left(&id(&record)).await.unwrap(), None);
-}
-
-#[tokio::test]
-async fn a_redeployed_revision_is_found() {
-    let (sim, control, record) = sim().await;
-    let intent = Intent::Redeploy { deployment: id(&record), revision: latest(&record) };
-    let plan = control.plan(&intent).await.unwrap();
-    assert!(matches!(plan.preview.revision, NewRevision::Yes(_)));
-    let made = control.carry_out(&plan).await.unwrap();
-    let now = control.deployment_row(&id(&record)).await.unwrap();
-    assert_eq!((made.revision, made.doubt), (Some(latest(&now)), None));
-    assert_ne!(latest(&now), latest(&record));
-    // There is a newer one than when it was planned.
-    let error = control.carry_out(&plan).await.unwrap_err();
-    assert!(error.to_string().contains("bot 1") || error.kind == Kind::Stale, "{error}");
-    assert!(error.to_string().contains("changed since it was looked at (latest_revision_id)"), "{error}");
-    assert_eq!(writes(&sim).len(), 1);
-}
-
-#[tokio::test]
-async fn only_what_is_in_progress_is_interrupted_and_in_both_spellings() {
-    for rule in
-        ["", "POST /interruption status=404 body={\"detail\":\"Not\u{a0}Found\"}", "POST /interruption status=405"]
-    {
-        let (sim, control, record) = sim().await;
-        if !rule.is_empty() {
-            sim.rule(rule.parse().unwrap());
-        }
-        sim.force_status(&latest(&record), "QUEUED");
-        let intent = Intent::Interrupt { deployment: id(&record), revision: latest(&record) };
-        let plan = control.plan(&intent).await.unwrap();
-        assert!(matches!(plan.preview.revision, NewRevision::No(_)));
-        // That it moves on meanwhile is no reason to leave it alone.
-        sim.force_status(&latest(&record), "BUILDING");
-        control.carry_out(&plan).await.unwrap();
-        let ends: Vec<String> = writes(&sim).iter().map(|w| w.rsplit('/').next().unwrap().to_string()).collect();
-        let expected: &[&str] = if rule.is_empty() { &["interruption?"] } else { &["interruption?", "interrupt?"] };
-        assert_eq!(ends, expected);
-        sim.force_status(&latest(&record), "DEPLOYED");
-        let error = control.carry_out(&plan).await.unwrap_err();
-        assert!(error.kind == Kind::Stale && error.to_string().contains("is DEPLOYED by now"), "{error}");
-        assert!(
-            matches!(control.plan(&intent).await, Err(PlanError::Unfit(why)) if why.contains("nothing to interrupt"))
-        );
-        assert_eq!(writes(&sim).len(), expected.len());
+/// What a plan of an intent looks like.
+fn preview(intent: &Intent) -> Preview {
+    let request = |method: &str, path: &str, body: Option<serde_json::Value>| PlainRequest {
+        method: method.into(),
+        url: format!("https://eu.api.host.langchain.com/v2/deployments/{path}"),
+        headers: vec![("x-api-key".into(), "$KEY".into())],
+        body,
+    };
+    let target = |kind: &'static str, name: &str| Some(Target { kind, id: "d".into(), name: name.into() });
+    let preview = |title: &str, target, request, revision, consent| Preview {
+        title: title.into(),
+        profile: "prod-eu".into(),
+        target,
+        request,
+        changes: Vec::new(),
+        revision,
+        notes: vec![Note::warning("Revision 5555 serves now: its address stops answering."), Note::fact("It is soft.")],
+        consent,
+    };
+    match intent {
+        Intent::DeleteDeployment { id, .. } => preview(
+            "Delete support-bot",
+            target("deployment", "support-bot"),
+            request("DELETE", id, None),
+            NewRevision::NotAsked,
+            Consent::Name("support-bot".into()),
+        ),
+        other => preview(
+            "Redeploy support-bot",
+            target("revision", "support-bot"),
+            request("POST", &format!("{other:?}"), None),
+            NewRevision::Yes("a redeploy builds the source of a revision once more".into()),
+            Consent::Key,
+        ),
     }
 }
 
-#[tokio::test]
-async fn a_read_only_profile_plans_and_sends_nothing() {
-    let (sim, _, record) = sim().await;
-    let control = client(&sim, true);
-    let intent = Intent::Redeploy { deployment: id(&record), revision: latest(&record) };
-    let plan = control.plan(&intent).await.unwrap();
-    sim.forget_requests();
-    let error = control.carry_out(&plan).await.unwrap_err();
-    assert_eq!(error.kind, Kind::ReadOnly);
-    assert_eq!(sim.requests().len(), 0, "not even a look");
+/// Answers the plan that the effects ask for.
+fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
+    let number = effects.iter().find_map(|effect| match effect {
+        Effect::Plan(number, _, intent) => Some((*number, preview(intent))),
+        _ => None,
+    });
+    let (number, preview) = number.unwrap_or_else(|| panic!("no plan is asked for: {effects:?}"));
+    dash.feed(Msg::Done(Done::Planned(number, Ok(Box::new(preview)))));
+    number
 }
 
-/// A server with one deployment, whose writing call is answered so.
-async fn scripted(write: impl Fn(usize) -> axum::response::Response + Send + Sync + 'static) -> (Server, Plan) {
-    let looks = AtomicUsize::new(0);
-    let sent = AtomicUsize::new(0);
-    let server =
-        Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
-            ("GET", Some("")) => {
-                looks.fetch_add(1, Ordering::Relaxed);
-                json(
-                    200,
-                    value!({"id": "d", "name": "bot", "status": "READY", "latest_revision_id": "r1",
-                              "secrets": [{"name": "K", "value": "canary-two"}]}),
-                )
+fn sent(effects: &[Effect]) -> Vec<u64> {
+    effects.iter().filter_map(|e| if let Effect::Send(number, _) = e { Some(*number) } else { None }).collect()
+}
+
+#[test]
+fn deleting_wants_the_exact_name_and_enter_never_confirms() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    insta::assert_snapshot!("delete_100x30", dash.screen());
+    assert!(sent(&dash.keys("<Enter><ctrl-s><F5><ctrl-r>")).is_empty());
+    assert!(sent(&dash.keys("support-Bot<ctrl-s><Backspace><Backspace><Backspace>bo<ctrl-s>")).is_empty());
+    assert!(sent(&dash.keys("t<Enter>")).is_empty(), "the name is there, and Enter still is not the key");
+    assert!(dash.screen().contains("ctrl-s sends it"), "{}", dash.screen());
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+    assert!(sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "it is sent once");
+}
+
+#[test]
+fn what_is_deleted_is_frozen_when_the_dialog_opens() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    let Some(Effect::Plan(_, profile, intent)) = effects.iter().find(|e| matches!(e, Effect::Plan(..))) else {
+        panic!()
+    };
+    let (profile, intent) = (profile.clone(), intent.clone());
+    planned(&mut dash, &effects);
+    // Everything else that was listed goes, and what comes is something else.
+    let other = serde_json::from_value(json!([{"id": "another", "name": "another"}])).unwrap();
+    dash.answer(|k| *k == SubKey::Deployments(profile.clone()), dash::listed(other));
+    dash.keys("support-bot");
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!() };
+    assert_eq!((&confirm.profile, &confirm.intent), (&profile, &*intent));
+    assert!(confirm.may_be_sent());
+}
+
+#[test]
+fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    dash.keys("<Esc>");
+    let Some(Effect::Plan(number, _, intent)) = effects.into_iter().find(|e| matches!(e, Effect::Plan(..))) else {
+        panic!()
+    };
+    let after = dash.feed(Msg::Done(Done::Planned(number, Ok(Box::new(preview(&intent))))));
+    assert_eq!(after, [Effect::Forget(number)], "what is sent may hold secrets, so it is not kept");
+    assert!(dash.app.overlays.is_empty());
+    // Left after it was planned.
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(dash.keys("<Esc>"), [Effect::Forget(number)]);
+    assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let mut dash = demo_like((100, 30));
+    for (error, word) in [
+        (PlanError::Unfit("the revision is DEPLOYED already".into()), "DEPLOYED already"),
+        (PlanError::Wrong(vec!["name: no".into(), "secrets: PORT is reserved".into()]), "PORT is reserved"),
+        (PlanError::Nothing("all is as it is wanted already".into()), "There is nothing to do"),
+        (PlanError::Asked(dash.error("prod-eu", Kind::NotFound)), "404"),
+    ] {
+        let effects = dash.keys("D");
+        let Some(Effect::Plan(number, ..)) = effects.first() else { panic!("{effects:?}") };
+        dash.feed(Msg::Done(Done::Planned(*number, Err(error))));
+        assert!(dash.screen().contains(word), "{}", dash.screen());
+        assert!(dash.screen().contains("nothing was sent"), "{}", dash.screen());
+        assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
+    }
+}
+
+#[test]
+fn the_revision_that_a_change_made_is_watched() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Tab>");
+    let effects = dash.keys("R");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+    let row = dash.app.fleet.selected().unwrap().clone();
+    let of = RevisionRef {
+        profile: row.profile_name.clone(),
+        deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
+        revision: "made-1".into(),
+    };
+    let made = Made { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
+    dash.feed(Msg::Done(Done::Sent(number, Ok(made))));
+    assert!(dash.app.overlays.is_empty());
+    assert!(dash.app.watches.contains_key(&of));
+    assert!(dash.screen().contains("is watched"), "{}", dash.screen());
+    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubKey::Watch(of.clone())));
+}
+
+#[test]
+fn what_is_deleted_is_followed_until_it_is_gone() {
+    let mut dash = demo_like((140, 40));
+    let row = dash.app.fleet.selected().unwrap().clone();
+    let id = row.deployment.as_ref().unwrap().id.clone();
+    let key = (row.profile_name.clone(), std::sync::Arc::<str>::from(id.as_str()));
+    let made = Made {
+        said: "Delete: done.".into(),
+        revision: None,
+        vanishing: Some((key.0.clone(), key.1.clone(), row.name)),
+    };
+    dash.feed(Msg::Done(Done::Sent(9, Ok(made))));
+    let is = |k: &SubKey| *k == SubKey::Vanish(key.0.clone(), key.1.clone());
+    let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
+    let next = NextPoll::At(dash.app.now);
+    dash.answer(is, Answer::Vanishing(Ok(record), next));
+    assert!(dash.screen().contains("deleting"), "{}", dash.screen());
+    let error = dash.error(&key.0, Kind::NotFound);
+    dash.answer(is, Answer::Vanishing(Err(error), NextPoll::Stopped));
+    assert!(dash.screen().contains("is gone"), "{}", dash.screen());
+    assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
+}
+
+#[test]
+fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
+    let error = dash.error("prod-eu", Kind::Unauthorized);
+    dash.feed(Msg::Done(Done::Sent(number, Err(error))));
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    assert!(dash.app.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted), "nothing more is asked with it");
+}
+
+#[test]
+fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys(":journal<Enter>");
+    assert_eq!(effects, [Effect::ReadJournal]);
+    let entry = |method: &str, outcome: Outcome| Sent {
+        at: "2026-11-21T13:59:00Z".parse().unwrap(),
+        place: runtail::api::Place {
+            method: method.into(),
+            path: "/v2/deployments/1".into(),
+            profile: "prod-eu".into(),
+            ..Default::default()
+        },
+        request: PlainRequest {
+            method: method.into(),
+            url: "https://h/v2/deployments/1".into(),
+            headers: vec![("x-api-key".into(), "$KEY".into())],
+            body: Some(json!({"secrets": [{"name": "A", "value": "***"}]})),
+        },
+        outcome,
+        took: std::time::Duration::from_millis(312),
+    };
+    let entries = vec![
+        entry("PATCH", Outcome::Status(200)),
+        entry("DELETE", Outcome::Status(404)),
+        entry("POST", Outcome::NoAnswer("the connection was reset".into())),
+    ];
+    dash.feed(Msg::Done(Done::Journal(entries)));
+    insta::assert_snapshot!("journal_100x30", dash.screen());
+    dash.keys("j<Enter>");
+    insta::assert_snapshot!("journal_entry_100x30", dash.screen());
+    let Some(Effect::Copy(curl)) = dash.keys("C").pop() else { panic!() };
+    assert!(curl.starts_with("curl -sS") && curl.contains("-X DELETE") && curl.contains("x-api-key: $KEY"), "{curl}");
+}
+
+#[test]
+fn commands_are_offered_completed_and_refused() {
+    let mut dash = demo_like((100, 30));
+    dash.keys(":re");
+    insta::assert_snapshot!("palette_100x30", dash.screen());
+    dash.keys("<ctrl-u>jo<Tab>");
+    assert!(dash.screen().contains(":journal"), "{}", dash.screen());
+    dash.keys("<ctrl-u>nonsense<Enter>");
+    assert!(dash.screen().contains("no such command"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(dash.app.overlays.is_empty());
+}
+
+#[test]
+fn production_is_written_in_the_dialog() {
+    let mut dash = Dash::new("[profiles.p]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n", (80, 24));
+    dash.app.profiles[0].read_only = false; // as with --write
+    let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
+    dash.answer(|k| matches!(k, SubKey::Deployments(_)), dash::listed(rows));
+    let effects = dash.keys("D");
+    planned(&mut dash, &effects);
+    insta::assert_snapshot!("delete_production_80x24", dash.screen());
+    dash.resize(60, 12);
+    dash.keys("<PageDown>");
+    assert!(dash.screen().contains("Type support-bot"), "{}", dash.screen());
+}
+
+/// A key that a person may press, and what answers.
+fn keys() -> impl Strategy<Value = String> {
+    let commands = [
+        ":delete<Enter>",
+        ":redeploy<Enter>",
+        ":interrupt<Enter>",
+        ":rollback<Enter>",
+        ":create<Enter>",
+        ":update<Enter>",
+        ":journal<Enter>",
+        ":quit",
+        "support-bot",
+        "<Enter>",
+        "<Esc>",
+        "<Tab>",
+        "<ctrl-s>",
+        "<ctrl-r>",
+        "<ctrl-t>",
+        "<ctrl-y>",
+        "<ctrl-n>",
+        "D",
+        "R",
+        "x",
+        "z",
+        "a",
+        "u",
+        "j",
+        "k",
+        "q",
+        "<Enter><Enter>",
+        "<Backspace>",
+        "n",
+    ];
+    proptest::sample::select(commands.to_vec()).prop_map(str::to_string)
+}
+
+fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
+    let mut all = Vec::new();
+    for key in runtail::app::key::parse_keys(keys).unwrap() {
+        // What would be sent has to have been agreed to, on the screen, at this very key.
+        let agreed = match dash.app.overlays.last() {
+            Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
+            _ => None,
+        };
+        let effects = dash.feed(Msg::Key(key));
+        for number in sent(&effects) {
+            assert_eq!(Some(number), agreed, "{key:?}");
+            assert_eq!(key, Key { ctrl: true, ..Key::plain(Code::Char('s')) });
+        }
+        for effect in &effects {
+            if let Effect::Plan(number, _, intent) = effect {
+                dash.feed(Msg::Done(Done::Planned(*number, Ok(Box::new(preview(intent))))));
             }
-            ("GET", Some("/revisions/r1")) => json(200, value!({"id": "r1", "status": "DEPLOYED"})),
-            ("POST", _) => write(sent.fetch_add(1, Ordering::Relaxed)),
-            _ => json(404, value!({"detail": "Not Found"})),
-        })
-        .await;
-    let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
-    let plan = server.control().plan(&intent).await.unwrap();
-    (server, plan)
+        }
+        all.extend(effects);
+    }
+    all
 }
 
-async fn failed(server: &Server, plan: &Plan) -> ApiError {
-    let error = server.control().carry_out(plan).await.unwrap_err();
-    assert_eq!(server.seen().iter().filter(|seen| seen.method == "POST").count(), 1, "it is sent once");
-    error
-}
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-#[tokio::test]
-async fn what_may_have_been_done_all_the_same_is_said() {
-    let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
-    let (server, plan) = scripted(move |_| page()).await;
-    let error = failed(&server, &plan).await;
-    assert!(
-        error.kind == Kind::Protocol && error.to_string().contains("may have been carried out all the same"),
-        "{error}"
-    );
-    let (server, plan) = scripted(|_| json(503, value!({"detail": "later"}))).await;
-    assert!(failed(&server, &plan).await.to_string().contains("look before you try again"));
-    // The key was refused in the middle: nothing was done, and nothing of the kind is said.
-    let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
-    let error = failed(&server, &plan).await;
-    assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("all the same"), "{error}");
+    #[test]
+    fn nothing_is_sent_that_was_not_agreed_to(steps in proptest::collection::vec(keys(), 1..60)) {
+        let mut dash = demo_like((100, 30));
+        for step in steps {
+            press(&mut dash, &step);
+            dash.screen();
+        }
+    }
+
+    #[test]
+    fn a_read_only_dashboard_plans_and_sends_nothing(steps in proptest::collection::vec(keys(), 1..60)) {
+        let mut dash = demo_like((100, 30));
+        dash.seal();
+        for step in steps {
+            let effects = press(&mut dash, &step);
+            let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
+            prop_assert!(!writes, "{step}: {effects:?}");
+            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail::app::msg::What::Stream(_, target) if target.is_write()));
+            prop_assert!(!runs);
+        }
+    }
 }

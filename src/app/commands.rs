@@ -92,11 +92,8 @@ impl App {
             Code::Char('c') if key.ctrl => self.quit = true,
             Code::Enter => {
                 let argument = palette.argument().to_string();
-                let Some(chosen) = fitting.get(palette.at) else {
-                    let text = format!("There is no command “{}”; Tab shows those there are.", palette.text);
-                    self.notify(true, text);
-                    return Vec::new();
-                };
+                // That none fits stands above the line already.
+                let Some(chosen) = fitting.get(palette.at) else { return Vec::new() };
                 self.overlays.pop();
                 return (chosen.run)(self, &argument);
             }
@@ -148,7 +145,7 @@ mod tests {
             let palette = Palette { text: text.into(), at: 0 };
             palette.fitting().iter().map(|c| c.name).collect::<Vec<_>>()
         };
-        assert_eq!(names("re"), ["revisions", "redeploy", "refresh", "create"]);
+        assert_eq!(names("re"), ["revisions", "redeploy", "refresh", "create", "threads"]);
         assert_eq!(names("REDEPLOY x")[0], "redeploy");
         assert_eq!(names("").len(), COMMANDS.len());
         assert!(names("nonsense").is_empty());
