@@ -131,7 +131,7 @@ fn only_the_document_that_was_asked_for_last_is_shown() {
     let answer = |dash: &mut Dash, effects: Vec<Effect>| {
         let Ok([Effect::Describe(what)]) = <[Effect; 1]>::try_from(effects) else { panic!("one effect") };
         let title = what.title();
-        dash.feed(Msg::Done(Done::Described(what, Ok(json!({"of": title})))));
+        dash.feed(Msg::done(Done::Described(what, Ok(json!({"of": title})))));
     };
     answer(&mut dash, first);
     assert!(dash.app.overlays.is_empty(), "the first is late");
@@ -182,7 +182,7 @@ fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
     let effects = dash.keys("d");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    dash.feed(Msg::Done(Done::Described(what.clone(), Err(error))));
+    dash.feed(Msg::done(Done::Described(what.clone(), Err(error))));
     assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
     assert!(subscriptions(&dash.app).iter().any(|s| list_of("prod-eu")(&s.key)));
 }

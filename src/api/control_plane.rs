@@ -40,7 +40,7 @@ pub struct DeploymentQuery {
 }
 
 impl DeploymentQuery {
-    fn list(&self) -> List {
+    pub(super) fn list(&self) -> List {
         let texts = [
             ("name_contains", &self.name_contains),
             ("status", &self.status),

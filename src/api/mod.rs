@@ -15,6 +15,7 @@ mod logs;
 mod network;
 mod newest;
 mod pages;
+mod reach;
 mod retry;
 mod stream;
 

@@ -209,7 +209,7 @@ impl App {
 
     /// What a change would do, or why it cannot be done.
     pub(super) fn take_planned(&mut self, number: u64, planned: Result<Box<Preview>, PlanError>) -> Vec<Effect> {
-        if let Err(PlanError::Asked(error)) = &planned {
+        if let (Err(PlanError::Asked(error)), Some(_)) = (&planned, self.confirm_of(number)) {
             self.heed(error);
         }
         match (self.confirm_of(number), planned) {
@@ -248,7 +248,7 @@ impl App {
 
     /// What came of a change that was sent. It is told wherever the person is by now.
     pub(super) fn take_sent(&mut self, number: u64, sent: Result<Made, ApiError>) -> Vec<Effect> {
-        if let Err(error) = &sent {
+        if let (Err(error), Some(_)) = (&sent, self.confirm_of(number)) {
             self.heed(error);
         }
         let at = self.overlays.iter().position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
@@ -272,7 +272,7 @@ impl App {
                     self.vanishing.insert((profile, id), name);
                 }
                 self.notify(false, said);
-                self.epoch += 1;
+                self.begin_again();
             }
             Err(error) => {
                 match self.confirm_of(number) {
@@ -284,7 +284,7 @@ impl App {
                     None => self.notify(true, error.story()),
                 }
                 if matches!(error.kind, Kind::NotFound | Kind::Stale) {
-                    self.epoch += 1;
+                    self.begin_again();
                 }
             }
         }

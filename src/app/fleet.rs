@@ -23,6 +23,8 @@ pub struct ProfileState {
     pub label: Option<String>,
     /// Whether writing is impossible.
     pub read_only: bool,
+    /// Whether its label says production.
+    pub production: bool,
     /// Whether it has a control plane to ask.
     pub control_plane: bool,
     /// When its list was last answered, as far as it could be read.
@@ -41,9 +43,28 @@ pub struct ProfileState {
     pub limited_until: Option<Timestamp>,
     /// What the server's clock is ahead of ours.
     pub skew: SignedDuration,
+    /// Number of the configuration since which it leads where it leads: what was asked before is dropped.
+    pub generation: u64,
+    /// Number of the newest start of its polls: its own, or a refresh by hand.
+    pub epoch: u64,
 }
 
 impl ProfileState {
+    /// A profile of which nothing is known yet.
+    pub fn new(profile: &Profile, generation: u64) -> ProfileState {
+        ProfileState {
+            name: profile.name.as_str().into(),
+            region: profile.region.clone(),
+            label: profile.label.clone(),
+            read_only: profile.is_read_only(),
+            production: profile.is_production(),
+            control_plane: profile.control_plane.is_some(),
+            generation,
+            epoch: generation,
+            ..ProfileState::default()
+        }
+    }
+
     /// What stands for the profile where there is little room: its region, or its name where the region is but a host.
     pub fn tag(&self) -> &str {
         self.region.as_deref().filter(|r| !r.contains(['.', ':'])).unwrap_or(&self.name)
@@ -250,24 +271,45 @@ impl Fleet {
             touched: false,
         };
         for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
-            for (name, url) in &profile.agent_servers {
-                fleet.rows.push(Row {
-                    id: format!("{}/{name}", profile.name),
-                    profile: number,
-                    profile_name: state.name.clone(),
-                    tag: state.tag().into(),
-                    name: name.clone(),
-                    deployment: None,
-                    url: Some(url.to_string()),
-                    newest: None,
-                    newest_error: None,
-                    gone: false,
-                });
-            }
+            fleet.add_servers(number, profile, state);
         }
         fleet.reindex();
         fleet.refresh();
         fleet
+    }
+
+    fn add_servers(&mut self, number: usize, profile: &Profile, state: &ProfileState) {
+        for (name, url) in &profile.agent_servers {
+            self.rows.push(Row {
+                id: format!("{}/{name}", profile.name),
+                profile: number,
+                profile_name: state.name.clone(),
+                tag: state.tag().into(),
+                name: name.clone(),
+                deployment: None,
+                url: Some(url.to_string()),
+                newest: None,
+                newest_error: None,
+                gone: false,
+            });
+        }
+    }
+
+    /// Other profiles are in force: rows of those that lead where they led stay, those of all others go.
+    pub fn rearrange(&mut self, profiles: &[Profile], states: &[ProfileState], stays: impl Fn(&str) -> bool) {
+        self.rows.retain_mut(|row| {
+            let number = states.iter().position(|state| state.name == row.profile_name);
+            row.profile = number.unwrap_or_default();
+            number.is_some() && stays(&row.profile_name)
+        });
+        for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
+            if !stays(&profile.name) {
+                self.add_servers(number, profile, state);
+            }
+        }
+        self.reindex();
+        let index = &self.index;
+        self.marked.retain(|id| index.contains_key(id));
     }
 
     /// Takes a profile's newest list, or a part of it. Only a whole list makes rows go.

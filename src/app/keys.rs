@@ -38,6 +38,8 @@ pub enum Context {
     Entry,
     /// A command being typed.
     Command,
+    /// All profiles.
+    Profiles,
 }
 
 impl Context {
@@ -59,6 +61,7 @@ impl Context {
             Context::Journal => "The journal",
             Context::Entry => "An entry of the journal",
             Context::Command => "Typing a command",
+            Context::Profiles => "Profiles",
         }
     }
 }
@@ -137,6 +140,12 @@ pub enum Action {
     Send,
     Traces,
     Curl,
+    Profiles,
+    Test,
+    Add,
+    Edit,
+    Save,
+    Anyway,
 }
 
 impl Action {
@@ -375,6 +384,35 @@ pub const BINDINGS: &[Binding] = {
             "copy as curl",
             "Copy it as a command, with $KEY for the key",
         ),
+        bind("app.profiles", Global, &["p"], A::Profiles, "profiles", "All profiles: use, switch, test, add, edit"),
+        bind(
+            "profiles.use",
+            Profiles,
+            &["Space"],
+            A::Mark,
+            "use",
+            "Use it beside the others once it is reached, or no longer",
+        ),
+        bind("profiles.switch", Profiles, &["Enter"], A::Open, "switch", "Use it alone, once it is reached"),
+        bind(
+            "profiles.test",
+            Profiles,
+            &["t"],
+            A::Test,
+            "test",
+            "Ask its servers whether they can be reached with its keys",
+        ),
+        bind("profiles.anyway", Profiles, &["u"], A::Anyway, "use anyway", "Use it though the check failed"),
+        bind("profiles.add", Profiles, &["a"], A::Add, "add", "Define another profile"),
+        bind("profiles.edit", Profiles, &["e"], A::Edit, "edit", "Define it in another way, for this session"),
+        bind(
+            "profiles.save",
+            Profiles,
+            &["s"],
+            A::Save,
+            "save",
+            "Show what would be written to the file, and write it",
+        ),
     ]
 };
 
@@ -472,6 +510,9 @@ impl Keymap {
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
+            Context::Profiles => {
+                &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
+            }
             Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {
@@ -500,8 +541,21 @@ pub fn key_glyph(key: Key, ascii: bool) -> String {
 pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
     use Context::*;
     let mut lines = Vec::new();
-    let others =
-        [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Editor, Confirm, Journal, Entry];
+    let others = [
+        Deployments,
+        Revisions,
+        Server,
+        Stream,
+        Logs,
+        Card,
+        Inspector,
+        Composer,
+        Editor,
+        Confirm,
+        Journal,
+        Entry,
+        Profiles,
+    ];
     let others = others.into_iter().filter(|c| *c != here);
     for context in [here, Global].into_iter().chain(others) {
         if !lines.is_empty() {
@@ -540,7 +594,7 @@ mod tests {
     fn every_footer_hint_exists() {
         let map = Keymap::default();
         use Context::*;
-        for context in [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Page] {
+        for context in [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Page, Profiles] {
             assert!(map.hints(context, None, false).len() >= 3, "{context:?}");
         }
     }

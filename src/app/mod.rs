@@ -12,6 +12,7 @@ pub mod explain;
 pub mod filter;
 pub mod fleet;
 pub mod history;
+mod in_force;
 pub mod journal;
 pub mod json;
 pub mod key;
@@ -23,6 +24,7 @@ pub mod logs;
 mod mouse;
 pub mod msg;
 pub mod open;
+pub mod profiles;
 mod records;
 pub mod scroll;
 pub mod server;
@@ -54,6 +56,7 @@ use keys::{Context, Keymap};
 use list::Picker;
 use logs::LogView;
 use msg::{Described, Effect, RevisionRef, ServerRef};
+use profiles::Catalogue;
 use scroll::Place;
 use server::{Loaded, Server};
 use std::collections::{BTreeMap, HashMap};
@@ -95,6 +98,8 @@ pub enum Overlay {
     Journal(JournalView),
     /// A command being typed. What is below it stays in sight.
     Command(Palette),
+    /// All profiles.
+    Profiles,
 }
 
 /// What a page is about.
@@ -156,8 +161,10 @@ pub struct App {
     pub now: Timestamp,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
-    /// All profiles, in their order.
+    /// The profiles in use, in their order.
     pub profiles: Vec<ProfileState>,
+    /// All profiles that there are, and how they are defined.
+    pub catalogue: Catalogue,
     /// Their deployments.
     pub fleet: Fleet,
     /// Revisions, by row.
@@ -202,7 +209,7 @@ pub struct App {
     pub drafts: BTreeMap<Subject, String>,
     /// When a person last refreshed by hand.
     pub refreshed_at: Option<Timestamp>,
-    /// Grows with each refresh by hand: subscriptions of lists begin again.
+    /// Grows with each refresh by hand, and with each profile that leads elsewhere: what is asked then begins anew.
     pub epoch: u64,
     /// Number of the next stream.
     pub next_stream: u64,
@@ -216,17 +223,7 @@ impl App {
     /// The state at the start, and what to do first.
     pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
         let (keymap, problems) = Keymap::new(&settings.keys);
-        let states: Vec<ProfileState> = profiles
-            .iter()
-            .map(|p| ProfileState {
-                name: p.name.as_str().into(),
-                region: p.region.clone(),
-                label: p.label.clone(),
-                read_only: p.is_read_only(),
-                control_plane: p.control_plane.is_some(),
-                ..ProfileState::default()
-            })
-            .collect();
+        let states: Vec<ProfileState> = profiles.iter().map(|p| ProfileState::new(p, 0)).collect();
         let fleet = Fleet::new(profiles, &states);
         let warnings = settings.warnings.clone();
         let mut app = App {
@@ -235,6 +232,7 @@ impl App {
             now,
             size,
             profiles: states,
+            catalogue: Catalogue::of(profiles),
             fleet,
             histories: HashMap::new(),
             revision_picker: Picker::default(),
@@ -294,6 +292,7 @@ impl App {
             Some(Overlay::Confirm(_)) => return Context::Confirm,
             Some(Overlay::Journal(_)) => return Context::Journal,
             Some(Overlay::Command(_)) => return Context::Command,
+            Some(Overlay::Profiles) => return Context::Profiles,
             None => {}
         }
         self.pane_context()

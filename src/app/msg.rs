@@ -3,6 +3,7 @@
 use super::editor::Subject;
 use super::key::Key;
 use crate::api::{ApiError, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
+use crate::config::{Config, ConfigError, Profile};
 use crate::model::{
     Assistant, Deployment, FailureCard, Intent, LogLine, Preview, Revision, Run, RunCreate, StatusTime, Thread,
 };
@@ -63,8 +64,13 @@ pub enum Msg {
     },
     /// A text came back from the person's own editor, or why not.
     Edited(Result<String, String>),
-    /// An answer to an effect.
-    Done(Done),
+    /// An answer to an effect; dropped where its profile leads elsewhere by now.
+    Done {
+        /** Number of the configuration that was in force when it began. */
+        since: u64,
+        /** What it said. */
+        done: Done,
+    },
     /// A background task panicked. The dashboard goes on.
     TaskPanicked {
         /// The subscription that it kept.
@@ -72,6 +78,15 @@ pub enum Msg {
         /// Its message.
         text: String,
     },
+    /// The configuration file was read again, or could not be.
+    Configured(Result<Box<Config>, ConfigError>),
+}
+
+impl Msg {
+    /// An answer to an effect under the configuration that is in force.
+    pub fn done(done: Done) -> Msg {
+        Msg::Done { since: u64::MAX, done }
+    }
 }
 
 /// What a subscription answers.
@@ -150,6 +165,24 @@ pub enum Done {
     Sent(u64, Result<Made, ApiError>),
     /// The journal, oldest entry first.
     Journal(Vec<Sent>),
+    /// Whether a profile could be reached, by the number of the trial.
+    Tried(u64, Result<(), ApiError>),
+}
+
+impl Done {
+    /// The profile whose server said it, where it means nothing any more when that leads elsewhere by now. What a change
+    /// would do goes with its dialog.
+    pub fn profile(&self) -> Option<&str> {
+        match self {
+            Done::Info(server, _) | Done::Assistants(server, _) => Some(&server.profile),
+            Done::Described(what, _) => Some(what.profile()),
+            Done::Card(of, _) => Some(&of.profile),
+            Done::Document(subject, _) => Some(subject.profile()),
+            Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
+            Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
+            Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
+        }
+    }
 }
 
 /// What came of a change that was sent.
@@ -237,6 +270,12 @@ pub enum Effect {
     Suspend,
     /// Draw everything again (no answer).
     Redraw,
+    /// These profiles are in force from now on, under this number (no answer). What did not change is not disturbed.
+    UseProfiles(u64, Vec<Profile>),
+    /// What else of the configuration the runtime goes by (no answer).
+    Configure(Box<Config>),
+    /// Ask a profile's servers one small thing each with its keys, under the number of this trial.
+    Try(u64, Box<Profile>),
 }
 
 /// Names a subscription. The runtime starts what is new in the set and stops what is gone.

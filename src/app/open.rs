@@ -198,6 +198,7 @@ impl App {
                 let ids = journal.ids();
                 journal.picker.settle(&ids, area.h as usize);
             }
+            Some(Overlay::Profiles) => self.step_profiles(0),
             Some(Overlay::Page(_, place)) => {
                 place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
             }

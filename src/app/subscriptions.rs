@@ -50,12 +50,12 @@ fn needed(app: &App) -> Vec<Subscription> {
     let mut need = |key: SubKey, epoch: u64, limit: usize, what: What| {
         subs.push(Subscription { key, epoch, limit, what, wish: Wish::default() })
     };
-    let epoch = app.epoch;
+    let epoch = |name: &str| app.profiles.iter().find(|p| &*p.name == name).map_or(0, |p| p.epoch);
     // Where the key was refused nothing is asked until somebody acts.
     let asked = |name: &str| app.profiles.iter().any(|p| &*p.name == name && p.control_plane && !p.halted);
     for profile in app.profiles.iter().filter(|p| asked(&p.name)) {
-        need(SubKey::Deployments(profile.name.clone()), epoch, 0, What::Name);
-        need(SubKey::Newest(profile.name.clone()), epoch, 0, What::Name);
+        need(SubKey::Deployments(profile.name.clone()), profile.epoch, 0, What::Name);
+        need(SubKey::Newest(profile.name.clone()), profile.epoch, 0, What::Name);
     }
     if let Some(row) = app.fleet.selected()
         && let Some(deployment) = &row.deployment
@@ -63,13 +63,13 @@ fn needed(app: &App) -> Vec<Subscription> {
         && asked(&row.profile_name)
     {
         let key = SubKey::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
-        need(key, epoch, 20, What::Name);
+        need(key, epoch(&row.profile_name), 20, What::Name);
     }
     for of in app.watches.keys().filter(|of| asked(&of.profile)) {
-        need(SubKey::Watch(of.clone()), epoch, 0, What::Name);
+        need(SubKey::Watch(of.clone()), epoch(&of.profile), 0, What::Name);
     }
     for (profile, id) in app.vanishing.keys().filter(|(profile, _)| asked(profile)) {
-        need(SubKey::Vanish(profile.clone(), id.clone()), epoch, 0, What::Name);
+        need(SubKey::Vanish(profile.clone(), id.clone()), epoch(profile), 0, What::Name);
     }
     if let Some(server) = &app.server
         && app.viewer.is_none()
@@ -77,6 +77,7 @@ fn needed(app: &App) -> Vec<Subscription> {
         && app.regions().stream.is_some()
     {
         let of = server.server.clone();
+        let epoch = epoch(&of.profile);
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => need(SubKey::Threads(of), epoch, server.limit, What::Name),
             (Tab::Runs, Some(thread)) => need(SubKey::Runs(of, thread.clone()), epoch, server.limit, What::Name),

@@ -48,7 +48,13 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Msg::Done(done) => take_done(app, done),
+        Msg::Done { since, done } if app.stands(done.profile(), since) => take_done(app, done),
+        // What was changed is told, but there is nothing to be followed any more.
+        Msg::Done { done: Done::Sent(_, Ok(made)), .. } => {
+            app.notify(false, format!("{} Its profile leads elsewhere by now: no more is seen of it.", made.said));
+            Vec::new()
+        }
+        Msg::Done { .. } => Vec::new(),
         Msg::TaskPanicked { key, text } => {
             if let (Some(SubKey::Stream(id)), Some(viewer)) = (key, &mut app.viewer)
                 && viewer.id == id
@@ -61,6 +67,7 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
             );
             Vec::new()
         }
+        Msg::Configured(read) => app.reconfigure(read),
     };
     app.settle();
     effects
@@ -198,6 +205,7 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         Done::Planned(number, planned) => return app.take_planned(number, planned),
         Done::Sent(number, sent) => return app.take_sent(number, sent),
         Done::Journal(entries) => app.take_journal(entries),
+        Done::Tried(number, result) => return app.tried(number, result),
     }
     Vec::new()
 }
@@ -318,6 +326,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
                 app.overlays.push(Overlay::Page(Page::Notices, Place::at_start()));
             }
         }
+        Action::Profiles => app.open_profiles(),
         Action::NextPane if app.overlays.is_empty() => turn(app, 1),
         Action::PrevPane if app.overlays.is_empty() => turn(app, 2),
         Action::Zoom if app.overlays.is_empty() => app.zoom = !app.zoom,
@@ -344,6 +353,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Server => return act_server(app, action),
             Context::Stream => return act_stream(app, action),
             Context::Inspector => act_inspector(app, action),
+            Context::Profiles => return app.act_profiles(action),
             Context::Journal | Context::Entry => return app.act_journal(context, action),
             Context::Page
             | Context::Composer
@@ -422,7 +432,7 @@ fn refresh(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     app.refreshed_at = Some(app.now);
-    app.epoch += 1;
+    app.begin_again();
     app.profiles.iter_mut().for_each(|p| p.halted = false);
     // Lines that are there would come again.
     app.reread_logs(|_| {});
@@ -485,6 +495,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
                 journal.picker.step(&ids, height, lines);
             }
         }
+        Context::Profiles => app.step_profiles(lines),
         Context::Composer | Context::Editor | Context::Command | Context::Global => {}
     }
 }

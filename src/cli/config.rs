@@ -146,8 +146,10 @@ mod tests {
     fn what_is_shown_can_be_read_again() {
         let text = "[profiles.a]\nurl = \"https://x.example.com\"\napi_key_env = \"K\"\nlabel = \"x\"\n\
                     deployments = [\"d\"]\n[profiles.b]\nagent_server = \"http://localhost:1\"\n[keys]\n\"a.b\" = \"G\"\n";
-        let config = Config::parse(text, None).unwrap();
-        let again = Config::parse(&show(&config), None).unwrap_or_else(|e| panic!("{e}"));
+        let mut config = Config::parse(text, None).unwrap();
+        let mut again = Config::parse(&show(&config), None).unwrap_or_else(|e| panic!("{e}"));
+        // How each profile is written may differ: what it says may not.
+        (config.tables, again.tables) = Default::default();
         assert_eq!(again.warnings, Vec::<String>::new());
         assert_eq!(format!("{again:?}"), format!("{config:?}"));
     }

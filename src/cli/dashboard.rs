@@ -2,7 +2,8 @@
 
 use super::context::load_config;
 use super::{Exit, Failure, Globals, resolve};
-use crate::config::Config;
+use crate::app::profiles::Origin;
+use crate::config::{Config, Watch};
 use crate::runtime::{self, Ended, Options};
 use std::io::IsTerminal;
 
@@ -19,6 +20,10 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
             "TERM is \"dumb\": this terminal cannot show a dashboard; `runtail --help` lists commands",
         ));
     }
+    // The file is followed where it says what is shown.
+    let is_followed = !globals.demo && globals.url.is_none() && globals.deployment.is_none();
+    let file = globals.config.clone().or_else(Config::default_path);
+    let watch = file.clone().filter(|_| is_followed).map(Watch::new);
     let config = load_config(globals)?;
     let config = match &globals.deployment {
         Some(_) => only_server(globals, config).await?,
@@ -31,6 +36,9 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
     let tz = jiff::tz::TimeZone::system();
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
+    let Globals { read_only, write, ascii, .. } = *globals;
+    options.origin = Origin { file, names: globals.profiles.clone(), read_only, write, ascii };
+    options.watch = watch;
     options.command_options = match globals.demo {
         true => " --demo".into(),
         false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),

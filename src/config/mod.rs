@@ -1,27 +1,33 @@
 //! Configuration: profiles, limits, keys of the keyboard; where it is found and what is the case without one.
 
 mod base;
+pub mod edit;
 mod env;
 mod error;
 mod parse;
 mod secret;
+mod store;
 mod table;
 mod units;
+mod watch;
 
 pub use base::{REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region};
 pub use error::{ConfigError, Place};
 pub use secret::{SecretError, SecretSource};
+pub use store::{DiffLine, Draft};
 pub use units::{duration as parse_duration, size as parse_size};
+pub use watch::Watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
 pub(crate) use error::nearest;
 
 /// The whole configuration.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     /// The file that it came from, where there was one.
     pub path: Option<PathBuf>,
@@ -39,6 +45,8 @@ pub struct Config {
     pub keys: BTreeMap<String, Vec<String>>,
     /// What was ignored and why, one line each, with its place in the file.
     pub warnings: Vec<String>,
+    /// How each profile is written in the file, by its name; left out where a key seems to have been pasted into it.
+    pub tables: BTreeMap<String, Arc<str>>,
 }
 
 /// How often a wait asks, and how long it goes on. One minute and half an hour are the service's own advice (contract §8).
@@ -119,7 +127,7 @@ impl Default for Ui {
 }
 
 /// One place to work with: a control plane, agent servers, or both, and the keys to them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
     /// Its name.
     pub name: String,
@@ -154,9 +162,16 @@ impl Profile {
         self.read_only || self.sealed.is_some()
     }
 
+    /// Whether requests go to the same servers with the same keys: what one answered holds for the other too.
+    pub fn same_target(&self, other: &Profile) -> bool {
+        let target =
+            |p: &Profile| (p.control_plane.clone(), p.workspace.clone(), p.agent_servers.clone(), p.allow_http);
+        target(self) == target(other) && self.key == other.key && self.bearer == other.bearer
+    }
+
     /// Settles whether it may be written with. Production labels are read-only until `write` says otherwise; what the file
     /// calls `read_only` stays so.
-    fn seal(&mut self, read_only: bool, write: bool) {
+    pub fn seal(&mut self, read_only: bool, write: bool) {
         self.sealed = if read_only {
             Some("--read-only was given".into())
         } else if self.read_only {
@@ -190,9 +205,16 @@ impl Config {
             (None, Some(path)) => (path.as_path(), false),
             (None, None) => return Config::of_env(),
         };
+        if !named && std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+            return Config::of_env();
+        }
+        Config::read(path)
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Config, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, Some(path)),
-            Err(e) if !named && e.kind() == std::io::ErrorKind::NotFound => Config::of_env(),
             Err(e) => {
                 let mut error = ConfigError::new(match e.kind() {
                     std::io::ErrorKind::NotFound => "there is no such file".to_string(),
@@ -257,6 +279,13 @@ impl Config {
             }
         }
         Ok(chosen)
+    }
+
+    /// The names of those that [`Config::choose`] would choose, without those that are not there.
+    pub fn chosen(&self, names: &[String]) -> Vec<String> {
+        let names = if names.is_empty() { &self.default_profiles } else { names };
+        let wanted = |profile: &&Profile| names.is_empty() || names.contains(&profile.name);
+        self.profiles.iter().filter(wanted).map(|profile| profile.name.clone()).collect()
     }
 
     fn unknown(&self, name: &str) -> ConfigError {

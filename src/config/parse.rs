@@ -62,6 +62,7 @@ pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigEr
     let mut config = read(&source, document.get_ref())?;
     config.path = path.map(Path::to_path_buf);
     config.warnings = source.into_warnings();
+    config.tables = super::edit::tables(text);
     Ok(config)
 }
 

@@ -25,6 +25,20 @@ pub enum SecretSource {
     Given(SecretString),
 }
 
+/// Two sources are the same where they name the same place. What is found there may have changed meanwhile.
+impl PartialEq for SecretSource {
+    fn eq(&self, other: &SecretSource) -> bool {
+        use SecretSource::*;
+        match (self, other) {
+            (Env(a), Env(b)) => a == b,
+            (File(a), File(b)) => a == b,
+            (Command(a), Command(b)) => a == b,
+            (Given(a), Given(b)) => a.expose_secret() == b.expose_secret(),
+            _ => false,
+        }
+    }
+}
+
 /// Why a key could not be had. Never carries any part of one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SecretError {

@@ -3,12 +3,12 @@
 use super::changes;
 use super::services::Services;
 use crate::api::{ApiError, CardOf, PlanError};
-use crate::app::msg::{Described, Done, Effect, Msg, RevisionRef};
+use crate::app::msg::{Described, Done, Effect, RevisionRef};
 use crate::model::{FailureCard, StatusTime};
 use serde_json::Value;
 
 /// Does an effect and gives its answer; none for those that the loop does itself.
-pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
+pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
     let done = match effect {
         Effect::FetchInfo(server) => {
             let result = match services.agent_server(&server).await {
@@ -61,8 +61,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Msg> {
         }
         Effect::ReadJournal => Done::Journal(services.journal.entries()),
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
+        Effect::Try(number, profile) => Done::Tried(number, services.reach(&profile).await),
+        Effect::UseProfiles(..) | Effect::Configure(_) => return None,
     };
-    Some(Msg::Done(done))
+    Some(done)
 }
 
 /// A record as it is now, without its secrets: the state of the dashboard holds none.

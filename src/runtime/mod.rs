@@ -17,8 +17,9 @@ pub use services::Services;
 
 use crate::app::key::{Code, Key};
 use crate::app::msg::{Effect, Msg};
+use crate::app::profiles::Origin;
 use crate::app::{App, Settings, subscriptions, update};
-use crate::config::{Config, Profile};
+use crate::config::{Config, Profile, Watch};
 use crate::ui::{Theme, draw};
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -39,10 +40,16 @@ const KEY_FRAME: Duration = Duration::from_millis(8);
 const TURN: Duration = Duration::from_millis(4);
 
 /// What the command line settled for the dashboard.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Options {
     /// The profiles to show.
     pub profiles: Vec<Profile>,
+    /// All that is configured.
+    pub config: Config,
+    /// Where that comes from.
+    pub origin: Origin,
+    /// The file, where it is followed.
+    pub watch: Option<Watch>,
     /// What goes into the state.
     pub settings: Settings,
     /// Whether colours are used.
@@ -64,6 +71,9 @@ impl Options {
     pub fn new(config: &Config, profiles: Vec<Profile>, tz: jiff::tz::TimeZone) -> Options {
         Options {
             profiles,
+            config: config.clone(),
+            origin: Origin::default(),
+            watch: None,
             settings: Settings {
                 demo: false,
                 ascii: config.ui.ascii,
@@ -114,12 +124,15 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 /// The error of reading and writing a terminal whose other end is closed; the same number on every Unix.
 const EIO: i32 = 5;
 
-async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
-    let theme = Theme { color: options.color, ascii: options.settings.ascii };
+async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
     let services = Arc::new(Services::new(&options.profiles, options.poll.clone(), options.command_options.clone()));
     let (mut app, first) = App::new(&options.profiles, options.settings, screen.size()?, Timestamp::now());
     let (sender, mut receiver) = mpsc::channel::<Msg>(64);
+    app.configured(&options.config, options.origin);
     let mut runner = Runner::new(services, sender, app.settings.tape.max_event);
+    if let Some(watch) = options.watch {
+        runner.follow(watch);
+    }
     let mut keys = input::open();
     let mut last_frame = Instant::now() - DATA_FRAME;
     let mut frame_at = Some(Instant::now());
@@ -146,6 +159,11 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                 }
                 Effect::Copy(text) => screen.copy(&text)?,
                 Effect::Alert(title, text) => screen.alert(options.notify, &title, &text)?,
+                Effect::UseProfiles(generation, profiles) => runner.use_profiles(generation, &profiles),
+                Effect::Configure(config) => {
+                    (options.mouse, options.notify) = (config.ui.mouse.clone(), config.ui.notify);
+                    runner.configure(&config);
+                }
                 effect => runner.run(effect),
             }
         }
@@ -187,6 +205,7 @@ async fn run_loop(options: Options, screen: &mut Screen, signals: &mut Signals) 
                     pending = update(&mut app, Timestamp::now(), Msg::Resize(size.0, size.1));
                 }
                 app.settle();
+                let theme = Theme { color: options.color, ascii: app.settings.ascii };
                 screen.draw(|frame| draw(&app, &theme, frame))?;
                 last_frame = Instant::now();
                 frame_at = None;

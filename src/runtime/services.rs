@@ -6,22 +6,26 @@ use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
 use crate::model::{LogLine, Secrets};
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Shared, join_all};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The profiles with their clients.
+/// The profiles in force with their clients. It never changes: another configuration makes other services, in which what
+/// did not change is shared. So what was begun with one definition of a profile ends with it.
+#[derive(Clone)]
 pub struct Services {
-    profiles: HashMap<Arc<str>, Entry>,
+    profiles: HashMap<Arc<str>, Arc<Entry>>,
+    /// Definitions that were tried: who asks for a key may have to ask a person, so that is done once.
+    tried: Arc<Mutex<HashMap<Arc<str>, Arc<Entry>>>>,
+    /// What was sent to change something, in the whole session.
+    pub journal: Journal,
     /// Poll interval and time limit.
     pub poll: Poll,
     /// Options that a suggested command needs to see the same servers, each with a blank before it.
     pub command_options: String,
     /// Changes between their preview and their sending.
-    pub changes: Changes,
-    /// What was sent to change something.
-    pub journal: Journal,
+    pub changes: Arc<Changes>,
 }
 
 /// Forms of a deployment's secrets that are remembered at most.
@@ -38,19 +42,60 @@ struct Clients {
 
 struct Entry {
     profile: Profile,
+    journal: Journal,
     making: Mutex<Option<Making>>,
     /// The secrets of each deployment, to take them out of what others write. They never leave this floor.
-    secrets: Mutex<HashMap<String, Arc<Secrets>>>,
+    secrets: Arc<Mutex<HashMap<String, Arc<Secrets>>>>,
 }
 
 impl Services {
     /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
     pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
-        let entry =
-            |profile: &Profile| Entry { profile: profile.clone(), making: Mutex::default(), secrets: Mutex::default() };
+        let (none, tried, changes, journal) = Default::default();
+        Services { profiles: none, tried, journal, poll, command_options, changes }.with(profiles)
+    }
+
+    /// The services of these profiles instead. Those that are defined as before keep their clients and what is known of
+    /// their secrets; those that were just tried, the clients that the trial made.
+    pub fn with(&self, profiles: &[Profile]) -> Services {
+        let entry = |profile: &Profile| {
+            let same = |entry: &Arc<Entry>| entry.profile == *profile;
+            let before = self.profiles.get(profile.name.as_str());
+            if let Some(known) = before.cloned().filter(same) {
+                return known;
+            }
+            if let Some(tried) = lock(&self.tried).remove(profile.name.as_str()).filter(same) {
+                return tried;
+            }
+            let mut entry = Entry::new(profile, &self.journal);
+            // The rows on the screen stay, and with them what may stand in their logs.
+            if let Some(before) = before.filter(|before| before.profile.same_target(profile)) {
+                entry.secrets = before.secrets.clone();
+            }
+            Arc::new(entry)
+        };
         let profiles = profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect();
-        let (changes, journal) = Default::default();
-        Services { profiles, poll, command_options, changes, journal }
+        Services { profiles, ..self.clone() }
+    }
+
+    /// The services with another pace.
+    pub fn polling(&self, poll: Poll) -> Services {
+        Services { poll, ..self.clone() }
+    }
+
+    /// Whether a profile's servers can be reached with its keys, before it is one of ours.
+    pub async fn reach(&self, profile: &Profile) -> Result<(), ApiError> {
+        let known = self.profiles.get(profile.name.as_str()).filter(|entry| entry.profile == *profile);
+        let entry = known.cloned().unwrap_or_else(|| {
+            let entry = Arc::new(Entry::new(profile, &self.journal));
+            lock(&self.tried).insert(profile.name.as_str().into(), entry.clone());
+            entry
+        });
+        let result = entry.reach().await;
+        if result.as_ref().is_err_and(|e| e.kind == Kind::Unauthorized) {
+            *lock(&entry.making) = None;
+        }
+        result
     }
 
     /// An error that is said here, before anything was sent.
@@ -59,18 +104,18 @@ impl Services {
     }
 
     fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {
-        self.profiles.get(profile).ok_or_else(|| refused(profile, "there is no such profile"))
+        self.profiles.get(profile).map(|entry| &**entry).ok_or_else(|| refused(profile, "there is no such profile"))
     }
 
     /// The control plane of a profile.
     pub async fn control_plane(&self, profile: &str) -> Result<ControlPlane, ApiError> {
-        let clients = self.entry(profile)?.clients(&self.journal).await?;
+        let clients = self.entry(profile)?.clients().await?;
         clients.control_plane.ok_or_else(|| refused(profile, "this profile has no control plane"))
     }
 
     /// A client for an agent server.
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
-        let clients = self.entry(&server.profile)?.clients(&self.journal).await?;
+        let clients = self.entry(&server.profile)?.clients().await?;
         let no_address = |e| refused(&server.profile, &format!("{} is no address: {e}", server.url));
         Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
     }
@@ -135,10 +180,27 @@ impl Services {
 }
 
 impl Entry {
+    fn new(profile: &Profile, journal: &Journal) -> Entry {
+        let (profile, journal) = (profile.clone(), journal.clone());
+        Entry { profile, journal, making: Mutex::default(), secrets: Arc::default() }
+    }
+
+    /// The control plane, and every agent server that the profile names.
+    async fn reach(&self) -> Result<(), ApiError> {
+        let clients = self.clients().await?;
+        if let Some(control_plane) = &clients.control_plane {
+            control_plane.clone().retrying(Retry::NONE).reach(&self.profile.deployments).await?;
+        }
+        let servers = self.profile.agent_servers.iter();
+        let asked = servers.map(|(_, url)| AgentServer::new(clients.http.clone(), url.clone()));
+        let answers = join_all(asked.map(|server| async move { server.info().await })).await;
+        answers.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+    }
+
     /// The clients. Who asks for a key may have to ask a person, so that is done once at a time, and goes on when the one
     /// who wanted it does not want it any more.
-    async fn clients(&self, journal: &Journal) -> Result<Clients, ApiError> {
-        let making = lock(&self.making).get_or_insert_with(|| make(self.profile.clone(), journal.clone())).clone();
+    async fn clients(&self) -> Result<Clients, ApiError> {
+        let making = lock(&self.making).get_or_insert_with(|| make(self.profile.clone(), self.journal.clone())).clone();
         let made = making.clone().await;
         if made.is_err() {
             // A failure is not kept: after `r` the key is looked for again.

@@ -4,11 +4,16 @@ use super::effects::perform;
 use super::polls;
 use super::services::Services;
 use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
+use crate::config::{Config, Profile, Watch};
 use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
+
+/// The pause between two looks at the configuration file.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Runs subscriptions and effects as tasks.
 pub struct Runner {
@@ -17,6 +22,8 @@ pub struct Runner {
     running: BTreeMap<SubKey, Running>,
     tasks: JoinSet<()>,
     max_event: u64,
+    /// Number of the configuration in force.
+    generation: u64,
 }
 
 /// A subscription that is kept.
@@ -30,15 +37,46 @@ struct Running {
 impl Runner {
     /// A runner with nothing to do.
     pub fn new(services: Arc<Services>, out: mpsc::Sender<Msg>, max_event: u64) -> Runner {
-        Runner { services, out, running: BTreeMap::new(), tasks: JoinSet::new(), max_event }
+        Runner { services, out, running: BTreeMap::new(), tasks: JoinSet::new(), max_event, generation: 0 }
+    }
+
+    /// Other profiles are in force. What runs goes on with those that it began with, until it is no longer wanted.
+    pub fn use_profiles(&mut self, generation: u64, profiles: &[Profile]) {
+        self.generation = generation;
+        self.services = Arc::new(self.services.with(profiles));
+    }
+
+    /// What begins from now on goes by these limits.
+    pub fn configure(&mut self, config: &Config) {
+        self.max_event = config.tape.max_event;
+        self.services = Arc::new(self.services.polling(config.poll.clone()));
+    }
+
+    /// Follows the configuration file as long as the dashboard runs.
+    pub fn follow(&mut self, mut watch: Watch) {
+        let out = self.out.clone();
+        self.tasks.spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                let looked = tokio::task::spawn_blocking(move || (watch.look(), watch)).await;
+                // A look neither panics nor is cancelled; if it did, the file is not followed any more.
+                let Ok((read, again)) = looked else { return };
+                watch = again;
+                if let Some(read) = read
+                    && out.send(Msg::Configured(read)).await.is_err()
+                {
+                    return;
+                }
+            }
+        });
     }
 
     /// Runs an effect.
     pub fn run(&mut self, effect: Effect) {
-        let (services, out) = (self.services.clone(), self.out.clone());
+        let (services, out, since) = (self.services.clone(), self.out.clone(), self.generation);
         self.tasks.spawn(async move {
-            if let Some(msg) = perform(&services, effect).await {
-                let _ = out.send(msg).await;
+            if let Some(done) = perform(&services, effect).await {
+                let _ = out.send(Msg::Done { since, done }).await;
             }
         });
     }

@@ -7,6 +7,7 @@ use ratatui::backend::TestBackend;
 use runtail::api::{ApiError, Kind, Place};
 use runtail::app::key::parse_keys;
 use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
+use runtail::app::profiles::Origin;
 use runtail::app::{App, Overlay, Page, Settings, subscriptions, update};
 use runtail::config::{Config, TapeLimits};
 use runtail::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
@@ -39,7 +40,8 @@ impl Dash {
             keys: Default::default(),
             warnings: Vec::new(),
         };
-        let (app, _) = App::new(&config.profiles, settings, size, start());
+        let (mut app, _) = App::new(&config.profiles, settings, size, start());
+        app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
         Dash { app, ascii: false, now: start(), seq: 0 }
     }
 
@@ -64,6 +66,12 @@ impl Dash {
     pub fn answer(&mut self, wanted: impl Fn(&SubKey) -> bool, answer: Answer) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+    }
+
+    /// The configuration file is read again.
+    pub fn reload(&mut self, toml: &str) -> Vec<Effect> {
+        let read = Config::parse(toml, Some(std::path::Path::new("config.toml"))).map(Box::new);
+        self.feed(Msg::Configured(read))
     }
 
     /// The finished screen, with its colours.
@@ -119,7 +127,7 @@ impl Dash {
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
              "description": "Plans, searches in parallel, writes"},
         ]));
-        self.feed(Msg::Done(Done::Assistants(server, Ok(assistants.unwrap()))));
+        self.feed(Msg::done(Done::Assistants(server, Ok(assistants.unwrap()))));
     }
 
     pub fn threads(&mut self) {
@@ -199,14 +207,14 @@ impl Dash {
             times: &[],
             log: LogEvidence::Read(CardLog::Build, &log),
         });
-        self.feed(Msg::Done(Done::Card(of, Ok(Box::new(card)))));
+        self.feed(Msg::done(Done::Card(of, Ok(Box::new(card)))));
     }
 
     /// The record of the selected deployment, as it is asked for by `d`.
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
         let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
-        self.feed(Msg::Done(Done::Described(what.clone(), Ok(serde_json::from_str(text).unwrap()))));
+        self.feed(Msg::done(Done::Described(what.clone(), Ok(serde_json::from_str(text).unwrap()))));
     }
 
     pub fn open_thread(&mut self) {

@@ -51,7 +51,12 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
             }
         }
         // These have functions of their own.
-        Overlay::Compose(_) | Overlay::Edit(_) | Overlay::Confirm(_) | Overlay::Journal(_) | Overlay::Command(_) => {}
+        Overlay::Profiles
+        | Overlay::Compose(_)
+        | Overlay::Edit(_)
+        | Overlay::Confirm(_)
+        | Overlay::Journal(_)
+        | Overlay::Command(_) => {}
     }
     None
 }

@@ -66,6 +66,10 @@ fn left(app: &App, names: bool) -> Line {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Strong, "READ-ONLY");
     }
+    for known in app.catalogue.all.iter().filter(|known| known.is_coming()) {
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Moving, &format!("checking {}…", known.profile.name));
+    }
     if !app.watches.is_empty() {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Accent, &format!("» {} watched", app.watches.len()));
@@ -74,11 +78,11 @@ fn left(app: &App, names: bool) -> Line {
 }
 
 /// How a profile is, in a few characters.
-struct Health<'a> {
+pub(super) struct Health<'a> {
     tag: &'a str,
-    mark: String,
-    tone: Tone,
-    age: String,
+    pub mark: String,
+    pub tone: Tone,
+    pub age: String,
 }
 
 impl Health<'_> {
@@ -115,7 +119,7 @@ fn counted(health: &[Health]) -> Line {
     line
 }
 
-fn health<'a>(app: &'a App, profile: &'a ProfileState) -> Health<'a> {
+pub(super) fn health<'a>(app: &'a App, profile: &'a ProfileState) -> Health<'a> {
     let (error, answered) = match profile.control_plane {
         true => (profile.error.as_ref(), profile.loaded_at.is_some()),
         false => server_health(app, &profile.name),

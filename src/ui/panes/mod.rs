@@ -3,12 +3,14 @@
 mod bars;
 mod deployments;
 mod logs;
+mod profiles;
 mod revisions;
 mod server;
 mod stream;
 
 pub use bars::{footer, header};
 pub use deployments::deployments;
+pub use profiles::profiles;
 pub use revisions::revisions;
 
 use super::Canvas;

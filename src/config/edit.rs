@@ -1,0 +1,222 @@
+//! One profile as a text by itself, and its way into the file: the rest of the file stays as it was written.
+
+use super::{Config, ConfigError, Place, Profile, SecretSource, base};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use toml_edit::{DocumentMut, Item, RawString, Table, TableLike};
+
+/// Reads the text of exactly one profile, `[profiles.NAME]` and its keys, in the grammar of the file. `file` is where it is
+/// going to be: relative key files are looked for beside it.
+///
+/// # Errors
+/// What is wrong, with the line in this text. Unlike in a file a key that nobody knows is a mistake: it was just typed.
+pub fn profile_of(text: &str, file: Option<&Path>) -> Result<Profile, ConfigError> {
+    let config = Config::parse(text, None)?;
+    if let Some(warning) = config.warnings.first() {
+        return Err(of_warning(text, warning));
+    }
+    if let Some(foreign) = document(text)?.iter().map(|(key, _)| key).find(|key| *key != "profiles") {
+        let at = text.find(foreign).unwrap_or_default();
+        return Err(ConfigError::at(None, text, at..at + foreign.len(), "only a profile is defined here")
+            .hint("the other settings are in the file itself"));
+    }
+    if let [_, second, ..] = config.profiles.as_slice() {
+        let at = text.find(second.name.as_str()).unwrap_or_default();
+        return Err(ConfigError::at(None, text, at..at + second.name.len(), "one profile at a time is defined here"));
+    }
+    let profiles = match file {
+        Some(_) => Config::parse(text, file)?.profiles,
+        None => config.profiles,
+    };
+    profiles.into_iter().next().ok_or_else(|| {
+        ConfigError::new("this text defines no profile")
+            .hint("it begins with [profiles.NAME], with a name that you choose")
+    })
+}
+
+/// A warning (`line:column: text`) as the mistake that it is while one types.
+fn of_warning(text: &str, warning: &str) -> ConfigError {
+    let mut parts = warning.splitn(3, ':');
+    let mut number = || parts.next().and_then(|part| part.trim().parse::<usize>().ok());
+    let (line, column) = (number(), number());
+    let message = parts.next().unwrap_or(warning).trim().replace(", ignored", "");
+    let (Some(line), Some(column)) = (line, column) else { return ConfigError::new(warning) };
+    let start = text.split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
+    let rest = text.get(start..).unwrap_or_default();
+    let at = start + rest.chars().take(column - 1).map(char::len_utf8).sum::<usize>();
+    let width = text.get(at..).unwrap_or_default().find(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
+    ConfigError { place: Some(Place::of(text, at..at + width.unwrap_or(1))), ..ConfigError::new(message) }
+}
+
+/// How each profile is written in the text of a file. One in which a key seems to have been pasted is left out: it would be
+/// shown where it is edited.
+pub fn tables(text: &str) -> BTreeMap<String, Arc<str>> {
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return BTreeMap::new() };
+    let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) else { return BTreeMap::new() };
+    let mut tables = BTreeMap::new();
+    for (name, item) in profiles.iter() {
+        let pasted =
+            |table: &dyn TableLike| ["api_key", "key", "bearer", "token"].iter().any(|k| table.contains_key(k));
+        let mut alone = DocumentMut::new();
+        let mut all = Table::new();
+        all.set_implicit(true);
+        all.insert(name, item.clone());
+        alone.insert("profiles", Item::Table(all));
+        let written = format!("{}\n", alone.to_string().trim());
+        if !item.as_table_like().is_some_and(pasted) && super::error::mask(&written) == written {
+            tables.insert(name.to_string(), written.into());
+        }
+    }
+    tables
+}
+
+/// The text of a file in which a profile is defined as in `typed`, in its place or behind the others. Nothing else changes.
+///
+/// # Errors
+/// Either text is not what it should be.
+pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
+    let name = profile_of(typed, None)?.name;
+    let mut typed = document(typed)?;
+    let behind = RawString::from(typed.trailing().as_str().unwrap_or_default().trim_end().to_string());
+    let Some(mut item) = typed.get_mut("profiles").and_then(|profiles| profiles.get_mut(&name)).map(std::mem::take)
+    else {
+        return Err(ConfigError::new("this text defines no profile"));
+    };
+    if let Item::Value(toml_edit::Value::InlineTable(inline)) = item {
+        // Written as `profiles.x = {…}`: a table of its own reads better among others.
+        item = Item::Table(inline.into_table());
+    }
+    let mut document = document(file)?;
+    let is_empty = document.is_empty();
+    let profiles = document.entry("profiles").or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let Some(profiles) = profiles.as_table_like_mut() else {
+        return Err(ConfigError::new("`profiles` is no table in the file"));
+    };
+    if let Item::Table(table) = &mut item {
+        let old = profiles.get(&name).and_then(Item::as_table);
+        unplace(table);
+        if let Some(old) = old {
+            table.set_position(old.position());
+        }
+        let head = table.decor().prefix().and_then(RawString::as_str).unwrap_or_default().trim_start().to_string();
+        // What stood between it and the one before it stays; a new one has a blank line before it.
+        let gap = match old.and_then(|old| old.decor().prefix()).and_then(RawString::as_str) {
+            Some(before) => &before[..before.len() - before.trim_start_matches(['\n', '\r']).len()],
+            None if is_empty => "",
+            None => "\n",
+        };
+        table.decor_mut().set_prefix(format!("{gap}{head}"));
+        if !behind.as_str().unwrap_or_default().trim().is_empty() {
+            append(table, behind.as_str().unwrap_or_default());
+        }
+    }
+    profiles.insert(&name, item);
+    let text = document.to_string();
+    // Whatever a file looks like: what is going to be written can be read, and defines what was typed.
+    Config::parse(&text, None)?;
+    Ok(text)
+}
+
+fn document(text: &str) -> Result<DocumentMut, ConfigError> {
+    text.parse::<DocumentMut>().map_err(|e| {
+        ConfigError::at(None, text, e.span().unwrap_or(0..0), crate::text::clean(e.message()).into_owned())
+    })
+}
+
+/// Takes tables out of the order in which they were written: they follow what they are put behind.
+fn unplace(table: &mut Table) {
+    table.set_position(None);
+    for (_, item) in table.iter_mut() {
+        if let Item::Table(inner) = item {
+            unplace(inner);
+        }
+    }
+}
+
+/// Keeps a comment that stands behind the last key.
+fn append(table: &mut Table, comment: &str) {
+    let last = table.iter_mut().last().map(|(_, item)| item);
+    match last {
+        Some(Item::Table(inner)) => append(inner, comment),
+        Some(Item::Value(value)) => {
+            let before = value.decor().suffix().and_then(RawString::as_str).unwrap_or_default().trim_end().to_string();
+            value.decor_mut().set_suffix(format!("{before}\n{}", comment.trim_matches('\n')));
+        }
+        _ => {}
+    }
+}
+
+/// The text with which a new profile is begun, or one that no file defines is edited.
+pub fn profile_template(profile: Option<&Profile>) -> String {
+    let Some(profile) = profile else {
+        return TEMPLATE.to_string();
+    };
+    let quoted = |text: &str| toml_edit::Value::from(text).to_string();
+    let list = |texts: &mut dyn Iterator<Item = &str>| toml_edit::Array::from_iter(texts).to_string();
+    let mut out = format!("[profiles.{}]\n", toml_edit::Key::new(profile.name.as_str()));
+    let mut line = |key: &str, value: String| {
+        let _ = writeln!(out, "{key} = {value}");
+    };
+    if let Some(url) = &profile.control_plane {
+        let region = profile.region.as_deref().filter(|tag| base::of_region(tag).as_ref() == Some(url));
+        match region {
+            Some(tag) => line("region", quoted(tag)),
+            None => line("control_plane", quoted(url.as_str())),
+        }
+    }
+    match profile.agent_servers.as_slice() {
+        [] => {}
+        [(name, url)] if *name == profile.name => line("agent_server", quoted(url.as_str())),
+        servers => {
+            let pairs = servers.iter().map(|(name, url)| (name.as_str(), url.as_str()));
+            line("agent_server", toml_edit::InlineTable::from_iter(pairs).to_string());
+        }
+    }
+    if let Some(workspace) = &profile.workspace {
+        line("workspace", quoted(workspace));
+    }
+    for (kind, source) in [("api_key", &profile.key), ("bearer", &profile.bearer)] {
+        match source {
+            Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), quoted(name)),
+            Some(SecretSource::File(path)) => line(&format!("{kind}_file"), quoted(&path.to_string_lossy())),
+            Some(SecretSource::Command(words)) => {
+                line(&format!("{kind}_command"), list(&mut words.iter().map(String::as_str)));
+            }
+            // One that was given is no place that a file could name.
+            Some(SecretSource::Given(_)) | None => {}
+        }
+    }
+    if let Some(label) = &profile.label {
+        line("label", quoted(label));
+    }
+    if profile.read_only {
+        line("read_only", "true".into());
+    }
+    if !profile.deployments.is_empty() {
+        line("deployments", list(&mut profile.deployments.iter().map(String::as_str)));
+    }
+    if profile.allow_http {
+        line("allow_http", "true".into());
+    }
+    out
+}
+
+/// A profile with everything that it usually needs.
+const TEMPLATE: &str = r#"[profiles.new]
+# Where: a region of the cloud ("us", "eu", "apac", "aws"), or the address of your own installation:
+# url = "https://langsmith.example.com"
+region = "us"
+# Where the key is; it never stands in this file. Instead of a variable: api_key_file = "FILE" (chmod 600),
+# or api_key_command = ["pass", "show", "langsmith"].
+api_key_env = "LANGSMITH_API_KEY"
+# Only for a key of a whole organisation:
+# workspace = "00000000-0000-4000-8000-000000000000"
+# Shown in large. One called PROD is read-only unless --write is given.
+# label = "PROD"
+"#;

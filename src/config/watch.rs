@@ -1,0 +1,127 @@
+//! Noticing that the configuration file changed. It is looked at now and then: that works for editors that write beside
+//! the file and rename, for links, and on every file system.
+
+use super::{Config, ConfigError};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// A file that is looked at.
+#[derive(Debug)]
+pub struct Watch {
+    path: PathBuf,
+    /// The file as it was when it was last read.
+    read: Stamp,
+    /// Its text then, in a number: a file that was only touched is no news.
+    digest: Option<u64>,
+    /// What was seen since: who writes a file may not have come to its end.
+    seen: Option<Stamp>,
+}
+
+/// What tells one state of a file from another; none where there is no file.
+type Stamp = Option<(Option<SystemTime>, u64, u64)>;
+
+impl Watch {
+    /// Begins with the file as it is now. Make this before the file is read, or a change in between is missed.
+    pub fn new(path: PathBuf) -> Watch {
+        let digest = std::fs::read(&path).ok().map(|bytes| digest(&bytes));
+        Watch { read: stamp(&path), path, digest, seen: None }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Looks at the file, and reads it where it changed and then stayed as it is from one look to the next. Not for an async
+    /// task's thread.
+    pub fn look(&mut self) -> Option<Result<Box<Config>, ConfigError>> {
+        let now = stamp(&self.path);
+        if now == self.read {
+            self.seen = None;
+            return None;
+        }
+        if self.seen.as_ref() != Some(&now) {
+            self.seen = Some(now);
+            return None;
+        }
+        (self.read, self.seen) = (now, None);
+        let text = std::fs::read(&self.path).ok().map(|bytes| digest(&bytes));
+        if text.is_some() && text == self.digest {
+            return None;
+        }
+        self.digest = text;
+        Some(Config::read(&self.path).map(Box::new))
+    }
+}
+
+fn stamp(path: &std::path::Path) -> Stamp {
+    let file = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let inode = std::os::unix::fs::MetadataExt::ino(&file);
+    #[cfg(not(unix))]
+    let inode = 0;
+    Some((file.modified().ok(), file.len(), inode))
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "[profiles.a]\nregion = \"us\"\n";
+    const TWO: &str = "[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"eu\"\n";
+
+    /// What two looks in a row find.
+    fn looked(watch: &mut Watch) -> Option<Result<usize, String>> {
+        let first = watch.look();
+        assert!(first.is_none(), "a change is news only when it stood still");
+        watch.look().map(|read| read.map(|c| c.profiles.len()).map_err(|e| e.to_string()))
+    }
+
+    #[test]
+    fn a_file_that_is_written_renamed_touched_broken_and_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let mut watch = Watch::new(path.clone());
+        assert_eq!(looked(&mut watch), None, "there is none");
+        std::fs::write(&path, ONE).unwrap();
+        assert_eq!(looked(&mut watch), Some(Ok(1)));
+        assert_eq!(looked(&mut watch), None);
+        // As editors do it: another file takes its place.
+        std::fs::write(folder.path().join("new"), TWO).unwrap();
+        std::fs::rename(folder.path().join("new"), &path).unwrap();
+        assert_eq!(looked(&mut watch), Some(Ok(2)));
+        // The same text in another file.
+        std::fs::write(folder.path().join("new"), TWO).unwrap();
+        std::fs::rename(folder.path().join("new"), &path).unwrap();
+        assert_eq!(looked(&mut watch), None);
+        std::fs::write(&path, "[profiles.a]\nregion = \"mars\"\n").unwrap();
+        let broken = looked(&mut watch).unwrap().unwrap_err();
+        assert!(broken.contains("config.toml:2:10: unknown region"), "{broken}");
+        std::fs::remove_file(&path).unwrap();
+        let gone = looked(&mut watch).unwrap().unwrap_err();
+        assert!(gone.contains("there is no such file"), "{gone}");
+        std::fs::write(&path, ONE).unwrap();
+        assert_eq!(looked(&mut watch), Some(Ok(1)));
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_left_alone_until_it_stands_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, ONE).unwrap();
+        let mut watch = Watch::new(path.clone());
+        for text in ["", "[profiles", "[profiles.a]\nregion = "] {
+            std::fs::write(&path, text).unwrap();
+            assert!(watch.look().is_none(), "{text:?}");
+        }
+        std::fs::write(&path, TWO).unwrap();
+        assert_eq!(looked(&mut watch), Some(Ok(2)));
+    }
+}
