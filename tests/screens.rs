@@ -1,6 +1,7 @@
 //! The dashboard's screens: messages and key strings in, text out. No terminal, no network, no clock.
 
 #[path = "screens/dash.rs"]
+#[allow(dead_code)]
 mod dash;
 #[path = "screens/picture.rs"]
 mod picture;

@@ -2,42 +2,44 @@
 //! dashboard's state, under its number.
 
 use super::services::Services;
-use crate::api::{ApiError, PlanError};
+use crate::api::{ApiError, ControlPlane, PlanError};
 use crate::app::editor::Subject;
 use crate::app::msg::{Made, RevisionRef};
 use crate::model::{Intent, Plan, Preview};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The changes that wait.
+/// The changes that wait, each with the client that it was planned with: what is sent goes where it was looked at, whatever
+/// the profile leads to by then.
 #[derive(Default)]
-pub struct Changes(Mutex<HashMap<u64, Plan>>);
+pub struct Changes(Mutex<HashMap<u64, (ControlPlane, Plan)>>);
 
 impl Changes {
-    fn keep(&self, number: u64, plan: Plan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, plan);
+    fn keep(&self, number: u64, control_plane: ControlPlane, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (control_plane, plan));
     }
 
     /// Takes one out: each is sent once at most.
-    pub fn take(&self, number: u64) -> Option<Plan> {
+    pub fn take(&self, number: u64) -> Option<(ControlPlane, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
     }
 }
 
 /// Finds out what a change would do.
 pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Intent) -> Result<Box<Preview>, PlanError> {
-    let plan = services.control_plane(profile).await?.plan(intent).await?;
+    let control_plane = services.control_plane(profile).await?;
+    let plan = control_plane.plan(intent).await?;
     let preview = Box::new(plan.preview.clone());
-    services.changes.keep(number, plan);
+    services.changes.keep(number, control_plane, plan);
     Ok(preview)
 }
 
 /// Sends a change.
 pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Made, ApiError> {
-    let Some(plan) = services.changes.take(number) else {
+    let Some((control_plane, plan)) = services.changes.take(number) else {
         return Err(services.refused(profile, "this change was sent already, or given up: nothing was sent"));
     };
-    let made = services.control_plane(profile).await?.carry_out(&plan).await?;
+    let made = control_plane.carry_out(&plan).await?;
     // The path of every change to a deployment names it; a new one is named by the answer.
     let named = |path: &[String]| match path {
         [_, kind, id, ..] if kind == "deployments" => Some(id.clone()),
