@@ -104,14 +104,14 @@ pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
         if let Some(old) = old {
             table.set_position(old.position());
         }
-        let head = table.decor().prefix().and_then(RawString::as_str).unwrap_or_default().trim_start().to_string();
+        let blank = |text: &str| text[..text.len() - text.trim_start_matches(['\n', '\r']).len()].to_string();
         // What stood between it and the one before it stays; a new one has a blank line before it.
-        let gap = match old.and_then(|old| old.decor().prefix()).and_then(RawString::as_str) {
-            Some(before) => &before[..before.len() - before.trim_start_matches(['\n', '\r']).len()],
-            None if is_empty => "",
-            None => "\n",
+        let gap = match old.map(|old| before(first(old))) {
+            Some(before) => blank(&before),
+            None if is_empty => String::new(),
+            None => "\n".to_string(),
         };
-        table.decor_mut().set_prefix(format!("{gap}{head}"));
+        set_gap(table, &gap);
         if !behind.as_str().unwrap_or_default().trim().is_empty() {
             append(table, behind.as_str().unwrap_or_default());
         }
@@ -137,6 +137,30 @@ fn unplace(table: &mut Table) {
             unplace(inner);
         }
     }
+}
+
+/// The table whose head is written first: that of a part, where it has no head of its own.
+fn first(table: &Table) -> &Table {
+    match table.iter().next() {
+        Some((_, Item::Table(part))) if table.is_implicit() => first(part),
+        _ => table,
+    }
+}
+
+/// Sets the blank lines before that head; comments stay.
+fn set_gap(table: &mut Table, gap: &str) {
+    if table.is_implicit()
+        && let Some((_, Item::Table(part))) = table.iter_mut().next()
+    {
+        return set_gap(part, gap);
+    }
+    let head = before(table);
+    table.decor_mut().set_prefix(format!("{gap}{}", head.trim_start()));
+}
+
+/// What is written before the head of a table.
+fn before(table: &Table) -> String {
+    table.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_string()
 }
 
 /// Keeps a comment that stands behind the last key.

@@ -1,0 +1,252 @@
+//! One profile is put into a configuration file: the rest of the file stays as it was written.
+
+use proptest::prelude::*;
+use runtail::config::edit::{profile_of, profile_template, with_profile};
+use runtail::config::{Config, DiffLine, Draft, Profile};
+use std::path::Path;
+
+const FILE: &str = r#"# My servers.
+default_profiles = ["us", "eu"] # the two
+
+[profiles.us] # first
+region = "us"
+api_key_env = "US"
+
+# The one in Frankfurt.
+[profiles.eu]
+region = "eu"   # fast
+api_key_env = "EU"
+
+[profiles.own.agent_server]
+dev = "http://127.0.0.1:2024"
+
+[poll] # patience
+interval = "30s"
+
+[keys]
+"stream.follow" = ["G"] # as in vi
+"#;
+
+fn read(text: &str) -> Config {
+    Config::parse(text, None).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The profiles of a file without one of them.
+fn others(text: &str, name: &str) -> Vec<Profile> {
+    read(text).profiles.into_iter().filter(|p| p.name != name).collect()
+}
+
+#[test]
+fn a_changed_profile_takes_its_place_and_nothing_else_moves() {
+    let typed = "# The one in Frankfurt.\n[profiles.eu]\nregion = \"eu\"   # fast\napi_key_file = \"eu.key\"\nlabel = \"PROD\"\n# and no more\n";
+    let text = with_profile(FILE, typed).unwrap();
+    let wanted = FILE.replace("api_key_env = \"EU\"\n", "api_key_file = \"eu.key\"\nlabel = \"PROD\"\n# and no more\n");
+    assert_eq!(text, wanted);
+}
+
+#[test]
+fn a_new_profile_comes_behind_the_others() {
+    let text = with_profile(FILE, "[profiles.new]\nregion = \"apac\"\n").unwrap();
+    let wanted = FILE.replace("\n[poll]", "\n[profiles.new]\nregion = \"apac\"\n\n[poll]");
+    assert_eq!(text, wanted);
+    // Where there is no file yet, and where there is one without a profile.
+    assert_eq!(with_profile("", "[profiles.a]\nregion = \"us\"\n").unwrap(), "[profiles.a]\nregion = \"us\"\n");
+    let text = with_profile("[ui]\nascii = true\n", "[profiles.a]\nregion = \"us\"\n").unwrap();
+    assert_eq!(text, "[ui]\nascii = true\n\n[profiles.a]\nregion = \"us\"\n");
+}
+
+#[test]
+fn every_profile_of_a_file_can_be_written_as_it_is_and_changes_nothing() {
+    for text in [FILE, Config::EXAMPLE, "profiles = { a = { region = \"us\" } }\n", "profiles.a.region = \"us\"\n"] {
+        let config = read(text);
+        assert!(!config.tables.is_empty(), "{text}");
+        for (name, table) in &config.tables {
+            let profile = profile_of(table, None).unwrap_or_else(|e| panic!("{e}\n{table}"));
+            assert_eq!(Some(&profile), config.profiles.iter().find(|p| p.name == *name));
+            let again = read(&with_profile(text, table).unwrap());
+            assert_eq!(again.profiles, config.profiles, "{text}");
+        }
+    }
+    assert_eq!(with_profile(FILE, &read(FILE).tables["us"]).unwrap(), FILE);
+    assert_eq!(with_profile(FILE, &read(FILE).tables["own"]).unwrap(), FILE);
+}
+
+#[test]
+fn what_is_no_profile_is_said_with_its_line() {
+    for (text, part) in [
+        ("", "this text defines no profile"),
+        ("[profiles.a]\nregion = \"su\"\n", "line 2, column 10: unknown region \"su\""),
+        (
+            "[profiles.a]\nregion = \"us\"\nlable = \"x\"\n",
+            "line 3, column 1: unknown key `lable` in [profiles.a]; did you mean `label`?",
+        ),
+        ("[profiles.a]\nregion = \"us\"\n[poll]\ninterval = \"5s\"\n", "only a profile is defined here"),
+        ("[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"us\"\n", "one profile at a time"),
+        ("[profiles.a]\nregion = \n", "line 2, column 10: this is not TOML"),
+        ("[profiles.a]\nregion = \"us\"\napi_key = \"lsv2_pt_canary\"\n", "a key does not belong in this file"),
+    ] {
+        let error = profile_of(text, None).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+        assert!(!error.contains("canary"), "{error}");
+        assert!(with_profile(FILE, text).is_err(), "{text}");
+    }
+    assert!(with_profile("[profiles\n", "[profiles.a]\nregion = \"us\"\n").is_err());
+}
+
+#[test]
+fn a_profile_with_a_pasted_key_is_not_shown_for_editing() {
+    let text = "[profiles.a]\nregion = \"us\"\napi_key = \"canary\"\n[profiles.b]\nregion = \"eu\" # lsv2_pt_canary\n";
+    let config = read(text);
+    assert!(config.tables.is_empty());
+    for profile in &config.profiles {
+        assert!(!profile_template(Some(profile)).contains("canary"));
+    }
+}
+
+#[test]
+fn key_files_are_looked_for_beside_the_file() {
+    let text = "[profiles.a]\nregion = \"us\"\napi_key_file = \"a.key\"\n";
+    let profile = profile_of(text, Some(Path::new("/etc/runtail/config.toml"))).unwrap();
+    assert_eq!(profile.key.unwrap().to_string(), "the key file /etc/runtail/a.key");
+}
+
+#[test]
+fn the_text_to_begin_with_is_a_profile() {
+    assert_eq!(profile_of(&profile_template(None), None).unwrap().name, "new");
+    // What is commented out is right as well.
+    let all = profile_template(None).replace("region = \"us\"\n", "").replace("# ", "");
+    let all: String =
+        all.lines().filter(|l| l.starts_with('[') || l.contains(" = ")).map(|l| format!("{l}\n")).collect();
+    let code: String =
+        all.lines().filter(|l| !l.contains(" (") && !l.contains("or ")).map(|l| format!("{l}\n")).collect();
+    assert!(profile_of(&code, None).unwrap().is_production(), "{code}");
+}
+
+fn word() -> impl Strategy<Value = String> {
+    "[a-zA-Z0-9äé'\"#=._-]{1,12}"
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let place = prop_oneof![
+        proptest::sample::select(vec!["us", "eu", "apac", "aws"]).prop_map(|r| format!("region = \"{r}\"\n")),
+        "[a-z]{1,8}".prop_map(|h| format!("url = \"https://{h}.example.com\"\n")),
+        "[a-z]{1,8}"
+            .prop_map(|h| format!("agent_server = {{ {h} = \"http://127.0.0.1:1\", z-z = \"https://x.example\" }}\n")),
+        Just("agent_server = \"http://localhost:2024\"\n".to_string()),
+    ];
+    let key = prop_oneof![
+        Just(String::new()),
+        "[A-Z_]{1,9}".prop_map(|n| format!("api_key_env = \"{n}\"\n")),
+        Just("bearer_command = [\"pass\", \"a # b\"]\n".to_string()),
+        Just("api_key_file = \"/k e/y\"\n".to_string()),
+    ];
+    let rest = (proptest::option::of(word()), any::<bool>(), proptest::collection::vec("[a-f0-9]{1,8}", 0..3));
+    ("x[a-zA-Z0-9_.-]{0,7}", place, key, rest).prop_map(|(name, place, key, (label, read_only, pinned))| {
+        let name = toml_edit::Key::new(name);
+        let mut profile = profile_of(&format!("[profiles.{name}]\n{place}{key}"), None).unwrap();
+        (profile.label, profile.read_only, profile.deployments) = (label, read_only, pinned);
+        profile
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_profile_and_its_text_are_the_same(profile in any_profile()) {
+        let text = profile_template(Some(&profile));
+        let again = profile_of(&text, None).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        prop_assert_eq!(again, profile);
+    }
+
+    #[test]
+    fn an_edit_is_exactly_the_change(first in any_profile(), rename in any::<bool>(), mut second in any_profile(), third in any_profile()) {
+        let mut text = FILE.to_string();
+        if !rename {
+            second.name = first.name.clone();
+        }
+        for profile in [&first, &second, &third] {
+            let before = text.clone();
+            text = with_profile(&text, &profile_template(Some(profile))).unwrap();
+            let config = read(&text);
+            prop_assert_eq!(config.profiles.iter().find(|p| p.name == profile.name), Some(profile));
+            prop_assert_eq!(others(&text, &profile.name), others(&before, &profile.name));
+            let was = read(&before);
+            prop_assert_eq!((config.poll, config.ui, config.keys, config.default_profiles), (was.poll, was.ui, was.keys, was.default_profiles));
+            // Every line of others is still there, in its order.
+            let mut lines = text.lines();
+            for line in FILE.lines().filter(|l| !l.is_empty()) {
+                prop_assert!(lines.any(|l| l == line), "{line} is gone from\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_shown_is_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    std::fs::write(&path, FILE).unwrap();
+    let typed = "[profiles.us] # first\nregion = \"us\"\napi_key_env = \"OTHER\"\n";
+    let draft = Draft::new(&path, [typed]).unwrap();
+    let (out, into) = ("api_key_env = \"US\"", "api_key_env = \"OTHER\"");
+    let context = |text: &str| DiffLine::Context(text.to_string());
+    assert_eq!(
+        draft.diff(),
+        [
+            DiffLine::Same(3),
+            context("[profiles.us] # first"),
+            context("region = \"us\""),
+            DiffLine::Out(out.into()),
+            DiffLine::In(into.into()),
+            context(""),
+            context("# The one in Frankfurt."),
+            DiffLine::Same(12),
+        ]
+    );
+    draft.write().unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), FILE.replace(out, into));
+    // The same again is no longer what was shown.
+    let error = draft.write().unwrap_err().to_string();
+    assert!(error.contains("changed by somebody else meanwhile") && error.contains("nothing was written"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_rights_stay_and_a_new_file_is_private() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mode = |name: &str| std::fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+    let typed = "[profiles.a]\nregion = \"us\"\n";
+    std::fs::create_dir(at("dotfiles")).unwrap();
+    std::fs::write(at("dotfiles/real.toml"), FILE).unwrap();
+    std::fs::set_permissions(at("dotfiles/real.toml"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("dotfiles/real.toml", at("config.toml")).unwrap();
+    Draft::new(&at("config.toml"), [typed]).unwrap().write().unwrap();
+    assert!(std::fs::symlink_metadata(at("config.toml")).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(at("dotfiles/real.toml")).unwrap().contains("[profiles.a]"));
+    assert_eq!(mode("dotfiles/real.toml"), 0o640);
+    // A new one, in a new folder.
+    let draft = Draft::new(&at("new/folder/config.toml"), [typed]).unwrap();
+    assert!(draft.is_new());
+    draft.write().unwrap();
+    assert_eq!(
+        (mode("new/folder/config.toml"), std::fs::read_to_string(at("new/folder/config.toml")).unwrap()),
+        (0o600, typed.into())
+    );
+    assert!(draft.write().unwrap_err().to_string().contains("made by somebody else"));
+    // A link that leads nowhere is no place to write to.
+    symlink("nowhere", at("dangling.toml")).unwrap();
+    let error = Draft::new(&at("dangling.toml"), [typed]).unwrap_err().to_string();
+    assert!(error.contains("a link to nowhere"), "{error}");
+    assert!(!at("nowhere").exists());
+}
+
+#[test]
+fn a_file_that_is_broken_is_not_built_upon() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    std::fs::write(&path, "[profiles.a\n").unwrap();
+    let error = Draft::new(&path, ["[profiles.a]\nregion = \"us\"\n"]).unwrap_err().to_string();
+    assert!(error.contains("config.toml:1:12"), "{error}");
+}
