@@ -59,7 +59,7 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
         _ => None,
     });
     let (number, preview) = number.unwrap_or_else(|| panic!("no plan is asked for: {effects:?}"));
-    dash.feed(Msg::Done(Done::Planned(number, Ok(Box::new(preview)))));
+    dash.done(Done::Planned(number, Ok(Box::new(preview))));
     number
 }
 
@@ -107,7 +107,7 @@ fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
     let Some(Effect::Plan(number, _, intent)) = effects.into_iter().find(|e| matches!(e, Effect::Plan(..))) else {
         panic!()
     };
-    let after = dash.feed(Msg::Done(Done::Planned(number, Ok(Box::new(preview(&intent))))));
+    let after = dash.done(Done::Planned(number, Ok(Box::new(preview(&intent)))));
     assert_eq!(after, [Effect::Forget(number)], "what is sent may hold secrets, so it is not kept");
     assert!(dash.app.overlays.is_empty());
     // Left after it was planned.
@@ -128,7 +128,7 @@ fn what_cannot_be_done_says_why() {
     ] {
         let effects = dash.keys("D");
         let Some(Effect::Plan(number, ..)) = effects.first() else { panic!("{effects:?}") };
-        dash.feed(Msg::Done(Done::Planned(*number, Err(error))));
+        dash.done(Done::Planned(*number, Err(error)));
         assert!(dash.screen().contains(word), "{}", dash.screen());
         assert!(dash.screen().contains("nothing was sent"), "{}", dash.screen());
         assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
@@ -149,7 +149,7 @@ fn the_revision_that_a_change_made_is_watched() {
         revision: "made-1".into(),
     };
     let made = Made { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
-    dash.feed(Msg::Done(Done::Sent(number, Ok(made))));
+    dash.done(Done::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.watches.contains_key(&of));
     assert!(dash.screen().contains("is watched"), "{}", dash.screen());
@@ -167,7 +167,7 @@ fn what_is_deleted_is_followed_until_it_is_gone() {
         revision: None,
         vanishing: Some((key.0.clone(), key.1.clone(), row.name)),
     };
-    dash.feed(Msg::Done(Done::Sent(9, Ok(made))));
+    dash.done(Done::Sent(9, Ok(made)));
     let is = |k: &SubKey| *k == SubKey::Vanish(key.0.clone(), key.1.clone());
     let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
     let next = NextPoll::At(dash.app.now);
@@ -186,7 +186,7 @@ fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
     let number = planned(&mut dash, &effects);
     assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    dash.feed(Msg::Done(Done::Sent(number, Err(error))));
+    dash.done(Done::Sent(number, Err(error)));
     let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
     assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
@@ -220,7 +220,7 @@ fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
         entry("DELETE", Outcome::Status(404)),
         entry("POST", Outcome::NoAnswer("the connection was reset".into())),
     ];
-    dash.feed(Msg::Done(Done::Journal(entries)));
+    dash.done(Done::Journal(entries));
     insta::assert_snapshot!("journal_100x30", dash.screen());
     dash.keys("j<Enter>");
     insta::assert_snapshot!("journal_entry_100x30", dash.screen());
@@ -306,7 +306,7 @@ fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
         }
         for effect in &effects {
             if let Effect::Plan(number, _, intent) = effect {
-                dash.feed(Msg::Done(Done::Planned(*number, Ok(Box::new(preview(intent))))));
+                dash.done(Done::Planned(*number, Ok(Box::new(preview(intent)))));
             }
         }
         all.extend(effects);

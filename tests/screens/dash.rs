@@ -54,6 +54,12 @@ impl Dash {
         update(&mut self.app, self.now, msg)
     }
 
+    /// An answer to what was asked just now.
+    pub fn done(&mut self, done: Done) -> Vec<Effect> {
+        let since = self.app.epoch;
+        self.feed(Msg::Done { since, done })
+    }
+
     pub fn keys(&mut self, keys: &str) -> Vec<Effect> {
         parse_keys(keys).unwrap().into_iter().flat_map(|k| self.feed(Msg::Key(k))).collect()
     }
