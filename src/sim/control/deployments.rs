@@ -1,6 +1,6 @@
 //! Deployments over REST: listing, creating, changing, deleting, and where an upload goes.
 
-use super::query::{flag, number, path_uuid, text, uuids, word};
+use super::query::{flag, number, offset, path_uuid, text, uuids, word};
 use super::rules::{self, Draft, bad};
 use super::shape::body;
 use super::timetable::{Deployment, Fate, Object, Revision};
@@ -93,7 +93,7 @@ pub async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
 
 fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal> {
     let limit = number(pairs, "limit", 1, 100, 20)?;
-    let offset = number(pairs, "offset", 0, usize::MAX >> 1, 0)?;
+    let offset = offset(pairs)?;
     let kind = word(pairs, "deployment_type", bodies::TYPES)?;
     flag(pairs, "remote_reconciled")?;
     let csv = |name: &str| text(pairs, name).map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -117,7 +117,7 @@ fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal
         .collect();
     found.sort_by(|a, b| b["created_at"].as_str().cmp(&a["created_at"].as_str()));
     let resources: Vec<Value> = found.into_iter().skip(offset).take(limit).collect();
-    let next = offset + resources.len();
+    let next = offset.saturating_add(resources.len());
     Ok(ok(&json!({"resources": resources, "offset": next})))
 }
 

@@ -1,6 +1,6 @@
 //! Listeners: the installations in a customer's own cluster through which deployments run there.
 
-use super::query::{number, path_uuid};
+use super::query::{number, offset, path_uuid};
 use super::shape::{Field, Shape, body, must, null};
 use super::timetable::Object;
 use super::{Plane, Refusal, answer, now, ok};
@@ -85,10 +85,10 @@ async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let listed = || {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
-        let offset = number(&pairs, "offset", 0, usize::MAX >> 1, 0)?;
+        let offset = offset(&pairs)?;
         let all = plane.listeners();
         let resources: Vec<&Object> = all.iter().skip(offset).take(limit).collect();
-        Ok(ok(&json!({"resources": resources, "offset": offset + resources.len()})))
+        Ok(ok(&json!({"resources": resources, "offset": offset.saturating_add(resources.len())})))
     };
     answer(listed())
 }

@@ -23,34 +23,43 @@ fn refused<T>(name: &str, says: &str, kind: &'static str) -> Result<T, Refusal> 
     Err(invalid(&[Problem::at(["query", name], says, kind)]))
 }
 
-/// A number within its bounds.
-pub fn number(pairs: &Pairs, name: &str, least: usize, most: usize, or: usize) -> Result<usize, Refusal> {
+/// A number of any size and sign; what is too large for us is as good as the largest.
+pub fn whole(pairs: &Pairs, name: &str, or: i64) -> Result<i64, Refusal> {
+    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
     let Some(text) = given(pairs, name) else { return Ok(or) };
-    match text.parse::<i64>() {
+    match text.parse::<i64>().map_err(|error| *error.kind()) {
+        Ok(number) => Ok(number),
+        Err(PosOverflow) => Ok(i64::MAX),
+        Err(NegOverflow) => Ok(i64::MIN),
         Err(_) => refused(name, "Input should be a valid integer", "int_parsing"),
-        Ok(n) if n > most as i64 => {
-            refused(name, &format!("Input should be less than or equal to {most}"), "less_than_equal")
-        }
-        Ok(n) if n < least as i64 => {
-            refused(name, &format!("Input should be greater than or equal to {least}"), "greater_than_equal")
-        }
-        Ok(n) => Ok(n as usize),
     }
 }
 
-/// A number of any size and sign.
-pub fn whole(pairs: &Pairs, name: &str, or: i64) -> Result<i64, Refusal> {
-    let Some(text) = given(pairs, name) else { return Ok(or) };
-    text.parse().or_else(|_| refused(name, "Input should be a valid integer", "int_parsing"))
+/// A number within its bounds.
+pub fn number(pairs: &Pairs, name: &str, least: usize, most: usize, or: usize) -> Result<usize, Refusal> {
+    match whole(pairs, name, or as i64)? {
+        n if n > most as i64 => {
+            refused(name, &format!("Input should be less than or equal to {most}"), "less_than_equal")
+        }
+        n if n < least as i64 => {
+            refused(name, &format!("Input should be greater than or equal to {least}"), "greater_than_equal")
+        }
+        n => Ok(n as usize),
+    }
 }
 
-/// Yes or no, in all of pydantic's words for it.
+/// Where a page begins.
+pub fn offset(pairs: &Pairs) -> Result<usize, Refusal> {
+    number(pairs, "offset", 0, i64::MAX as usize, 0)
+}
+
+/// Yes or no. Pydantic knows more words for these; no client of ours should need them.
 pub fn flag(pairs: &Pairs, name: &str) -> Result<Option<bool>, Refusal> {
-    let Some(text) = given(pairs, name) else { return Ok(None) };
-    match text.to_lowercase().as_str() {
-        "true" | "1" | "on" | "t" | "y" | "yes" => Ok(Some(true)),
-        "false" | "0" | "off" | "f" | "n" | "no" => Ok(Some(false)),
-        _ => refused(name, "Input should be a valid boolean, unable to interpret input", "bool_parsing"),
+    match given(pairs, name) {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => refused(name, "Input should be a valid boolean, unable to interpret input", "bool_parsing"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Revisions over REST: listing, making, redeploying, interrupting.
 
 use super::deployments::{add_revision, change, patch_body, repeat, with};
-use super::query::{flag, number, path_uuid, text};
+use super::query::{flag, number, offset, path_uuid, text};
 use super::timetable::{Deployment, Phase, Revision, phases};
 use super::{Plane, Refusal, answer, now, ok};
 use crate::sim::Dialect;
@@ -35,7 +35,7 @@ pub async fn list(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: 
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
-        let offset = number(&pairs, "offset", 0, usize::MAX >> 1, 0)?;
+        let offset = offset(&pairs)?;
         flag(&pairs, "remote_reconciled")?;
         let statuses: Option<Vec<&str>> = text(&pairs, "status").map(|list| list.split(',').collect());
         let phases = phases(&deployment.revisions, now(), plane.speed);
@@ -52,7 +52,7 @@ pub async fn list(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: 
         if plane.dialect == Dialect::Contract {
             return Ok(ok(&json!({"resources": resources})));
         }
-        let next = offset + resources.len();
+        let next = offset.saturating_add(resources.len());
         Ok(ok(&json!({"resources": resources, "offset": next})))
     }))
 }
