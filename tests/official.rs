@@ -5,9 +5,10 @@
 
 mod support;
 
-use runtail::sim::{KEY, Logs, Options, Rule, Scenario, Sim};
-use serde_json::Value;
+use runtail::sim::{KEY, Logs, Options, Request, Rule, Scenario, Sim};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::process::Command;
 use support::process::{self, Done, Running};
 
@@ -37,12 +38,16 @@ impl Setting {
     /// `langgraph deploy …` in an empty folder, so that no `.env` and no project is found.
     fn start(&self, args: &[&str]) -> (Running, tempfile::TempDir) {
         let folder = tempfile::tempdir().expect("a folder");
+        (self.start_in(&folder, args), folder)
+    }
+
+    fn start_in(&self, folder: &tempfile::TempDir, args: &[&str]) -> Running {
         let mut command = Command::new(std::env::var_os("RUNTAIL_LANGGRAPH").expect(WHY));
         command.arg("deploy").args(args).current_dir(folder.path()).env_clear();
         command.env("PATH", "/usr/bin:/bin").env("HOME", folder.path());
         command.env("LANGGRAPH_CLI_NO_ANALYTICS", "1").env("PYTHONUTF8", "1").env("COLUMNS", "200");
         command.envs(self.0.iter().map(|(name, value)| (name, value)));
-        (process::launch(command, ""), folder)
+        process::launch(command, "")
     }
 
     #[track_caller]
@@ -50,6 +55,54 @@ impl Setting {
         let (running, _folder) = self.start(args);
         running.wait()
     }
+
+    /// `langgraph deploy --remote --no-input …` of a project.
+    #[track_caller]
+    fn deploy(&self, project: &tempfile::TempDir, args: &[&str]) -> Done {
+        self.start_in(project, &[&["--remote", "--no-input"], args].concat()).wait()
+    }
+}
+
+/// A small project: one graph, one variable, and two that the service keeps for itself.
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("langgraph.json", r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": ".env"}"#),
+        ("agent.py", "graph = None\n"),
+        (".env", "OPENAI_API_KEY=sk-one\nPORT=8000\nLOG_JSON=true\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+/// The names of the files in a tar archive.
+fn packed(archive: &[u8]) -> Vec<String> {
+    let mut tar = Vec::new();
+    flate2::read::GzDecoder::new(archive).read_to_end(&mut tar).expect("gzip");
+    let text = |field: &[u8]| String::from_utf8_lossy(field).trim_end_matches('\0').to_string();
+    let (mut names, mut at) = (Vec::new(), 0);
+    while let Some(head) = tar.get(at..at + 512).filter(|head| head[0] != 0) {
+        names.push(text(&head[..100]));
+        let size = usize::from_str_radix(text(&head[124..136]).trim(), 8).expect("a size in octal");
+        at += 512 + size.next_multiple_of(512);
+    }
+    names
+}
+
+/// What was asked, ids left out; what is asked again and again stands once.
+fn asked(sim: &Sim) -> Vec<String> {
+    let is_id = |part: &&str| part.len() == 36 && part.matches('-').count() == 4;
+    let short = |request: &Request| {
+        let path: Vec<&str> = request.path.split('/').map(|part| if is_id(&part) { "ID" } else { part }).collect();
+        let path = path.join("/");
+        let path = if path.starts_with("/uploads/") { "/uploads/…" } else { &path };
+        let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
+        format!("{} {path}{query}", request.method)
+    };
+    let mut all: Vec<String> = sim.requests().iter().map(short).collect();
+    all.dedup();
+    all
 }
 
 /// The cells of a table below its head.
@@ -261,4 +314,119 @@ async fn it_fails_as_it_does_with_the_real_service() {
     let (_sim, to) = simulated(Options { logs: Logs { v1: false, ..Logs::default() }, ..fleet() }).await;
     let told = failed(&to, &["logs", "--name", "amber-agent-0000"]);
     assert!(told.ends_with("/deploy_logs failed with status 404: Not Found\n"), "{told}");
+}
+
+/// From nothing to a server, and then a second time.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the official command line: tests/real/serve -- cargo test --test official -- --ignored"]
+async fn it_deploys_and_updates_a_project() {
+    let (sim, to) = simulated(Options::default()).await;
+    let project = project();
+    let told = to.deploy(&project, &["--name", "my-app"]).expect(0).stdout;
+    for line in ["Skipping reserved env var: PORT", "Creating deployment 'my-app'", "Deployment successful!"] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert!(told.contains("   URL: https://my-app-"), "{told}");
+    let build = [
+        "POST /v2/deployments/ID/upload-url",
+        "PUT /uploads/…",
+        "PATCH /v2/deployments/ID",
+        "GET /v2/deployments/ID/revisions?limit=1",
+        "GET /v2/deployments/ID/revisions/ID",
+        "GET /v2/deployments/ID",
+    ];
+    let found = "GET /v2/deployments?name=my-app&name_contains=my-app&limit=100&offset=0";
+    assert_eq!(asked(&sim), [&[found, "POST /v2/deployments"], &build[..]].concat());
+    let requests = sim.requests();
+    let sent = |method: &str| requests.iter().find(|one| one.method == method).expect("a request");
+    let secrets = json!([{"name": "OPENAI_API_KEY", "value": "sk-one"}]);
+    let body = sent("POST").json();
+    assert_eq!((&body["source"], &body["secrets"]), (&json!("internal_source"), &secrets));
+    let archive = sent("PUT");
+    assert_eq!(archive.header("content-type"), Some("application/gzip"));
+    let files = packed(&archive.body);
+    assert!(
+        ["langgraph.json", "agent.py"].iter().all(|name| files.iter().any(|file| file.ends_with(name))),
+        "{files:?}"
+    );
+    let body = sent("PATCH").json();
+    let config = &body["source_revision_config"];
+    assert_eq!((&body["revision_source"], &body["secrets"]), (&json!("internal_source"), &secrets));
+    let place = config["source_tarball_path"].as_str().expect("a path");
+    assert!(archive.path.ends_with(place) && config["langgraph_config_path"] == "langgraph.json", "{config}");
+
+    sim.forget_requests();
+    let lines = to.deploy(&project, &["--name", "my-app", "--json"]).expect(0).json_lines();
+    let end = lines.last().expect("lines");
+    assert_eq!((&end["event"], &end["status"]), (&json!("result"), &json!("succeeded")));
+    assert_eq!(asked(&sim), [&[found], &build[..]].concat(), "the deployment that is there is changed");
+
+    // What became of it, as we see it: the revision that had no source was skipped for the first archive.
+    let folder = configured(&sim.regions()[0].url);
+    let rows = ours(&folder, &["revisions", "list", "my-app"]);
+    let words: Vec<&str> = rows.iter().filter_map(|row| row["status"].as_str()).collect();
+    assert_eq!(words, ["DEPLOYED", "DEPLOYED", "SKIPPED"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the official command line: tests/real/serve -- cargo test --test official -- --ignored"]
+async fn it_shows_the_end_of_the_log_of_a_build_that_failed() {
+    let (sim, to) = simulated(Options::default()).await;
+    let told = to.deploy(&project(), &["--name", "build-fails"]).expect(1).stdout;
+    let log = told.split_once("   Last build log lines:\n").expect("a log").1;
+    let (log, end) = log.split_once("   Re-run with --verbose").expect("an end of the log");
+    let shown: Vec<&str> = log.lines().map(|line| line.trim_start().trim_start_matches("| ")).collect();
+    assert!(end.contains("   Deployment failed\n") && shown.len() > 15, "{told}");
+    let folder = configured(&sim.regions()[0].url);
+    let ours = ours(&folder, &["logs", "build-fails", "--build", "--tail", "30"]);
+    assert_eq!(shown, ours.iter().map(message).collect::<Vec<_>>(), "the lines that we show");
+    let requests = sim.requests();
+    let last = requests.iter().rfind(|one| one.path.ends_with("/build_logs") && one.json()["limit"] == 30);
+    assert_eq!(last.expect("a request").json(), json!({"order": "desc", "limit": 30}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the official command line: tests/real/serve -- cargo test --test official -- --ignored"]
+async fn it_deletes_and_is_told_why_the_name_stays_taken() {
+    let (sim, to) = simulated(Options { speed: 0.001, ..fleet() }).await;
+    let list = to.run(&["list", "--json"]).expect(0).json();
+    let (id, name) = (list[0]["id"].as_str().expect("an id"), list[0]["name"].as_str().expect("a name"));
+    sim.forget_requests();
+    let told = to.run(&["delete", "--force", id]).expect(0).stdout;
+    assert_eq!(told, format!("Deleted deployment {id}.\n"));
+    assert_eq!(asked(&sim), ["DELETE /v2/deployments/ID"]);
+    let folder = configured(&sim.regions()[0].url);
+    assert_eq!(ours(&folder, &["deployments", "get", id])[0]["status"], "AWAITING_DELETE");
+
+    let rest = format!("{}/v2/deployments/{id}?force=true", sim.regions()[0].url);
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    assert_eq!(http.delete(rest).header("X-Api-Key", KEY).send().await.expect("an answer").status(), 204);
+    let gone = to.run(&["delete", "--force", id]).expect(1).stderr;
+    let path = format!("/v2/deployments/{id}");
+    assert_eq!(gone, format!("Error: DELETE {path} failed with status 404: Deployment ID {id} not found.\n"));
+    let told = to.deploy(&project(), &["--name", name]).expect(1).stderr;
+    let why = format!("A tracing project named '{name}' already exists.");
+    assert_eq!(told, format!("Error: POST /v2/deployments failed with status 409: {why}\n"));
+}
+
+/// What it makes of refusals that it knows by their words.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the official command line: tests/real/serve -- cargo test --test official -- --ignored"]
+async fn it_knows_the_refusals_of_a_creation() {
+    let (_aws, to) = simulated(Options { aws: true, ..Options::default() }).await;
+    let told = to.deploy(&project(), &["--name", "app"]).expect(1).stderr;
+    assert!(told.ends_with("Use --deployment-type dev instead.\n"), "{told}");
+
+    let (sim, to) = simulated(Options { needs_listener: true, ..Options::default() }).await;
+    let told = to.deploy(&project(), &["--name", "app"]).expect(2).stderr;
+    assert!(told.contains("This workspace deploys through a listener in your own cluster."), "{told}");
+    let listener = cells(&to.run(&["listeners", "list"]).expect(0).stdout)[0][0].clone();
+    let image = ["--no-input", "--name", "app", "--image-uri", "registry.example/app@sha256:aa", "--listener-id"];
+    let args = [&image[..], &[&listener, "--k8s-namespace", "agents"]].concat();
+    let told = to.start_in(&project(), &args).wait().expect(0).stdout;
+    assert!(told.contains("Deployment successful!"), "{told}");
+    let requests = sim.requests();
+    let made = requests.iter().rfind(|one| one.method == "POST").expect("a request").json();
+    assert_eq!(made["source_config"]["listener_config"], json!({"k8s_namespace": "agents"}));
 }

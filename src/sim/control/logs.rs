@@ -57,12 +57,18 @@ pub fn build(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> 
 }
 
 fn build_script(revision: &Revision) -> Vec<(&'static str, String)> {
-    let commit = revision.config.get("repo_commit_sha").and_then(Value::as_str).unwrap_or("unknown");
-    let reference = revision.config.get("repo_ref").and_then(Value::as_str).unwrap_or("main");
+    let text = |key: &str| revision.config.get(key).and_then(Value::as_str);
+    let commit = text("repo_commit_sha").unwrap_or("unknown");
     let digest = stable_hex(&revision.id, 64);
     let mut lines: Vec<(&'static str, String)> = Vec::new();
     let mut say = |text: String| lines.push(("INFO", text));
-    say(format!("Starting build of {reference} @ {}", &commit[..7.min(commit.len())]));
+    match text("source_tarball_path") {
+        Some(archive) => say(format!("Starting build of {archive}")),
+        None => {
+            let reference = text("repo_ref").unwrap_or("main");
+            say(format!("Starting build of {reference} @ {}", &commit[..7.min(commit.len())]));
+        }
+    }
     if !revision.title.is_empty() {
         say(format!("HEAD is now at {} {}", &commit[..7.min(commit.len())], revision.title));
     }
