@@ -243,6 +243,23 @@ async fn what_was_built_before_can_be_built_again() {
 }
 
 #[tokio::test]
+async fn one_revision_may_come_from_elsewhere() {
+    let world = world(still()).await;
+    let path = made(&world, github("bot")).await;
+    let (_, place) = call(&world, M::POST, &format!("{path}/upload-url"), None).await;
+    let archive = json!({"source_tarball_path": place["object_path"], "langgraph_config_path": "langgraph.json"});
+    let patch = json!({"revision_source": "internal_source", "source_revision_config": archive});
+    let (status, changed) = call(&world, M::PATCH, &path, Some(patch)).await;
+    assert_eq!((status, &changed["source"]), (200, &json!("github")));
+    assert_eq!(changed["source_revision_config"]["repo_ref"], Value::Null);
+    let (_, list) = call(&world, M::GET, &format!("{path}/revisions"), None).await;
+    assert_eq!(list["resources"][0]["source"], "internal_source");
+    let secrets = json!({"secrets": [{"name": "A", "value": "b"}]});
+    let (_, changed) = call(&world, M::PATCH, &path, Some(secrets)).await;
+    assert_eq!(changed["source_revision_config"]["repo_ref"], "main", "the next one is from the repository again");
+}
+
+#[tokio::test]
 async fn an_interrupt_lets_the_next_one_go_in_the_spelling_that_the_server_has() {
     for (interrupt, spellings) in [
         (Interrupt::Both, &["interruption", "interrupt"][..]),

@@ -151,7 +151,7 @@ fn created(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
     let revision = revision_config(&asked["source_revision_config"]);
     rules::name(called)?;
     rules::secrets(plane, source, asked)?;
-    Draft { source, config: &config, revision: &revision }.check_new(plane)?;
+    Draft { source, from: source, config: &config, revision: &revision }.check_new(plane)?;
     let mut deployments = plane.deployments();
     let at = now();
     let mut living = deployments.iter().filter(|one| one.status(at, plane.speed).is_some());
@@ -265,13 +265,13 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     }) {
         return Err(bad("source_tarball_path must be an object path from the upload-url endpoint."));
     }
-    // What is not sent stays as in the latest revision, if that came from the same kind of source.
-    let latest = deployment.revisions.last().filter(|latest| latest.source == source);
+    // What is not sent stays as in the latest revision of the same kind of source.
+    let latest = deployment.revisions.iter().rfind(|one| one.source == source);
     let mut revision = latest.map_or_else(|| revision_config(&Value::Null), |latest| latest.config.clone());
     revision.insert("repo_commit_sha".into(), Value::Null);
     let mut new = !sent.is_empty();
     revision.extend(sent);
-    Draft { source: &source, config: &config, revision: &revision }.check()?;
+    Draft { source: &deployment.source, from: &source, config: &config, revision: &revision }.check()?;
     new |= !asked["source_config"]["resource_spec"].is_null() || !asked["secret_references"].is_null();
     // A list that is sent replaces them all, but an empty one clears nothing.
     if let Some(secrets) = asked["secrets"].as_array().filter(|secrets| !secrets.is_empty()) {

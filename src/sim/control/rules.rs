@@ -65,8 +65,10 @@ pub fn bad(says: &str) -> Refusal {
 /// A deployment as a request would leave it.
 #[derive(Debug, Clone, Copy)]
 pub struct Draft<'a> {
-    /// Where its newest revision comes from.
+    /// Where it comes from.
     pub source: &'a str,
+    /// Where its newest revision comes from, which may be elsewhere.
+    pub from: &'a str,
     /// `source_config`.
     pub config: &'a Object,
     /// `source_revision_config`.
@@ -98,7 +100,7 @@ impl Draft<'_> {
             ("source_tarball_path", &["internal_source"]),
         ] {
             // Of a template nothing is known.
-            if !self.revision[name].is_null() && !sources.contains(&self.source) && self.source != "internal_template" {
+            if !self.revision[name].is_null() && !sources.contains(&self.from) && self.from != "internal_template" {
                 let sources = sources.join("', '");
                 return Err(bad(&format!("source_revision_config.{name} is only supported for '{sources}' sources.")));
             }
