@@ -68,6 +68,21 @@ impl Default for ThreadQuery {
     }
 }
 
+/// What the answer to `GET /info` says of a server (agent-server reference §6).
+pub(super) fn server_info(raw: Value) -> ServerInfo {
+    let kind = if raw["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("aegra")) {
+        ServerKind::Aegra
+    } else if raw["langgraph_js_version"].is_string() || raw["context"] == "js" {
+        ServerKind::JavaScript
+    } else if raw["langgraph_py_version"].is_string() {
+        ServerKind::Python
+    } else {
+        ServerKind::Other
+    };
+    let version = crate::text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
+    ServerInfo { kind, version, raw }
+}
+
 impl AgentServer {
     /// An agent server by its base. Its origin is trusted with the profile's keys from now on: call this with addresses
     /// out of the configuration or of the control plane's own records only.
@@ -97,17 +112,7 @@ impl AgentServer {
             }
             Err(e) => return Err(e),
         };
-        let kind = if raw["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("aegra")) {
-            ServerKind::Aegra
-        } else if raw["langgraph_js_version"].is_string() || raw["context"] == "js" {
-            ServerKind::JavaScript
-        } else if raw["langgraph_py_version"].is_string() {
-            ServerKind::Python
-        } else {
-            ServerKind::Other
-        };
-        let version = crate::text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
-        Ok(ServerInfo { kind, version, raw })
+        Ok(server_info(raw))
     }
 
     /// Assistants, in the server's order.

@@ -83,6 +83,18 @@ pub(super) struct Call<'a> {
     pub timeout: Duration,
 }
 
+/// What is known of an answer before its body, whether it was welcome or not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    pub status: u16,
+    /// What the server's clock is ahead of ours, in seconds, where it tells the time; 0 where it is about right.
+    pub skew: Option<i64>,
+    /// Whether the body is said to be a page for a browser.
+    pub is_html: bool,
+    /// From the request to the head.
+    pub took: Duration,
+}
+
 /// An answer with a welcome status.
 pub(super) struct Answer {
     headers: HeaderMap,
@@ -141,6 +153,27 @@ impl Http {
         &self.0.profile
     }
 
+    /// The same keys for one other control plane and for nothing else; it can only read. Only where a person said so.
+    pub(super) fn elsewhere(&self, base: &Url) -> Http {
+        let Inner { profile, key, bearer, workspace, .. } = &*self.0;
+        let http = Http(Arc::new(Inner {
+            profile: profile.clone(),
+            key: key.clone(),
+            bearer: bearer.clone(),
+            workspace: workspace.clone(),
+            sealed: Some("it is only asked".into()),
+            journal: Journal::default(),
+            allow_http: self.0.allow_http,
+            origins: Mutex::default(),
+            skew: AtomicI64::new(0),
+            quiet_until: Mutex::default(),
+            local: OnceLock::new(),
+            remote: OnceLock::new(),
+        }));
+        http.allow(base);
+        http
+    }
+
     /// Trusts the origin of an address with this profile's keys: its control plane, its agent servers, and the addresses
     /// that the control plane's own records name.
     pub fn allow(&self, url: &Url) {
@@ -171,7 +204,7 @@ impl Http {
             if call.retry.heeds {
                 self.quiet().await;
             }
-            let error = match self.once(&call).await {
+            let error = match self.once(&call, &mut None).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -182,7 +215,14 @@ impl Http {
         }
     }
 
-    async fn once(&self, call: &Call<'_>) -> Result<Answer, ApiError> {
+    /// Makes a request once and tells also what is known of an answer that was not welcome.
+    pub(super) async fn probe(&self, call: &Call<'_>) -> (Option<Head>, Result<Answer, ApiError>) {
+        let mut head = None;
+        let result = self.once(call, &mut head).await;
+        (head, result)
+    }
+
+    async fn once(&self, call: &Call<'_>, head: &mut Option<Head>) -> Result<Answer, ApiError> {
         let at = self.place(&call.method, &call.url);
         if !call.reads {
             self.check_write(&at)?;
@@ -206,11 +246,12 @@ impl Http {
             });
         }
         let response = sent.map_err(broken)?;
-        if call.plane == Plane::Control
-            && let Some(skew) = clock_skew(response.headers(), jiff::Timestamp::now())
-        {
+        let skew = clock_skew(response.headers(), jiff::Timestamp::now());
+        if let (Plane::Control, Some(skew)) = (call.plane, skew) {
             self.0.skew.store(skew, Ordering::Relaxed);
         }
+        let is_html = answer::is_html(response.headers(), b"");
+        *head = Some(Head { status: response.status().as_u16(), skew, is_html, took: began.elapsed() });
         if !call.expect.contains(&response.status().as_u16()) {
             let error = self.refused(response, at, call.plane, call.is_list, call.body).await;
             if let (Kind::RateLimited(_), Plane::Control) = (&error.kind, call.plane) {
@@ -462,6 +503,11 @@ impl Answer {
     /// The same where the answer may also be empty: then it is null.
     pub fn maybe_json(&self) -> Result<Value, ApiError> {
         if self.body.is_empty() { Ok(Value::Null) } else { self.json() }
+    }
+
+    /// The server's name for the request, if it gave one, without what it was sent.
+    pub fn request_id(&self) -> Option<String> {
+        Some(self.http.secrets(None).scrub(&answer::request_id(&self.headers)?))
     }
 
     /// The error that an answer of an unexpected shape is.

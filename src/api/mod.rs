@@ -6,6 +6,7 @@ mod auth;
 mod change;
 mod collections;
 mod control_plane;
+pub mod doctor;
 mod error;
 mod evidence;
 mod http;
@@ -19,6 +20,7 @@ mod reach;
 mod retry;
 mod stream;
 
+use agent_server::server_info;
 pub use agent_server::{AgentServer, ServerInfo, ServerKind, ThreadQuery};
 pub use auth::AuthWaited;
 pub use change::{Made, PlanError};

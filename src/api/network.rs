@@ -23,16 +23,8 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
         return network(format!("the name {host} does not resolve"), "check the address and the network".into());
     }
     if let Some(tls) = find::<rustls::Error>(error) {
-        return match tls {
-            rustls::Error::InvalidMessage(_) => {
-                network(format!("{host}:{port} does not speak TLS"), "https to a plain http port?".into())
-            }
-            rustls::Error::InvalidCertificate(why) => network(
-                format!("the certificate of {host} is not trusted: {why}"),
-                "a private authority's certificate can be named in SSL_CERT_FILE; is the host the right one?".into(),
-            ),
-            other => (Kind::Network, format!("TLS with {host}:{port} failed: {other}"), None),
-        };
+        let (detail, hint) = tls_failure(tls, host, port);
+        return (Kind::Network, detail, hint);
     }
     if error.is_timeout() {
         let detail = match error.is_connect() {
@@ -74,6 +66,20 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
     (Kind::Network, cause, None)
 }
 
+/// What TLS failed of, and what to do.
+pub(super) fn tls_failure(error: &rustls::Error, host: &str, port: u16) -> (String, Option<String>) {
+    match error {
+        rustls::Error::InvalidMessage(_) => {
+            (format!("{host}:{port} does not speak TLS"), Some("https to a plain http port?".into()))
+        }
+        rustls::Error::InvalidCertificate(why) => (
+            format!("the certificate of {host} is not trusted: {why}"),
+            Some("a private authority's certificate can be named in SSL_CERT_FILE; is the host the right one?".into()),
+        ),
+        other => (format!("TLS with {host}:{port} failed: {other}"), None),
+    }
+}
+
 /// The innermost cause: the one that says something.
 fn last(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
@@ -85,7 +91,7 @@ fn last(error: &reqwest::Error) -> String {
 }
 
 /// Looks for a type of error in the chain of causes, also inside I/O errors, which hide what they wrap from it.
-fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
+pub(super) fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {

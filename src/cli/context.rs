@@ -2,7 +2,7 @@
 
 use super::{Failure, Globals, output};
 use crate::api::{ApiError, ControlPlane, Http, Kind, Place, Retry};
-use crate::config::{Config, Profile};
+use crate::config::{Config, ConfigError, Profile};
 use crate::text;
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -110,15 +110,20 @@ pub(super) fn load_config(globals: &Globals) -> Result<Config, Failure> {
 }
 
 fn unsealed(globals: &Globals) -> Result<Config, Failure> {
-    if let Some(config) = &globals.simulated {
-        return Ok(config.clone());
-    }
-    if let Some(url) = &globals.url {
-        return Ok(Config::for_url(url)?);
-    }
-    let config = Config::load(globals.config.as_deref())?;
+    let config = unwarned(globals)?;
     for warning in &config.warnings {
         output::complain(&format!("warning: {warning}"));
     }
     Ok(config)
+}
+
+/// The same without a word on what is odd in it: whoever takes it says that.
+pub(super) fn unwarned(globals: &Globals) -> Result<Config, ConfigError> {
+    if let Some(config) = &globals.simulated {
+        return Ok(config.clone());
+    }
+    match &globals.url {
+        Some(url) => Config::for_url(url),
+        None => Config::load(globals.config.as_deref()),
+    }
 }

@@ -8,6 +8,7 @@ mod config;
 mod context;
 mod dashboard;
 mod deployments;
+mod doctor;
 mod evidence;
 mod exit;
 mod graph;
@@ -264,6 +265,8 @@ pub enum Command {
     Replay(replay::Options),
     /// Check that a recording is whole and agrees with itself
     Verify(verify::Options),
+    /// What stands between you and your deployments; holds no secret, and can be pasted anywhere
+    Doctor(doctor::Options),
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
@@ -327,6 +330,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Sim(options)) => sim::run(options).await,
         Some(Command::Replay(options)) => replay::run(&globals, options).await,
         Some(Command::Verify(options)) => verify::run(&options).await,
+        Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man) => man::run(),

@@ -1,5 +1,6 @@
 //! The dashboard at run time: one loop owns the state and the terminal, tasks do the rest.
 
+mod abilities;
 mod changes;
 mod effects;
 mod input;
@@ -12,6 +13,7 @@ mod signals;
 mod subs;
 mod terminal;
 
+pub use abilities::{Terminal, abilities};
 pub use link::open_link;
 pub use services::Services;
 
