@@ -14,8 +14,8 @@ use tokio::time::Instant;
 const HOLD: Duration = Duration::from_secs(30);
 /// How much longer its answer may take, as in the vendor's SDK.
 const GRACE: Duration = Duration::from_secs(10);
-/// How much sooner than asked an answer may come that still means the end of the call and not of the link.
-const EARLY: Duration = Duration::from_secs(1);
+/// How much longer than there is time a call that is under way may bring what was waited for.
+const LATE: Duration = Duration::from_secs(1);
 /// Shortest time between two wait calls, for servers that do not hold them.
 const SHORTEST: Duration = Duration::from_secs(2);
 /// Longest pause after a failure that may pass.
@@ -44,8 +44,7 @@ impl ControlPlane {
     /// Waits for the end of an authentication for so long, by as many wait calls as it takes. Failures that may pass are
     /// told and survived.
     ///
-    /// A `timeout` after as long as was asked for is the end of that call, and it is waited on; one that comes sooner is
-    /// the end of the link.
+    /// A `timeout` is the end of one call, whatever the server holds it for, and not of the link.
     pub async fn wait_for_auth(
         &self,
         auth_id: &str,
@@ -58,17 +57,13 @@ impl ControlPlane {
         loop {
             let asked = left().min(HOLD).max(Duration::from_secs(1));
             let asked_at = Instant::now();
-            // What is under way may still bring what was waited for, but hardly longer than there is time.
-            let answer = tokio::time::timeout(left() + EARLY, self.auth_wait(auth_id, asked)).await;
+            let answer = tokio::time::timeout(left().saturating_add(LATE), self.auth_wait(auth_id, asked)).await;
             let (pause, quiet) = match answer {
                 Err(_) => return Ok(AuthWaited::Deadline),
                 Ok(Ok(answer)) => {
                     failures = 0;
-                    let held = asked_at.elapsed() + EARLY >= asked;
-                    match answer.status() {
-                        AuthStatus::Pending | AuthStatus::Unknown => {}
-                        AuthStatus::Timeout if held => {}
-                        _ => return Ok(AuthWaited::Ended(answer)),
+                    if !matches!(answer.status(), AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown) {
+                        return Ok(AuthWaited::Ended(answer));
                     }
                     (SHORTEST.saturating_sub(asked_at.elapsed()), Duration::ZERO)
                 }

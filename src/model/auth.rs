@@ -51,7 +51,7 @@ pub enum AuthStatus {
     ConnectionRequired,
     /// The token that was there is over.
     TokenExpired,
-    /// The wait ended before anybody agreed. Only the wait call says so.
+    /// The wait call ended before anybody agreed. Only that call says so.
     Timeout,
     /// The server does not know what was waited for. Only the wait call says so.
     NotFound,
@@ -81,7 +81,7 @@ impl AuthStatus {
                 "There is no connection that may be used: the user, or the agent, has to be connected first."
             }
             AuthStatus::TokenExpired => "The token that was there has expired, and could not be renewed.",
-            AuthStatus::Timeout => "Nobody agreed in time, and the link is over.",
+            AuthStatus::Timeout => "Nobody agreed while it was waited for.",
             AuthStatus::NotFound => {
                 "The server knows nothing of this authentication: it is over, or of another workspace."
             }

@@ -185,9 +185,7 @@ fn tell(answer: &AuthAnswer) {
                 .to_string()
         }
         (AuthStatus::TokenExpired, None) => "--force-new asks for a new one.".to_string(),
-        (AuthStatus::Timeout | AuthStatus::NotFound, _) => {
-            "`runtail auth authenticate` gives another link.".to_string()
-        }
+        (AuthStatus::NotFound, _) => "`runtail auth authenticate` gives another link.".to_string(),
         _ => return,
     };
     complain(&format!("  {next}"));
