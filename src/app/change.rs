@@ -1,7 +1,7 @@
 //! Changing deployments and revisions from the dashboard: what is meant by a key becomes an intent, and an intent a dialog.
 
 use super::confirm::{Confirm, Stage};
-use super::editor::Subject;
+use super::editor::{Subject, Written};
 use super::fleet::Row;
 use super::keys::{Action, Context};
 use super::msg::{Described, Effect, NextPoll, RevisionRef};
@@ -147,8 +147,9 @@ impl App {
             return Vec::new();
         }
         let profile = editor.subject.profile().into();
-        match editor.subject.intent(&editor.text.text()) {
-            Ok(intent) => self.begin_intent(profile, intent),
+        match editor.subject.read(&editor.text.text()) {
+            Ok(Written::Change(intent)) => self.begin_intent(profile, intent),
+            Ok(Written::Authentication(request)) => self.show_sign_in(profile, request),
             // It was checked when it was typed.
             Err(problem) => {
                 self.notify(true, problem.message);

@@ -4,6 +4,7 @@ use super::key::{Code, Key};
 use super::keys::{Action, Context};
 use super::msg::Effect;
 use super::{App, Overlay, Pane};
+use crate::model::{Collection, GithubApp};
 
 /// A command.
 pub struct Command {
@@ -35,6 +36,32 @@ pub const COMMANDS: &[Command] = &[
     command("redeploy", "", "Deploy the selected revision again", |app, _| app.begin_redeploy()),
     command("interrupt", "", "Stop the selected revision on its way", |app, _| app.begin_interrupt()),
     command("rollback", "", "Go back to the selected revision", |app, _| app.begin_rollback()),
+    command("integrations", "", "GitHub accounts that deployments are built from", |app, _| {
+        app.browse_meant(Collection::Integrations(GithubApp::Deployments), "")
+    }),
+    command("forge", "", "The same of Forge, which no deployment needs", |app, _| {
+        app.browse_meant(Collection::Integrations(GithubApp::Forge), "")
+    }),
+    command("listeners", "", "Listeners of an organisation that hosts itself", |app, _| {
+        app.browse_meant(Collection::Listeners, "")
+    }),
+    command("providers", "", "OAuth providers of the organisation", |app, _| {
+        app.browse_meant(Collection::Providers, "")
+    }),
+    command("tokens", "PROVIDER", "Your own tokens: of one provider, or all", |app, provider| {
+        let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
+        app.browse_meant(of, provider)
+    }),
+    command("connections", "AGENT", "The tokens that an agent may use", |app, agent| match agent {
+        "" => app.explain_argument("connections AGENT: the agent's id is missing."),
+        agent => app.browse_meant(Collection::Connections(agent.to_string()), agent),
+    }),
+    command("authenticate", "PROVIDER", "Ask for a token of a third party", |app, provider| {
+        match app.meant_profile() {
+            Some(profile) => app.begin_sign_in(profile, provider),
+            None => app.explain_argument("None of the profiles has a control plane to ask."),
+        }
+    }),
     command("journal", "", "What was sent to change something, and what came of it", |app, _| app.open_journal()),
     command("logs", "", "The server log of the selected deployment", |app, _| {
         app.act_in(Context::Deployments, Action::ServerLog)
@@ -126,6 +153,18 @@ impl App {
             palette.text.push_str(pasted.lines().next().unwrap_or_default());
             palette.at = 0;
         }
+    }
+
+    fn browse_meant(&mut self, of: Collection, owner: &str) -> Vec<Effect> {
+        match self.meant_profile() {
+            Some(profile) => self.open_browse(of, profile, owner),
+            None => self.explain_argument("None of the profiles has a control plane to ask."),
+        }
+    }
+
+    fn explain_argument(&mut self, why: &str) -> Vec<Effect> {
+        self.notify(true, why);
+        Vec::new()
     }
 
     fn go_to(&mut self, pane: Pane) -> Vec<Effect> {

@@ -4,7 +4,8 @@ use super::key::Key;
 use super::textarea::{Problem, TextArea};
 use super::{App, Overlay};
 use crate::config::ConfigError;
-use crate::model::{DeploymentSpec, Format, Intent};
+use crate::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent};
+use crate::text;
 use std::sync::Arc;
 
 /// What a document is about.
@@ -24,13 +25,22 @@ pub enum Subject {
         /** Its name. */
         name: Arc<str>,
     },
+    /// An authentication with a provider.
+    Authenticate {
+        /** The profile. */
+        profile: Arc<str>,
+        /** The provider's slug. */
+        provider: Arc<str>,
+    },
 }
 
 impl Subject {
     /// The profile that it belongs to.
     pub fn profile(&self) -> &str {
         match self {
-            Subject::CreateDeployment { profile } | Subject::UpdateDeployment { profile, .. } => profile,
+            Subject::CreateDeployment { profile }
+            | Subject::UpdateDeployment { profile, .. }
+            | Subject::Authenticate { profile, .. } => profile,
         }
     }
 
@@ -39,6 +49,7 @@ impl Subject {
         match self {
             Subject::CreateDeployment { .. } => ("CREATE", "a deployment"),
             Subject::UpdateDeployment { name, .. } => ("UPDATE", name),
+            Subject::Authenticate { provider, .. } => ("AUTHENTICATE", provider),
         }
     }
 
@@ -49,21 +60,40 @@ impl Subject {
 
     /// What is wrong with a document on it.
     pub fn check(&self, text: &str) -> Option<Problem> {
-        match self {
-            Subject::CreateDeployment { .. } | Subject::UpdateDeployment { .. } => self.intent(text).err(),
-        }
+        self.read(text).err()
     }
 
-    /// The change that a document on it describes.
-    pub fn intent(&self, text: &str) -> Result<Intent, Problem> {
-        let spec = DeploymentSpec::parse(text, Format::Toml, None).map_err(problem)?;
+    /// What a document on it describes.
+    pub fn read(&self, text: &str) -> Result<Written, Problem> {
+        let spec = || DeploymentSpec::parse(text, Format::Toml, None).map(Box::new).map_err(problem);
         Ok(match self {
-            Subject::CreateDeployment { .. } => Intent::CreateDeployment(Box::new(spec)),
+            Subject::CreateDeployment { .. } => Written::Change(Intent::CreateDeployment(spec()?)),
             Subject::UpdateDeployment { id, .. } => {
-                Intent::UpdateDeployment { id: id.to_string(), spec: Box::new(spec) }
+                Written::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
             }
+            Subject::Authenticate { .. } => Written::Authentication(request(text)?),
         })
     }
+}
+
+/// What is written down.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Written {
+    /// A change.
+    Change(Intent),
+    /// An authentication.
+    Authentication(AuthAuthenticateRequest),
+}
+
+/// The authentication that a document describes.
+fn request(text: &str) -> Result<AuthAuthenticateRequest, Problem> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
+        Problem { line, column, message: text::clean(error.message()).into_owned() }
+    })
 }
 
 /// Where and what an error is, for the mark under the text.

@@ -132,6 +132,8 @@ impl Overlay {
             Overlay::Page(Page::Explain(explained), _) => Some(&explained.of.profile),
             Overlay::Edit(editor) => Some(editor.subject.profile()),
             Overlay::Confirm(confirm) => Some(&confirm.profile),
+            Overlay::Browse(browse) => Some(&browse.profile),
+            Overlay::SignIn(sign_in) => Some(&sign_in.profile),
             // A document that is read stays what it was.
             Overlay::Page(..) | Overlay::Inspect { .. } => None,
             Overlay::Journal(_) | Overlay::Command(_) | Overlay::Profiles => None,

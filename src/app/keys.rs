@@ -40,6 +40,10 @@ pub enum Context {
     Command,
     /// All profiles.
     Profiles,
+    /// A list beside the deployments.
+    Browse,
+    /// An authentication.
+    SignIn,
 }
 
 impl Context {
@@ -62,6 +66,8 @@ impl Context {
             Context::Entry => "An entry of the journal",
             Context::Command => "Typing a command",
             Context::Profiles => "Profiles",
+            Context::Browse => "Integrations, listeners, providers, tokens, connections",
+            Context::SignIn => "An authentication",
         }
     }
 }
@@ -146,6 +152,11 @@ pub enum Action {
     Edit,
     Save,
     Anyway,
+    NextProfile,
+    PrevProfile,
+    TokensOf,
+    SignIn,
+    OpenLink,
 }
 
 impl Action {
@@ -413,6 +424,16 @@ pub const BINDINGS: &[Binding] = {
             "save",
             "Show what would be written to the file, and write it",
         ),
+        bind("browse.open", Browse, &["Enter"], A::Open, "open", "An integration's repositories, else every field"),
+        bind("browse.describe", Browse, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("browse.profile", Browse, &["Tab"], A::NextProfile, "profile", "The same list of the next profile"),
+        bind("browse.back_profile", Browse, &["BackTab"], A::PrevProfile, "profile", "The same list of the one before"),
+        bind("browse.filter", Browse, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
+        bind("browse.tokens", Browse, &["t"], A::TokensOf, "tokens", "The tokens that you have of the provider"),
+        bind("browse.sign_in", Browse, &["s"], A::SignIn, "sign in", "Authenticate with the provider"),
+        bind("signin.send", SignIn, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
+        bind("signin.link", SignIn, &["o", "Enter"], A::OpenLink, "open link", "Open the link in the browser"),
+        bind("signin.wait", SignIn, &["w"], A::Watch, "wait", "Wait until somebody agreed, or no longer"),
     ]
 };
 
@@ -509,6 +530,10 @@ impl Keymap {
             Context::Confirm => &["confirm.send", "confirm.curl", "confirm.back"],
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
+            Context::Browse => {
+                &["browse.open", "browse.describe", "browse.filter", "browse.profile", "app.refresh", "app.back"]
+            }
+            Context::SignIn => &["signin.send", "signin.link", "app.copy", "signin.wait", "app.back"],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
             Context::Profiles => {
                 &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
@@ -555,6 +580,8 @@ pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
         Journal,
         Entry,
         Profiles,
+        Browse,
+        SignIn,
     ];
     let others = others.into_iter().filter(|c| *c != here);
     for context in [here, Global].into_iter().chain(others) {
@@ -594,7 +621,9 @@ mod tests {
     fn every_footer_hint_exists() {
         let map = Keymap::default();
         use Context::*;
-        for context in [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Page, Profiles] {
+        for context in
+            [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Profiles, Browse, SignIn, Page]
+        {
             assert!(map.hints(context, None, false).len() >= 3, "{context:?}");
         }
     }

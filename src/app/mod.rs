@@ -2,6 +2,7 @@
 //! and subscriptions go out, and the screen is drawn from what is here.
 
 mod act;
+pub mod browse;
 mod change;
 pub mod columns;
 pub mod commands;
@@ -28,6 +29,7 @@ pub mod profiles;
 mod records;
 pub mod scroll;
 pub mod server;
+pub mod sign_in;
 mod subscriptions;
 pub mod textarea;
 mod typing;
@@ -41,6 +43,7 @@ pub use update::{stops_polling, update};
 
 use crate::config::{Profile, TapeLimits};
 use crate::model::Change;
+use browse::Browse;
 use commands::Palette;
 use composer::Composer;
 use confirm::Confirm;
@@ -59,6 +62,7 @@ use msg::{Described, Effect, RevisionRef, ServerRef};
 use profiles::Catalogue;
 use scroll::Place;
 use server::{Loaded, Server};
+use sign_in::SignIn;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +104,10 @@ pub enum Overlay {
     Command(Palette),
     /// All profiles.
     Profiles,
+    /// A list beside the deployments.
+    Browse(Box<Browse>),
+    /// An authentication with a provider.
+    SignIn(Box<SignIn>),
 }
 
 /// What a page is about.
@@ -293,6 +301,8 @@ impl App {
             Some(Overlay::Journal(_)) => return Context::Journal,
             Some(Overlay::Command(_)) => return Context::Command,
             Some(Overlay::Profiles) => return Context::Profiles,
+            Some(Overlay::Browse(_)) => return Context::Browse,
+            Some(Overlay::SignIn(_)) => return Context::SignIn,
             None => {}
         }
         self.pane_context()
@@ -351,7 +361,8 @@ impl App {
         let live = self.viewer.as_ref().is_some_and(Viewer::is_open) && self.logs.is_none();
         let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));
         let limited = self.profiles.iter().any(|p| p.limited_until.is_some_and(|until| until > self.now));
-        if live || moving || limited || self.notice().is_some() {
+        let waits = |o: &Overlay| matches!(o, Overlay::SignIn(sign_in) if sign_in.waiting.is_some());
+        if live || moving || limited || self.overlays.last().is_some_and(waits) || self.notice().is_some() {
             return Some(second);
         }
         // What is stale says how old it is, and when it is asked for again.

@@ -2,10 +2,11 @@
 
 use super::editor::Subject;
 use super::key::Key;
-use crate::api::{ApiError, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
+use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
 use crate::config::{Config, ConfigError, Profile};
 use crate::model::{
-    Assistant, Deployment, FailureCard, Intent, LogLine, Preview, Revision, Run, RunCreate, StatusTime, Thread,
+    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, Deployment, FailureCard, Intent, LogLine, Preview,
+    Revision, Run, RunCreate, StatusTime, Thread,
 };
 use crate::stream::{Item, Target};
 use jiff::{SignedDuration, Timestamp};
@@ -132,6 +133,10 @@ pub enum Answer {
     Runs(Result<Vec<Run>, ApiError>),
     /// Items of a stream.
     Items(Vec<Item>),
+    /// Something went wrong while an authentication is waited for; it is waited on.
+    WaitTrouble(ApiError),
+    /// The wait for an authentication ended.
+    Waited(Result<AuthWaited, ApiError>),
 }
 
 /// When a poll will be made again.
@@ -157,6 +162,12 @@ pub enum Done {
     Described(Described, Result<Value, ApiError>),
     /// Why a revision is as it is.
     Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
+    /// A list beside the deployments, secrets masked, by the number of its request.
+    Browsed(u64, Result<Listing<Value>, ApiError>),
+    /// How an authentication stands, by its number.
+    Authenticated(u64, Result<AuthAnswer, ApiError>),
+    /// A link could not be opened, in words.
+    LinkNotOpened(String),
     /// A document to begin from.
     Document(Subject, Result<String, ApiError>),
     /// What a change would do, by its number.
@@ -170,8 +181,8 @@ pub enum Done {
 }
 
 impl Done {
-    /// The profile whose server said it, where it means nothing any more when that leads elsewhere by now. What a change
-    /// would do goes with its dialog.
+    /// The profile whose server said it, where it means nothing any more when that leads elsewhere by now. What was asked
+    /// for a page or a dialog goes with that.
     pub fn profile(&self) -> Option<&str> {
         match self {
             Done::Info(server, _) | Done::Assistants(server, _) => Some(&server.profile),
@@ -180,6 +191,7 @@ impl Done {
             Done::Document(subject, _) => Some(subject.profile()),
             Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
+            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) => None,
             Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
         }
     }
@@ -262,6 +274,12 @@ pub enum Effect {
     ReadJournal,
     /// Let the person's own editor change a text; it comes back as [`Msg::Edited`].
     EditOutside(String),
+    /// Ask a profile for a list beside the deployments; the number names the request.
+    Browse(u64, Arc<str>, Collection),
+    /// Ask for a token of a third party, with a profile; the number names the authentication.
+    Authenticate(u64, Arc<str>, Box<AuthAuthenticateRequest>),
+    /// Open a link in the browser (answered only where that failed).
+    OpenLink(String),
     /// Call the person, by the bell or the desktop as the configuration says: a title and a line (no answer).
     Alert(String, String),
     /// Put a text on the clipboard by OSC 52 (no answer).
@@ -299,6 +317,8 @@ pub enum SubKey {
     Runs(ServerRef, String),
     /// A stream, by its number in this session.
     Stream(u64),
+    /// The wait for an authentication, by its number in this session.
+    Wait(u64),
 }
 
 /// Something to be kept going while the screen needs it.
@@ -326,6 +346,8 @@ pub enum What {
     Stream(ServerRef, StreamTarget),
     /// A log of a profile's deployment.
     Log(Arc<str>, LogScope, LogFilter),
+    /// The authentication of a profile that is waited for, by the server's id.
+    Wait(Arc<str>, String),
 }
 
 /// What a subscription is told while it goes on.

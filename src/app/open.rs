@@ -1,6 +1,7 @@
 //! Opening things: an agent server, a stream, a document, the composer; and bringing every place in line with the
 //! screen after each message.
 
+use super::browse::BROWSE_HEAD;
 use super::composer::{Composer, Origin};
 use super::confirm::confirm_area;
 use super::fleet::RowId;
@@ -9,6 +10,7 @@ use super::layout::{Area, Regions, below, layout};
 use super::msg::{Effect, ServerRef, StreamTarget};
 use super::scroll::{Flat, Place};
 use super::server::{PAGE, Server, Tab};
+use super::sign_in::SignIn;
 use super::viewer::Viewer;
 use super::{App, Overlay, Page, Pane, columns};
 use std::sync::Arc;
@@ -136,6 +138,11 @@ impl App {
         Area { x: 2, y: 3, w: w.saturating_sub(4), h: h.saturating_sub(5) }
     }
 
+    /// Where the rows of an overlay's table go.
+    pub fn overlay_rows(&self) -> Area {
+        below(self.overlay_area(), BROWSE_HEAD)
+    }
+
     /// The window of the stream's lines: columns for text, and rows.
     pub fn stream_window(&self) -> (usize, usize) {
         let area = self.rows_area(self.regions().stream, STREAM_HEAD);
@@ -185,6 +192,7 @@ impl App {
         }
         let area = self.overlay_area();
         let lines = self.overlay_lines();
+        let rows_under_heads = self.overlay_rows();
         match self.overlays.last_mut() {
             Some(Overlay::Inspect { tree, .. }) => {
                 tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize)
@@ -199,6 +207,13 @@ impl App {
                 journal.picker.settle(&ids, area.h as usize);
             }
             Some(Overlay::Profiles) => self.step_profiles(0),
+            Some(Overlay::Browse(browse)) => {
+                let ids = browse.ids();
+                browse.picker.settle(&ids, rows_under_heads.h as usize);
+            }
+            Some(Overlay::SignIn(sign_in)) => {
+                sign_in.place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
+            }
             Some(Overlay::Page(_, place)) => {
                 place.settle(&Flat { first: 0, end: lines as u64 }, area.h as usize);
             }
@@ -210,6 +225,7 @@ impl App {
     pub fn overlay_lines(&self) -> usize {
         match self.overlays.last() {
             Some(Overlay::Page(page, _)) => self.page_lines(page).len(),
+            Some(Overlay::SignIn(sign_in)) => self.sign_in_lines(sign_in).len(),
             _ => 0,
         }
     }
@@ -226,6 +242,12 @@ impl App {
         }
     }
 
+    /// The lines of an authentication.
+    pub fn sign_in_lines(&self, sign_in: &SignIn) -> Vec<super::line::Line> {
+        let key = |id: &str| self.keymap.keys_of(id).first().map(|key| key.to_string()).unwrap_or_default();
+        sign_in.lines(self.overlay_area().w.saturating_sub(GUTTER) as usize, self.now, key)
+    }
+
     /// The columns of the list of deployments that there is room for.
     pub fn columns(&self) -> Vec<columns::Place> {
         let width = self.regions().deployments.map_or(self.size.0, |a| a.w);
@@ -239,8 +261,10 @@ impl App {
     pub fn move_page(&mut self, change: impl FnOnce(&mut Place, &Flat, usize)) {
         let rows = Flat { first: 0, end: self.overlay_lines() as u64 };
         let height = self.overlay_area().h as usize;
-        if let Some(Overlay::Page(_, place)) = self.overlays.last_mut() {
-            change(place, &rows, height);
+        match self.overlays.last_mut() {
+            Some(Overlay::Page(_, place)) => change(place, &rows, height),
+            Some(Overlay::SignIn(sign_in)) => change(&mut sign_in.place, &rows, height),
+            _ => {}
         }
     }
 

@@ -1,10 +1,10 @@
 //! What must be kept going for the state that there is. The runtime starts what is new and stops what is gone, so
 //! nothing can leak and nothing has to be stopped by hand.
 
-use super::App;
 use super::fleet::Row;
 use super::msg::{NextPoll, Pace, RevisionRef, SubKey, Subscription, Wanted, What, Wish};
 use super::server::Tab;
+use super::{App, Overlay};
 
 /// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
 const NEXT: usize = 16;
@@ -90,6 +90,14 @@ fn needed(app: &App) -> Vec<Subscription> {
             let filter = logs.wanted(profile.map_or(app.now, |p| p.server_time(app.now)));
             let what = What::Log(source.profile.clone(), source.scope.clone(), filter);
             need(SubKey::Log(logs.number, n), 0, 0, what);
+        }
+    }
+    for overlay in &app.overlays {
+        if let Overlay::SignIn(sign_in) = overlay
+            && let (Some(_), Some(auth_id)) = (sign_in.waiting, sign_in.auth_id())
+            && asked(&sign_in.profile)
+        {
+            need(SubKey::Wait(sign_in.number), 0, 0, What::Wait(sign_in.profile.clone(), auth_id.to_string()));
         }
     }
     if let Some(viewer) = &app.viewer {

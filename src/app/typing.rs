@@ -8,6 +8,7 @@ impl App {
     pub fn typed(&self) -> &str {
         match (self.overlays.last(), self.focus) {
             (Some(Overlay::Inspect { tree, .. }), _) => tree.search_text(),
+            (Some(Overlay::Browse(browse)), _) => &browse.filter,
             (_, Pane::Stream) => match (&self.logs, &self.server) {
                 (Some(logs), _) => logs.filter().text(),
                 (None, Some(server)) => &server.filter,
@@ -20,6 +21,7 @@ impl App {
     fn set_typed(&mut self, text: &str) {
         match (self.overlays.last_mut(), self.focus) {
             (Some(Overlay::Inspect { tree, .. }), _) => tree.search(text),
+            (Some(Overlay::Browse(browse)), _) => browse.filter = text.to_string(),
             (_, Pane::Stream) => match (&mut self.logs, &mut self.server) {
                 (Some(logs), _) => logs.set_filter(text),
                 (None, Some(server)) => server.filter = text.to_string(),

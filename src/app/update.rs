@@ -143,6 +143,8 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
                 server.runs.take(result, at);
             }
         }
+        (SubKey::Wait(number), Answer::WaitTrouble(error)) => app.take_wait_trouble(number, error),
+        (SubKey::Wait(number), Answer::Waited(result)) => app.take_waited(number, result),
         (SubKey::Stream(id), Answer::Items(items)) => {
             if let Some(viewer) = app.viewer.as_mut().filter(|v| v.id == id) {
                 viewer.take(items);
@@ -168,6 +170,9 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
                 composer.offer(&known);
             }
         }
+        Done::Browsed(number, result) => app.take_browsed(number, result),
+        Done::Authenticated(number, result) => app.take_authenticated(number, result),
+        Done::LinkNotOpened(why) => app.notify(true, why),
         // The page comes over what one does now, so only who still waits for it gets it.
         Done::Described(what, _) if app.describing.as_ref() != Some(&what) => {}
         Done::Described(what, result) => {
@@ -343,8 +348,11 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
         Action::Top => to_edge(app, context, true),
         Action::Bottom | Action::Follow => to_edge(app, context, false),
         Action::Refresh if context == Context::Journal => return vec![Effect::ReadJournal],
+        Action::Refresh if context == Context::Browse => return app.reread_browse(),
         Action::Refresh => return refresh(app),
-        Action::Filter if app.overlays.is_empty() || context == Context::Inspector => app.begin_typing(),
+        Action::Filter if app.overlays.is_empty() || matches!(context, Context::Inspector | Context::Browse) => {
+            app.begin_typing()
+        }
         _ => match context {
             Context::Deployments => return act_deployments(app, action),
             Context::Revisions => return act_revisions(app, action),
@@ -354,6 +362,8 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Stream => return act_stream(app, action),
             Context::Inspector => act_inspector(app, action),
             Context::Profiles => return app.act_profiles(action),
+            Context::Browse => return app.act_browse(action),
+            Context::SignIn => return app.act_sign_in(action),
             Context::Journal | Context::Entry => return app.act_journal(context, action),
             Context::Page
             | Context::Composer
@@ -381,6 +391,11 @@ fn turn(app: &mut App, by: usize) {
 
 /// One step back: an overlay, a filter, the stream, the runs, the pane, the zoom. Only `q` leaves from the deployments.
 fn back(app: &mut App, quit: bool) {
+    if let Some(Overlay::Browse(browse)) = app.overlays.last_mut()
+        && !browse.filter.is_empty()
+    {
+        return browse.filter.clear();
+    }
     if app.overlays.pop().is_some() {
         return;
     }
@@ -483,8 +498,15 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
                 if whole_window { logs.place.page(&flat, rows, lines) } else { logs.place.step(&flat, rows, lines) }
             }
         }
+        Context::Browse => {
+            let height = app.overlay_rows().h as usize;
+            if let Some(Overlay::Browse(browse)) = app.overlays.last_mut() {
+                let ids = browse.ids();
+                browse.picker.step(&ids, height, lines);
+            }
+        }
         // A page has no cursor to see, so a step moves the window.
-        Context::Page | Context::Card | Context::Entry => {
+        Context::Page | Context::Card | Context::Entry | Context::SignIn => {
             app.move_page(|place, rows, height| place.page(rows, height, lines))
         }
         Context::Confirm => app.move_confirm(|place, rows, height| place.page(rows, height, lines)),
@@ -533,7 +555,7 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
                 },
             )
         }
-        Context::Page | Context::Card | Context::Entry => {
+        Context::Page | Context::Card | Context::Entry | Context::SignIn => {
             app.move_page(
                 |place, rows, height| {
                     if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
@@ -547,6 +569,8 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
 fn copy(app: &mut App) -> Vec<Effect> {
     let text = match (app.overlays.last(), app.focus) {
         (Some(Overlay::Inspect { tree, .. }), _) => tree.value_under_cursor(),
+        (Some(Overlay::Browse(browse)), _) => browse.picker.selected.clone(),
+        (Some(Overlay::SignIn(sign_in)), _) => sign_in.link().or(sign_in.auth_id()).map(str::to_string),
         (Some(_), _) => None,
         (None, Pane::Deployments) => app.fleet.selected().map(|r| match &r.deployment {
             Some(d) => d.id.clone(),

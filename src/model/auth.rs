@@ -6,6 +6,7 @@ use serde_json::Value;
 
 /// Body of `POST /v2/auth/authenticate`. What is `None` is left out, so that the server's defaults hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AuthAuthenticateRequest {
     /// The provider, by its slug.
     pub provider: String,
@@ -38,6 +39,27 @@ pub struct AuthAuthenticateRequest {
     /// Not in the published schema. The server's default is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_only: Option<bool>,
+}
+
+impl AuthAuthenticateRequest {
+    /// A document with every field, to be filled in.
+    pub fn example(provider: &str) -> String {
+        let provider = Value::from(provider);
+        format!(
+            "# Ask for a token of a third party. What stays behind a # is not sent, and the server's default holds.\n\
+             provider = {provider}\n\
+             scopes = []\n\
+             # user_id = \"…\"          # the user, as you name them\n\
+             # ls_user_id = \"…\"       # the user, as LangSmith names them\n\
+             # agent_id = \"…\"         # the agent that the token is for\n\
+             # force_new = true         # ask anew even where a token exists\n\
+             # token_id = \"…\"         # one token among several (a UUID)\n\
+             # redirect_uri = \"…\"     # where the browser goes afterwards\n\
+             # is_default = false       # whether the token becomes the default one\n\
+             # check_only = true        # only look, begin nothing (not in the published schema)\n\
+             # use_agent_builder_public_oauth = true    # (not in the published schema)\n"
+        )
+    }
 }
 
 /// How far an authentication is.
@@ -127,6 +149,14 @@ impl AuthAnswer {
     /// Where a person has to go and agree.
     pub fn url(&self) -> Option<&str> {
         self.row["url"].as_str().filter(|url| !url.is_empty())
+    }
+
+    /// Takes what was said later of the same authentication; what is left out there stays as it was.
+    pub fn follow(&mut self, later: AuthAnswer) {
+        self.has_token |= later.has_token;
+        if let (Value::Object(fields), Value::Object(news)) = (&mut self.row, later.row) {
+            fields.extend(news.into_iter().filter(|(_, value)| !value.is_null()));
+        }
     }
 
     /// By which it is waited for.

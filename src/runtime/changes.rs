@@ -66,5 +66,6 @@ pub async fn document(services: &Services, subject: &Subject) -> Result<String, 
             Ok(crate::model::DeploymentSpec::template_of(&row))
         }
         Subject::CreateDeployment { .. } => Ok(crate::model::DeploymentSpec::EXAMPLE.to_string()),
+        Subject::Authenticate { provider, .. } => Ok(crate::model::AuthAuthenticateRequest::example(provider)),
     }
 }

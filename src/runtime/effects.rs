@@ -1,5 +1,6 @@
 //! Effects: what is done once and answered by one message.
 
+use super::browse;
 use super::changes;
 use super::services::Services;
 use crate::api::{ApiError, CardOf, PlanError};
@@ -60,6 +61,18 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             return None;
         }
         Effect::ReadJournal => Done::Journal(services.journal.entries()),
+        Effect::Browse(number, profile, of) => {
+            let result = browse::list(services, &profile, &of).await;
+            let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref());
+            services.heed(&profile, error);
+            Done::Browsed(number, result)
+        }
+        Effect::Authenticate(number, profile, request) => {
+            let result = browse::authenticate(services, &profile, &request).await;
+            services.heed(&profile, result.as_ref().err());
+            Done::Authenticated(number, result)
+        }
+        Effect::OpenLink(link) => Done::LinkNotOpened(super::open_link(&link).await.err()?),
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::Try(number, profile) => Done::Tried(number, services.reach(&profile).await),
         Effect::UseProfiles(..) | Effect::Configure(_) => return None,

@@ -1,5 +1,6 @@
 //! Keeps going what the state subscribes to: starts what is new, stops what is gone, and reports panics.
 
+use super::browse;
 use super::effects::perform;
 use super::polls;
 use super::services::Services;
@@ -135,7 +136,10 @@ impl Runner {
                 (SubKey::Stream(_), What::Stream(server, target)) => {
                     stream(services, &server, target, max_event, &out).await
                 }
-                (SubKey::Log(..) | SubKey::Stream(_), _) => {}
+                (SubKey::Wait(_), What::Wait(profile, auth_id)) => {
+                    browse::wait(services, &profile, &auth_id, &out).await
+                }
+                (SubKey::Log(..) | SubKey::Stream(_) | SubKey::Wait(_), _) => {}
             }
         })
     }

@@ -56,6 +56,14 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                             overlays::journal(app, journal, &mut canvas);
                             None
                         }
+                        Overlay::Browse(list) => {
+                            panes::browse(app, list, &mut canvas);
+                            None
+                        }
+                        Overlay::SignIn(asked) => {
+                            panes::sign_in(app, asked, &mut canvas);
+                            None
+                        }
                         _ => overlays::page(app, overlay, &mut canvas),
                     };
                 }

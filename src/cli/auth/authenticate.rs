@@ -8,7 +8,6 @@ use crate::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 use crate::runtime::open_link;
 use crate::text;
 use clap::Args;
-use serde_json::Value;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -113,23 +112,18 @@ pub(super) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
             complain(&format!("warning: {why}"));
         }
     }
-    let (mut shown, mut exit) = (first.row.clone(), exit_of(&first));
+    let (mut shown, mut exit) = (first.clone(), exit_of(&first));
     if options.wait && first.status() != AuthStatus::Completed {
         let Some(auth_id) = first.auth_id() else {
-            options.output.one(&placed(&site.profile, shown))?;
+            options.output.one(&placed(&site.profile, shown.row))?;
             let why = "there is nothing to wait for: the server named no auth_id";
             return Err(Failure::new(exit, why));
         };
         let (last, ended) = wait_for(&control, auth_id, options.timeout).await?;
         exit = ended;
-        if let (Some(last), Value::Object(fields)) = (last, &mut shown)
-            && let Value::Object(news) = last.row
-        {
-            // What the wait call leaves out stays as it was.
-            fields.extend(news.into_iter().filter(|(_, value)| !value.is_null()));
-        }
+        last.into_iter().for_each(|last| shown.follow(last));
     }
-    options.output.one(&placed(&site.profile, shown))?;
+    options.output.one(&placed(&site.profile, shown.row))?;
     Ok(exit)
 }
 

@@ -56,7 +56,9 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
         | Overlay::Edit(_)
         | Overlay::Confirm(_)
         | Overlay::Journal(_)
-        | Overlay::Command(_) => {}
+        | Overlay::Command(_)
+        | Overlay::Browse(_)
+        | Overlay::SignIn(_) => {}
     }
     None
 }

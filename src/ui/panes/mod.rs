@@ -1,6 +1,7 @@
 //! One file a pane.
 
 mod bars;
+mod browse;
 mod deployments;
 mod logs;
 mod profiles;
@@ -9,6 +10,7 @@ mod server;
 mod stream;
 
 pub use bars::{footer, header};
+pub use browse::{browse, sign_in};
 pub use deployments::deployments;
 pub use profiles::profiles;
 pub use revisions::revisions;
