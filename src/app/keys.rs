@@ -42,7 +42,9 @@ pub enum Context {
     Profiles,
     /// A list beside the deployments.
     Browse,
-    /// An authentication.
+    /// An authentication before it is sent.
+    Request,
+    /// One that was sent.
     SignIn,
 }
 
@@ -67,6 +69,7 @@ impl Context {
             Context::Command => "Typing a command",
             Context::Profiles => "Profiles",
             Context::Browse => "Integrations, listeners, providers, tokens, connections",
+            Context::Request => "Before an authentication is sent",
             Context::SignIn => "An authentication",
         }
     }
@@ -431,7 +434,7 @@ pub const BINDINGS: &[Binding] = {
         bind("browse.filter", Browse, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         bind("browse.tokens", Browse, &["t"], A::TokensOf, "tokens", "The tokens that you have of the provider"),
         bind("browse.sign_in", Browse, &["s"], A::SignIn, "sign in", "Authenticate with the provider"),
-        bind("signin.send", SignIn, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
+        bind("signin.send", Request, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
         bind("signin.link", SignIn, &["o", "Enter"], A::OpenLink, "open link", "Open the link in the browser"),
         bind("signin.wait", SignIn, &["w"], A::Watch, "wait", "Wait until somebody agreed, or no longer"),
     ]
@@ -533,7 +536,8 @@ impl Keymap {
             Context::Browse => {
                 &["browse.open", "browse.describe", "browse.filter", "browse.profile", "app.refresh", "app.back"]
             }
-            Context::SignIn => &["signin.send", "signin.link", "app.copy", "signin.wait", "app.back"],
+            Context::Request => &["signin.send", "app.back"],
+            Context::SignIn => &["signin.link", "app.copy", "signin.wait", "app.back"],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
             Context::Profiles => {
                 &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
@@ -581,6 +585,7 @@ pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
         Entry,
         Profiles,
         Browse,
+        Request,
         SignIn,
     ];
     let others = others.into_iter().filter(|c| *c != here);

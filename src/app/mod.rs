@@ -62,7 +62,7 @@ use msg::{Described, Effect, RevisionRef, ServerRef};
 use profiles::Catalogue;
 use scroll::Place;
 use server::{Loaded, Server};
-use sign_in::SignIn;
+use sign_in::{SignIn, Stage};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,6 +302,7 @@ impl App {
             Some(Overlay::Command(_)) => return Context::Command,
             Some(Overlay::Profiles) => return Context::Profiles,
             Some(Overlay::Browse(_)) => return Context::Browse,
+            Some(Overlay::SignIn(asked)) if matches!(asked.stage, Stage::Ready) => return Context::Request,
             Some(Overlay::SignIn(_)) => return Context::SignIn,
             None => {}
         }

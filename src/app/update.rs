@@ -363,7 +363,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Inspector => act_inspector(app, action),
             Context::Profiles => return app.act_profiles(action),
             Context::Browse => return app.act_browse(action),
-            Context::SignIn => return app.act_sign_in(action),
+            Context::Request | Context::SignIn => return app.act_sign_in(action),
             Context::Journal | Context::Entry => return app.act_journal(context, action),
             Context::Page
             | Context::Composer
@@ -506,7 +506,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
             }
         }
         // A page has no cursor to see, so a step moves the window.
-        Context::Page | Context::Card | Context::Entry | Context::SignIn => {
+        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn => {
             app.move_page(|place, rows, height| place.page(rows, height, lines))
         }
         Context::Confirm => app.move_confirm(|place, rows, height| place.page(rows, height, lines)),
@@ -555,13 +555,11 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
                 },
             )
         }
-        Context::Page | Context::Card | Context::Entry | Context::SignIn => {
-            app.move_page(
-                |place, rows, height| {
-                    if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
-                },
-            )
-        }
+        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn => app.move_page(
+            |place, rows, height| {
+                if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
+            },
+        ),
         _ => go(app, context, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false),
     }
 }
