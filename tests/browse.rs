@@ -6,7 +6,7 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use runtail::api::{ApiError, AuthWaited, Kind, Listing, Place};
-use runtail::app::msg::{Answer, Done, Effect, Msg, SubKey};
+use runtail::app::msg::{Answer, Done, Effect, SubKey};
 use runtail::app::subscriptions;
 use runtail::model::{AuthAnswer, Collection, GithubApp};
 use serde_json::{Value, json};

@@ -101,11 +101,11 @@ impl App {
         self.describing.take_if(|what| !stays(what.profile()));
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {
+                // What was sent was sent: it is told all the same.
+                Overlay::Confirm(confirm) if !same(&confirm.profile) && matches!(confirm.stage, Stage::Sending(_)) => {}
                 Overlay::Confirm(confirm) if !same(&confirm.profile) => {
-                    if !matches!(confirm.stage, Stage::Sending(_)) {
-                        closed.push("the change that was asked about (nothing was sent)".into());
-                        forgotten.push(Effect::Forget(confirm.number));
-                    }
+                    closed.push("the change that was asked about (nothing was sent)".into());
+                    forgotten.push(Effect::Forget(confirm.number));
                 }
                 overlay if overlay.profile().is_none_or(&stays) => self.overlays.push(overlay),
                 // What was typed is kept, should the server come back.
