@@ -477,7 +477,7 @@ impl Http {
     }
 
     /// The keys, and the secrets in the body that was sent.
-    fn secrets(&self, sent: Option<&Value>) -> Secrets {
+    pub(super) fn secrets(&self, sent: Option<&Value>) -> Secrets {
         let Inner { key, bearer, .. } = &*self.0;
         let keys = key.iter().chain(bearer).map(|key| key.expose_secret());
         Secrets::new(keys.chain(sent.into_iter().flat_map(secret_texts)), MIN_SECRET)

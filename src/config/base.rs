@@ -17,11 +17,17 @@ pub fn of_region(tag: &str) -> Option<Url> {
     Url::parse(&format!("https://{host}")).ok()
 }
 
+/// The region whose control plane this is, by its tag; nothing for other installations.
+pub fn region_of(url: &Url) -> Option<&'static str> {
+    let host = url.host_str().unwrap_or_default();
+    REGIONS.iter().find(|(_, known)| *known == host).map(|(tag, _)| *tag)
+}
+
 /// The tag of an address: the region of a known host, else the host (with its port, where that is an odd one).
 pub fn tag(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
-    match (REGIONS.iter().find(|(_, known)| *known == host), url.port()) {
-        (Some((tag, _)), _) => (*tag).to_string(),
+    match (region_of(url), url.port()) {
+        (Some(tag), _) => tag.to_string(),
         (None, Some(port)) => format!("{host}:{port}"),
         (None, None) => host.to_string(),
     }

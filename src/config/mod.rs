@@ -1,9 +1,11 @@
 //! Configuration: profiles, limits, keys of the keyboard; where it is found and what is the case without one.
 
 mod base;
+mod document;
 pub mod edit;
 mod env;
 mod error;
+mod node;
 mod parse;
 mod secret;
 mod store;
@@ -11,9 +13,10 @@ mod table;
 mod units;
 mod watch;
 
-pub use base::{REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region};
+pub use base::{REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region, region_of};
+pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
-pub use secret::{SecretError, SecretSource};
+pub use secret::{SecretError, SecretRef, SecretSource};
 pub use store::{DiffLine, Draft};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

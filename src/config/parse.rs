@@ -2,15 +2,15 @@
 
 use super::base::{self, REGIONS};
 use super::env::web_address;
+use super::node::{self, Content, Node};
+use super::secret::expand;
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::units::{self, DURATION_FORM, SIZE_FORM};
 use super::{Config, ConfigError, Notify, Poll, Profile, SecretSource, TapeLimits, Ui, nearest};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 use url::Url;
 
 /// Every key that is read, for the test that the example names them all.
@@ -55,19 +55,16 @@ pub(super) const KNOWN: [&str; 35] = [
 
 pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
     let source = Source::new(text, path);
-    let document = DeTable::parse(text).map_err(|e| {
-        let message = e.message().lines().collect::<Vec<_>>().join(", ");
-        source.error(e.span().unwrap_or(0..0), format!("this is not TOML: {}", crate::text::clean(&message)))
-    })?;
-    let mut config = read(&source, document.get_ref())?;
+    let document = node::of_toml(&source)?;
+    let mut config = read(&source, &document)?;
     config.path = path.map(Path::to_path_buf);
     config.warnings = source.into_warnings();
     config.tables = super::edit::tables(text);
     Ok(config)
 }
 
-fn read<'s>(source: &'s Source<'s>, document: &DeTable<'_>) -> Result<Config, ConfigError> {
-    let mut root = Table::new(source, "", document);
+fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigError> {
+    let mut root = table_of(source, String::new(), document)?;
     let mut config = Config::default();
     let defaults = root.strings("default_profiles")?.unwrap_or_default();
     if let Some(profiles) = root.table("profiles")? {
@@ -104,11 +101,7 @@ fn read<'s>(source: &'s Source<'s>, document: &DeTable<'_>) -> Result<Config, Co
     Ok(config)
 }
 
-fn profile<'s, 'd>(
-    source: &'s Source<'s>,
-    name: At<&str>,
-    value: &'d Spanned<DeValue<'d>>,
-) -> Result<Profile, ConfigError> {
+fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<Profile, ConfigError> {
     if name.value.is_empty() || name.value.chars().any(|c| c == '/' || c.is_whitespace() || c.is_control()) {
         return Err(source
             .error(name.span, "a profile's name must not be empty nor hold blanks or slashes")
@@ -181,20 +174,20 @@ fn control_plane(source: &Source<'_>, table: &mut Table<'_, '_>, allow_http: boo
 }
 
 /// One address, which takes the profile's name, or a table `{name = address}`.
-fn agent_servers<'s, 'd>(
+fn agent_servers<'s>(
     source: &'s Source<'s>,
     profile: &str,
-    value: &'d Spanned<DeValue<'d>>,
+    value: &Node,
     allow_http: bool,
 ) -> Result<Vec<(String, Url)>, ConfigError> {
-    let read = |value: &Spanned<DeValue<'_>>| -> Result<Url, ConfigError> {
+    let read = |value: &Node| -> Result<Url, ConfigError> {
         Ok(base::as_it_stands(&address(source, &text_of(source, value)?, allow_http)?))
     };
-    match value.get_ref() {
-        DeValue::String(_) => Ok(vec![(profile.to_string(), read(value)?)]),
-        DeValue::Table(_) => {
+    match &value.value {
+        Content::Text(_) => Ok(vec![(profile.to_string(), read(value)?)]),
+        Content::Table(_) => {
             let table = table_of(source, format!("profiles.{profile}.agent_server"), value)?;
-            table.in_order().into_iter().map(|(name, value)| Ok((name.value.to_string(), read(value)?))).collect()
+            table.in_order().map(|(name, value)| Ok((name.value.to_string(), read(value)?))).collect()
         }
         _ => Err(mismatch(source, value, "an address in quotes, or a table {name = \"address\"}")),
     }
@@ -223,7 +216,7 @@ fn secret(
     let words = table.raw(command);
     let mut spans: Vec<Range<usize>> =
         [variable.as_ref(), path.as_ref()].into_iter().flatten().map(|at| at.span.clone()).collect();
-    spans.extend(words.map(Spanned::span));
+    spans.extend(words.map(|words| words.span.clone()));
     spans.sort_by_key(|span| span.start);
     if let Some(second) = spans.get(1) {
         return Err(source
@@ -240,26 +233,15 @@ fn secret(
         return Ok(Some(SecretSource::Env(value)));
     }
     if let Some(At { value, .. }) = path {
-        return Ok(Some(SecretSource::File(expand(&value, source.path))));
+        return Ok(Some(SecretSource::File(expand(&value, source.path.and_then(Path::parent)))));
     }
     let Some(value) = words else { return Ok(None) };
     let words = strings_of(source, value)
         .map_err(|e| e.hint("a list of the program and its arguments, such as [\"pass\", \"show\", \"langsmith\"]"))?;
     if words.is_empty() {
-        return Err(source.error(value.span(), "this command has no program"));
+        return Err(source.error(value.span.clone(), "this command has no program"));
     }
     Ok(Some(SecretSource::Command(words.into_iter().map(|at| at.value).collect())))
-}
-
-/// `~/` is the home folder; other relative paths start at the configuration's folder.
-fn expand(text: &str, config: Option<&Path>) -> PathBuf {
-    if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), directories::BaseDirs::new()) {
-        return home.home_dir().join(rest);
-    }
-    match config.and_then(Path::parent) {
-        Some(folder) => folder.join(text),
-        None => PathBuf::from(text),
-    }
 }
 
 fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, ConfigError> {
@@ -328,10 +310,10 @@ fn keys<'s>(
 ) -> Result<(), ConfigError> {
     for (key, value) in table.in_order() {
         let name = format!("{prefix}{}", key.value);
-        let list = match value.get_ref() {
-            DeValue::String(_) => vec![text_of(source, value)?.value],
-            DeValue::Array(_) => strings_of(source, value)?.into_iter().map(|at| at.value).collect(),
-            DeValue::Table(_) => {
+        let list = match &value.value {
+            Content::Text(_) => vec![text_of(source, value)?.value],
+            Content::List(_) => strings_of(source, value)?.into_iter().map(|at| at.value).collect(),
+            Content::Table(_) => {
                 let inner = table_of(source, format!("keys.{name}"), value)?;
                 keys(source, &format!("{name}."), &inner, all)?;
                 continue;

@@ -82,6 +82,16 @@ pub enum SecretError {
 impl SecretSource {
     /// Fetches the key. May read a file or wait for a command (up to a minute): not for an async task's thread.
     pub fn resolve(&self) -> Result<SecretString, SecretError> {
+        let secret = self.fetch()?;
+        match secret.expose_secret() {
+            "" => Err(SecretError::Empty(self.to_string())),
+            key if key.bytes().all(|b| b.is_ascii_graphic()) => Ok(secret),
+            _ => Err(SecretError::Odd(self.to_string())),
+        }
+    }
+
+    /// What is there, without the line break at its end.
+    fn fetch(&self) -> Result<SecretString, SecretError> {
         let text = match self {
             SecretSource::Env(name) => {
                 std::env::var(name).ok().filter(|v| !v.is_empty()).ok_or_else(|| SecretError::NotSet(name.clone()))?
@@ -90,12 +100,72 @@ impl SecretSource {
             SecretSource::Command(words) => run(words)?,
             SecretSource::Given(secret) => secret.expose_secret().to_string(),
         };
-        let secret = SecretString::from(text.trim_end_matches(['\r', '\n']).to_string());
-        match secret.expose_secret() {
-            "" => Err(SecretError::Empty(self.to_string())),
-            key if key.bytes().all(|b| b.is_ascii_graphic()) => Ok(secret),
-            _ => Err(SecretError::Odd(self.to_string())),
+        Ok(SecretString::from(text.trim_end_matches(['\r', '\n']).to_string()))
+    }
+}
+
+/// Where a secret is that goes to a server, named in a document or on the command line in the secret's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretRef {
+    /// An environment variable, by its name.
+    Env(String),
+    /// A file that only its owner can read.
+    File(PathBuf),
+}
+
+impl SecretRef {
+    /// How one is written, for messages.
+    pub const FORM: &str = "\"env:VARIABLE\" or \"file:PATH\"";
+
+    /// Reads one; nothing where the text is none, and may be the secret itself. Relative paths start at the folder, or where
+    /// the program was started; `~/` is the home folder.
+    pub fn parse(text: &str, folder: Option<&Path>) -> Option<SecretRef> {
+        let (kind, rest) = text.split_once(':')?;
+        match kind {
+            "env" if is_variable(rest) => Some(SecretRef::Env(rest.to_string())),
+            "file" if !rest.trim().is_empty() => Some(SecretRef::File(expand(rest, folder))),
+            _ => None,
         }
+    }
+
+    /// Fetches the secret: any text that is not empty, without the line breaks at its end. May read a file: not for an async
+    /// task's thread.
+    ///
+    /// # Errors
+    /// It is not there, it is empty, or others can read the file.
+    pub fn resolve(&self) -> Result<SecretString, SecretError> {
+        let source = match self {
+            SecretRef::Env(name) => SecretSource::Env(name.clone()),
+            SecretRef::File(path) => SecretSource::File(path.clone()),
+        };
+        let secret = source.fetch()?;
+        if secret.expose_secret().is_empty() { Err(SecretError::Empty(source.to_string())) } else { Ok(secret) }
+    }
+}
+
+impl fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretRef::Env(name) => write!(f, "env:{name}"),
+            SecretRef::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+/// Whether a text can be the name of an environment variable. A key pasted in its place mostly cannot.
+fn is_variable(name: &str) -> bool {
+    let rest_fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
+}
+
+/// `~/` is the home folder; other relative paths start at the folder.
+pub(super) fn expand(text: &str, folder: Option<&Path>) -> PathBuf {
+    if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), directories::BaseDirs::new()) {
+        return home.home_dir().join(rest);
+    }
+    match folder {
+        Some(folder) => folder.join(text),
+        None => PathBuf::from(text),
     }
 }
 
@@ -132,8 +202,11 @@ fn read_file(path: &Path) -> Result<String, SecretError> {
         }
     }
     let mut text = String::new();
-    file.take(MAX_SECRET).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
+    file.take(MAX_SECRET + 1).read_to_string(&mut text).map_err(failed)?;
+    match text.len() as u64 > MAX_SECRET {
+        true => Err(SecretError::File { path: path.to_path_buf(), why: "it is larger than 64 KiB".into() }),
+        false => Ok(text),
+    }
 }
 
 fn run(words: &[String]) -> Result<String, SecretError> {
@@ -236,6 +309,45 @@ mod tests {
         assert_eq!(source.resolve().unwrap().expose_secret(), "canary");
         let missing = SecretSource::File(dir.path().join("none")).resolve().unwrap_err();
         assert!(matches!(missing, SecretError::File { .. }), "{missing}");
+    }
+
+    #[test]
+    fn references_are_told_from_secrets() {
+        let at = |text| SecretRef::parse(text, Some(Path::new("/etc/x")));
+        assert_eq!(at("env:OPENAI_API_KEY"), Some(SecretRef::Env("OPENAI_API_KEY".into())));
+        assert_eq!(at("file:keys/openai"), Some(SecretRef::File("/etc/x/keys/openai".into())));
+        assert_eq!(SecretRef::parse("file:k", None), Some(SecretRef::File("k".into())));
+        assert!(
+            matches!(at("file:~/k"), Some(SecretRef::File(path)) if path.is_absolute() && !path.starts_with("/etc"))
+        );
+        for none in
+            ["sk-canary", "env:", "env:sk-canary", "env:A=B", "env:lsv2_pt_canary", "file:", "https://x", "ENV:A", ""]
+        {
+            assert_eq!(at(none), None, "{none}");
+        }
+        let missing = SecretRef::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()).resolve().unwrap_err();
+        assert!(missing.to_string().contains("RUNTAIL_TEST_NO_SUCH_VARIABLE is not set"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_referred_to_may_be_any_text() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let write = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            SecretRef::File(path.clone()).resolve()
+        };
+        assert_eq!(
+            write("-----BEGIN\n two words\n-----END\n").unwrap().expose_secret(),
+            "-----BEGIN\n two words\n-----END"
+        );
+        assert!(matches!(write("\n").unwrap_err(), SecretError::Empty(_)));
+        assert!(write(&"x".repeat(64 * 1024 + 1)).unwrap_err().to_string().contains("larger than 64 KiB"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(SecretRef::File(path.clone()).resolve().unwrap_err(), SecretError::Exposed { .. }));
     }
 
     #[cfg(unix)]

@@ -2,18 +2,21 @@
 //! nobody asked for.
 
 use super::error::{ConfigError, Place, nearest};
+use super::node::{Content, Key, Node};
 use crate::text;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// A file while it is read.
 pub(super) struct Source<'a> {
     pub text: &'a str,
     pub path: Option<&'a Path>,
+    /// Whether the text may hold secrets where nobody can tell them: then what cannot be read is not repeated.
+    pub is_discreet: bool,
+    /// Places whose text is not shown.
+    hidden: RefCell<Vec<Range<usize>>>,
     /// Warnings with the byte that they are about, by which they are sorted in the end.
     warnings: RefCell<Vec<(usize, String)>>,
 }
@@ -29,17 +32,37 @@ pub(super) struct Table<'s, 'd> {
     source: &'s Source<'s>,
     /// Dotted name, empty at the root.
     name: String,
-    entries: &'d DeTable<'d>,
+    entries: &'d [(Key, Node)],
     known: BTreeSet<&'static str>,
 }
 
 impl<'a> Source<'a> {
     pub fn new(text: &'a str, path: Option<&'a Path>) -> Source<'a> {
-        Source { text, path, warnings: RefCell::default() }
+        Source { text, path, is_discreet: false, hidden: RefCell::default(), warnings: RefCell::default() }
+    }
+
+    /// The same for a text that may hold secrets.
+    pub fn discreet(text: &'a str, path: Option<&'a Path>) -> Source<'a> {
+        Source { is_discreet: true, ..Source::new(text, path) }
+    }
+
+    /// Never shows what stands there.
+    pub fn hide(&self, span: Range<usize>) {
+        self.hidden.borrow_mut().push(span);
     }
 
     pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
-        ConfigError::at(self.path, self.text, span, message)
+        let hidden = self.hidden.borrow();
+        if hidden.is_empty() {
+            return ConfigError::at(self.path, self.text, span, message);
+        }
+        let stars = |(at, c): (usize, char)| match c {
+            '\n' | '\r' => c.to_string(),
+            _ if hidden.iter().any(|span| span.contains(&at)) => "*".repeat(c.len_utf8()),
+            _ => c.to_string(),
+        };
+        let shown: String = self.text.char_indices().map(stars).collect();
+        ConfigError::at(self.path, &shown, span, message)
     }
 
     pub fn warn(&self, span: Range<usize>, message: &str) {
@@ -57,24 +80,18 @@ impl<'a> Source<'a> {
 }
 
 impl<'s, 'd> Table<'s, 'd> {
-    pub fn new(source: &'s Source<'s>, name: impl Into<String>, entries: &'d DeTable<'d>) -> Table<'s, 'd> {
+    pub fn new(source: &'s Source<'s>, name: impl Into<String>, entries: &'d [(Key, Node)]) -> Table<'s, 'd> {
         Table { source, name: name.into(), entries, known: BTreeSet::new() }
     }
 
-    /// The keys in the file's order (the parser sorts them by name).
-    pub fn in_order(&self) -> Vec<(At<&'d str>, &'d Spanned<DeValue<'d>>)> {
-        let mut all: Vec<_> = self
-            .entries
-            .iter()
-            .map(|(key, value)| (At { value: key.get_ref().as_ref(), span: key.span() }, value))
-            .collect();
-        all.sort_by_key(|(key, _)| key.span.start);
-        all
+    /// The keys in the file's order.
+    pub fn in_order(&self) -> impl Iterator<Item = (At<&'d str>, &'d Node)> + use<'d> {
+        self.entries.iter().map(|(key, value)| (At { value: key.name.as_str(), span: key.span.clone() }, value))
     }
 
-    pub fn raw(&mut self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
+    pub fn raw(&mut self, key: &'static str) -> Option<&'d Node> {
         self.known.insert(key);
-        self.entries.iter().find(|(k, _)| k.get_ref() == key).map(|(_, value)| value)
+        self.entries.iter().find(|(k, _)| k.name == key).map(|(_, value)| value)
     }
 
     pub fn string(&mut self, key: &'static str) -> Result<Option<At<String>>, ConfigError> {
@@ -84,7 +101,10 @@ impl<'s, 'd> Table<'s, 'd> {
 
     pub fn bool(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
         let Some(value) = self.raw(key) else { return Ok(None) };
-        value.get_ref().as_bool().map(Some).ok_or_else(|| mismatch(self.source, value, "true or false"))
+        match value.value {
+            Content::Bool(b) => Ok(Some(b)),
+            _ => Err(mismatch(self.source, value, "true or false")),
+        }
     }
 
     /// An array of strings.
@@ -96,7 +116,7 @@ impl<'s, 'd> Table<'s, 'd> {
     /// A count, at least one.
     pub fn count(&mut self, key: &'static str) -> Result<Option<usize>, ConfigError> {
         let Some(value) = self.raw(key) else { return Ok(None) };
-        let number = integer_of(value).and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
+        let number = value.count().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
         number.map(Some).ok_or_else(|| mismatch(self.source, value, "a whole number above zero"))
     }
 
@@ -109,12 +129,12 @@ impl<'s, 'd> Table<'s, 'd> {
         bare: impl Fn(u64) -> Option<T>,
     ) -> Result<Option<At<T>>, ConfigError> {
         let Some(value) = self.raw(key) else { return Ok(None) };
-        let read = match value.get_ref() {
-            DeValue::String(text) => read(text),
-            _ => integer_of(value).and_then(bare),
+        let read = match &value.value {
+            Content::Text(text) => read(text),
+            _ => value.count().and_then(bare),
         };
         match read {
-            Some(read) => Ok(Some(At { value: read, span: value.span() })),
+            Some(read) => Ok(Some(At { value: read, span: value.span.clone() })),
             None => Err(mismatch(self.source, value, form)),
         }
     }
@@ -150,45 +170,41 @@ impl<'s, 'd> Table<'s, 'd> {
 pub(super) fn table_of<'s, 'd>(
     source: &'s Source<'s>,
     name: String,
-    value: &'d Spanned<DeValue<'d>>,
+    value: &'d Node,
 ) -> Result<Table<'s, 'd>, ConfigError> {
-    match value.get_ref() {
-        DeValue::Table(entries) => Ok(Table::new(source, name, entries)),
+    match &value.value {
+        Content::Table(entries) => Ok(Table::new(source, name, entries)),
         _ => Err(mismatch(source, value, "a table")),
     }
 }
 
-pub(super) fn text_of(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<At<String>, ConfigError> {
-    match value.get_ref() {
-        DeValue::String(text) if !text.trim().is_empty() => {
-            Ok(At { value: text.trim().to_string(), span: value.span() })
+pub(super) fn text_of(source: &Source<'_>, value: &Node) -> Result<At<String>, ConfigError> {
+    match &value.value {
+        Content::Text(text) if !text.trim().is_empty() => {
+            Ok(At { value: text.trim().to_string(), span: value.span.clone() })
         }
-        DeValue::String(_) => Err(source.error(value.span(), "this text is empty")),
+        Content::Text(_) => Err(source.error(value.span.clone(), "this text is empty")),
         _ => Err(mismatch(source, value, "a text in quotes")),
     }
 }
 
-pub(super) fn strings_of(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Vec<At<String>>, ConfigError> {
-    match value.get_ref() {
-        DeValue::Array(items) => items.iter().map(|item| text_of(source, item)).collect(),
+pub(super) fn strings_of(source: &Source<'_>, value: &Node) -> Result<Vec<At<String>>, ConfigError> {
+    match &value.value {
+        Content::List(items) => items.iter().map(|item| text_of(source, item)).collect(),
         _ => Err(mismatch(source, value, "a list of texts such as [\"a\", \"b\"]")),
     }
 }
 
 /// What was found, and what was expected instead.
-pub(super) fn mismatch(source: &Source<'_>, value: &Spanned<DeValue<'_>>, expected: &str) -> ConfigError {
-    let found = match value.get_ref() {
-        DeValue::String(text) => format!("\"{}\"", text::fit(&text::clean(text), 40)),
-        DeValue::Boolean(b) => b.to_string(),
-        DeValue::Integer(n) => n.as_str().to_string(),
-        DeValue::Array(_) => "a list".to_string(),
-        DeValue::Table(_) => "a table".to_string(),
-        other => format!("a {}", other.type_str()),
+pub(super) fn mismatch(source: &Source<'_>, value: &Node, expected: &str) -> ConfigError {
+    let found = match &value.value {
+        Content::Null => "null".to_string(),
+        Content::Text(text) => format!("\"{}\"", text::fit(&text::clean(text), 40)),
+        Content::Bool(b) => b.to_string(),
+        Content::Number(n) => n.to_string(),
+        Content::List(_) => "a list".to_string(),
+        Content::Table(_) => "a table".to_string(),
+        Content::Other(kind) => format!("a {kind}"),
     };
-    source.error(value.span(), format!("expected {expected}, found {}", super::error::mask(&found)))
-}
-
-fn integer_of(value: &Spanned<DeValue<'_>>) -> Option<u64> {
-    let integer = value.get_ref().as_integer()?;
-    u64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
+    source.error(value.span.clone(), format!("expected {expected}, found {}", super::error::mask(&found)))
 }

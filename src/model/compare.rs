@@ -1,6 +1,6 @@
 //! What differs between two records of a server, field by field, with every secret masked.
 
-use super::mask::{MASK, holds_secrets, is_secret, mask_secrets};
+use super::mask::{MASK, Secrets, holds_secrets, is_secret, mask_secrets};
 use crate::text;
 use serde::Serialize;
 use serde_json::Value;
@@ -44,6 +44,18 @@ impl Change {
         hidden(&self.before) && hidden(&self.after)
     }
 
+    /// The same without these secrets: a field may repeat what is secret in another one.
+    pub fn without(self, secrets: &Secrets) -> Change {
+        let side = |value: Option<Value>| match value? {
+            Value::String(text) => Some(secrets.scrub(&text).into()),
+            mut other => {
+                secrets.mask(&mut other);
+                Some(other)
+            }
+        };
+        Change { path: self.path, before: side(self.before), after: side(self.after) }
+    }
+
     /// The change on one line, safe for a terminal: `repo_ref: main → hotfix`, `secrets[KEY]: changed`.
     pub fn line(&self) -> String {
         let shown = |value: &Value| {
@@ -77,7 +89,7 @@ fn walk(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
     {
         for (name, before, after) in paired(&old, &new) {
             let path = step(path, name);
-            if holds_secrets(name) {
+            if holds_secrets(name, before) || holds_secrets(name, after) {
                 secrets(&path, before, after, changes);
             } else if is_secret(name, before) || is_secret(name, after) {
                 hidden(&path, before, after, changes);

@@ -2,9 +2,20 @@
 //!
 //! [`Plan`]: super::Plan
 
+use super::DeploymentSpec;
+
 /// A wish, by the identifiers of what it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intent {
+    /// Creates a deployment, and with it its first revision.
+    CreateDeployment(Box<DeploymentSpec>),
+    /// Changes a deployment.
+    UpdateDeployment {
+        /// The deployment.
+        id: String,
+        /// What of it shall be different.
+        spec: Box<DeploymentSpec>,
+    },
     /// Deletes a deployment.
     DeleteDeployment {
         /// The deployment.
@@ -21,13 +32,11 @@ pub enum Intent {
         /// The revision.
         revision: String,
     },
-    CreateDeployment(Box<super::DeploymentSpec>),
-    UpdateDeployment {
-        id: String,
-        spec: Box<super::DeploymentSpec>,
-    },
+    /// Goes back to what an earlier revision was made from.
     Rollback {
+        /// The deployment.
         deployment: String,
+        /// The earlier revision.
         revision: String,
     },
     /// Stops a revision that is in progress.

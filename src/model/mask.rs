@@ -105,7 +105,9 @@ fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| plain_texts(item, found)),
         Value::Object(fields) => {
-            for (name, value) in fields.iter().filter(|(name, value)| !holds_secrets(name) && !is_secret(name, value)) {
+            for (name, value) in
+                fields.iter().filter(|(name, value)| !holds_secrets(name, value) && !is_secret(name, value))
+            {
                 match value {
                     Value::String(text) if is_plain(name) => drop(found.insert(text)),
                     value => plain_texts(value, found),
@@ -191,7 +193,7 @@ pub fn secret_texts(value: &Value) -> Vec<&str> {
             Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    match holds_secrets(name) || is_secret(name, value) {
+                    match holds_secrets(name, value) || is_secret(name, value) {
                         true => held(value, found),
                         false => collect(value, found),
                     }
@@ -210,9 +212,11 @@ fn is_open(name: &str) -> bool {
     matches!(name, "name" | "key" | "type")
 }
 
-/// Whether a field holds a list or a map of secrets.
-pub(super) fn holds_secrets(name: &str) -> bool {
+/// Whether a field holds a list or a map of secrets. The variables of a container (`env`) count as such; where that is a
+/// word, it names an environment.
+pub(super) fn holds_secrets(name: &str, value: &Value) -> bool {
     matches!(name, "secrets" | "env_vars" | "environment_variables")
+        || name == "env" && (value.is_array() || value.is_object())
 }
 
 /// Whether a field's text is a secret.
@@ -227,7 +231,7 @@ pub fn mask_secrets(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(mask_secrets),
         Value::Object(fields) => {
             for (name, value) in fields {
-                if holds_secrets(name) {
+                if holds_secrets(name, value) {
                     mask_values(value);
                 } else if is_secret(name, value) {
                     *value = MASK.into();

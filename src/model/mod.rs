@@ -13,6 +13,7 @@ mod intent;
 mod log;
 mod mask;
 mod plan;
+mod reserved;
 mod revision;
 mod role;
 mod run;
@@ -37,8 +38,10 @@ pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};
-pub use spec::{DeploymentSpec, Format};
+pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use thread::{Interrupt, Thread};
+
+pub use crate::config::Format;
 
 use serde::{Deserialize, Deserializer};
 

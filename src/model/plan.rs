@@ -3,6 +3,7 @@
 
 use super::{Change, PlainRequest};
 use serde::Serialize;
+use serde_json::Value;
 
 /// What a person sees of a change before it is made. It holds no secret, so it may be shown, printed and kept.
 ///
@@ -53,6 +54,55 @@ pub enum NewRevision {
 }
 
 impl NewRevision {
+    /// What an update of a deployment does, by its body: a revision comes of a source, of secrets, of resources and of secret
+    /// references (contract §4 rule 1, control-plane reference §6).
+    pub fn of_update(body: &Value) -> NewRevision {
+        let is_set = |value: &Value| !value.is_null();
+        let config = &body["source_config"];
+        let mut reasons = Vec::new();
+        let source: Vec<&str> = body["source_revision_config"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(_, value)| is_set(value))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !source.is_empty() {
+            reasons.push(format!("source_revision_config is sent ({})", source.join(", ")));
+        }
+        for (name, value) in [
+            ("secrets", &body["secrets"]),
+            ("resource_spec", &config["resource_spec"]),
+            ("secret_references", &body["secret_references"]),
+        ] {
+            if is_set(value) {
+                let verb = if name.ends_with('s') { "are" } else { "is" };
+                reasons.push(format!("{name} {verb} sent"));
+            }
+        }
+        if !reasons.is_empty() {
+            return NewRevision::Yes(reasons.join(", "));
+        }
+        if is_set(&config["repo_url"]) {
+            let why = "repo_url is sent; by the service's own schema it cannot be changed, by its newest pages it can, and \
+                       that without a revision";
+            return NewRevision::May(why.into());
+        }
+        if let Some(name) = ["revision_source", "tracked_packages"].into_iter().find(|name| is_set(&body[*name])) {
+            return NewRevision::May(format!("no source says what {name} alone does"));
+        }
+        let fields = body.as_object().into_iter().flatten().flat_map(|(name, value)| match value {
+            Value::Object(inner) => inner.keys().map(String::as_str).collect::<Vec<_>>(),
+            _ => vec![name.as_str()],
+        });
+        let fields: Vec<&str> = fields.collect();
+        NewRevision::No(match fields.as_slice() {
+            [] => "nothing is sent".into(),
+            [one] => format!("only {one} is sent, which is no part of a revision"),
+            several => format!("only {} are sent, which are no part of a revision", several.join(", ")),
+        })
+    }
+
     /// The sentence for the person; empty where revisions do not matter.
     pub fn sentence(&self) -> String {
         match self {
@@ -118,16 +168,16 @@ pub struct Plan {
     /// The query.
     pub query: Vec<(String, String)>,
     /// The body, secrets included.
-    pub body: Option<serde_json::Value>,
+    pub body: Option<Value>,
     /// Statuses that mean success.
     pub expect: &'static [u16],
     /// The record as it was when the change was planned, secrets included; nothing where something new is made.
-    pub before: Option<serde_json::Value>,
+    pub before: Option<Value>,
     /// What is looked at again just before sending.
     pub guard: Guard,
     /// Where it makes a new revision: what that is made from, as far as it is known now (a `source_revision_config`). The
     /// new revision is told by it from others that come at the same moment.
-    pub made_from: serde_json::Value,
+    pub made_from: Value,
 }
 
 /// What must still be so just before a change is sent; else nothing is.

@@ -197,11 +197,19 @@ fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
         && matches!(error.kind, Kind::NotFound | Kind::Status(405))
 }
 
-/// What is to be said where a change was refused, or where it is not known whether it was made.
+/// What is to be said where a change was refused for a known reason, or where it is not known whether it was made.
 fn explained(error: ApiError) -> ApiError {
     let hint = match error.kind {
         Kind::Network | Kind::Timeout | Kind::Protocol | Kind::Server(_) => {
             "it was sent once and may have been carried out all the same: look before you try again"
+        }
+        // Control-plane reference §6.
+        Kind::Conflict if error.at.path.ends_with("/v2/deployments") => {
+            "the tracing project of an earlier deployment of that name may still be there: choose another name, or delete \
+             that project; `deployments delete --delete-tracing-project` takes it along the next time"
+        }
+        Kind::Invalid(_) if error.detail.contains("listener_id' is required") => {
+            "it runs on a cluster of yours: give source_config.listener_id (`runtail listeners list`)"
         }
         _ => return error,
     };

@@ -1,13 +1,99 @@
 //! Plans for deployments.
 
-use super::{Draft, PlanError, is_being_deleted, name_of, of_deployment};
-use crate::api::{ApiError, ControlPlane, Kind};
-use crate::model::{Consent, Guard, NewRevision, Note, Plan, Target};
+use super::{Draft, PlanError, is_being_deleted, name_of, of_deployment, path};
+use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind};
+use crate::config::region_of;
+use crate::model::{Consent, DeploymentSpec, Fetched, Guard, Installation, NewRevision, Note, Plan, Target};
 use crate::text;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 impl ControlPlane {
+    /// `POST /v2/deployments` (contract §4, control-plane reference §6).
+    pub(super) async fn plan_create(&self, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
+        let draft = spec.create(self.installation(), &fetch(spec).await?).map_err(PlanError::Wrong)?;
+        let mut notes = draft.notes;
+        let name = draft.body["name"].as_str().unwrap_or_default().to_string();
+        match self.namesake(&name).await {
+            Ok(None) => {}
+            Ok(Some(record)) => {
+                let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
+                return Err(PlanError::Unfit(match is_being_deleted(&record) {
+                    true => format!("{name} is taken until a deployment of that name, {id}, is deleted for good"),
+                    false => {
+                        format!("there is a deployment {name} already, {id}: update that one, or choose another name")
+                    }
+                }));
+            }
+            // Servers without a list have to say it themselves.
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) => {
+                notes.push(Note::warning(
+                    "The server has no list of deployments: whether the name is free is not known.",
+                ));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.plan_of(Draft {
+            title: format!("Create {}", text::clean(&name)),
+            target: None,
+            method: Method::POST,
+            path: path(&["v2", "deployments"]),
+            query: Vec::new(),
+            body: Some(draft.body),
+            expect: &[201],
+            changes: draft.changes,
+            revision: draft.revision,
+            notes,
+            consent: Consent::Key,
+            before: None,
+            guard: Guard::None,
+            made_from: draft.made_from,
+        })?)
+    }
+
+    /// `PATCH /v2/deployments/{id}` (contract §4, control-plane reference §6).
+    pub(super) async fn plan_update(&self, id: &str, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
+        let record = self.changeable(id).await?;
+        let name = name_of(&record, id).into_owned();
+        let fetched = fetch(spec).await?;
+        let draft = spec.update(&record, self.installation(), &fetched).map_err(PlanError::Wrong)?;
+        if draft.body.as_object().is_none_or(Map::is_empty) {
+            return Err(PlanError::Nothing(format!("{name} is as it is wanted already: there is nothing to change")));
+        }
+        Ok(self.plan_of(Draft {
+            title: format!("Update {name}"),
+            target: Some(Target { kind: "deployment", id: id.into(), name }),
+            method: Method::PATCH,
+            path: of_deployment(id),
+            query: Vec::new(),
+            body: Some(draft.body),
+            expect: &[200],
+            changes: draft.changes,
+            revision: draft.revision,
+            notes: draft.notes,
+            consent: Consent::Key,
+            guard: Guard::Same { record: of_deployment(id), parts: draft.parts },
+            before: Some(record),
+            made_from: draft.made_from,
+        })?)
+    }
+
+    /// The deployment that has exactly this name.
+    async fn namesake(&self, name: &str) -> Result<Option<Value>, ApiError> {
+        let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
+        let listing = self.deployment_rows(&query).await?;
+        let found = listing.items.into_iter().find(|row| row["name"] == name);
+        match (found, listing.incomplete) {
+            (None, Some(error)) => Err(error),
+            (found, _) => Ok(found),
+        }
+    }
+
+    fn installation(&self) -> Installation {
+        let region = region_of(&self.base);
+        Installation { is_cloud: region.is_some(), is_aws: region == Some("aws") }
+    }
+
     /// The deployment that a change is about.
     ///
     /// # Errors
@@ -87,5 +173,15 @@ impl ControlPlane {
             Err(error) if error.kind == Kind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Fetches the secrets, on a thread of its own since files may be read.
+async fn fetch(spec: &DeploymentSpec) -> Result<Fetched, PlanError> {
+    let document = spec.document.clone();
+    match tokio::task::spawn_blocking(move || document.fetch()).await {
+        Ok(fetched) => fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()])),
+        // The task neither panics nor is cancelled; if it did, nothing could be sent.
+        Err(error) => Err(PlanError::Wrong(vec![format!("the secrets could not be fetched: {error}")])),
     }
 }

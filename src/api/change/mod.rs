@@ -8,7 +8,7 @@ mod revision;
 pub use carry_out::Made;
 
 use super::{ApiError, ControlPlane};
-use crate::model::{Change, Consent, Guard, Intent, NewRevision, Note, Plan, Preview, Target};
+use crate::model::{Change, Consent, Guard, Intent, NewRevision, Note, Plan, Preview, Secrets, Target};
 use crate::text;
 use reqwest::Method;
 use serde_json::Value;
@@ -71,13 +71,13 @@ impl ControlPlane {
     /// See [`PlanError`]. Secrets are fetched here, so one that cannot be had is an error here.
     pub async fn plan(&self, intent: &Intent) -> Result<Plan, PlanError> {
         match intent {
+            Intent::CreateDeployment(spec) => self.plan_create(spec).await,
+            Intent::UpdateDeployment { id, spec } => self.plan_update(id, spec).await,
             Intent::DeleteDeployment { id, delete_tracing_project, force } => {
                 self.plan_delete(id, *delete_tracing_project, *force).await
             }
             Intent::Redeploy { deployment, revision } => self.plan_redeploy(deployment, revision).await,
-            Intent::CreateDeployment(_) | Intent::UpdateDeployment { .. } | Intent::Rollback { .. } => {
-                Err(PlanError::Unfit("soon".into()))
-            }
+            Intent::Rollback { deployment, revision } => self.plan_rollback(deployment, revision).await,
             Intent::Interrupt { deployment, revision } => self.plan_interrupt(deployment, revision).await,
         }
     }
@@ -85,12 +85,18 @@ impl ControlPlane {
     pub(super) fn plan_of(&self, draft: Draft) -> Result<Plan, ApiError> {
         let Draft { method, path, query, body, expect, before, guard, made_from, .. } = draft;
         let url = self.plan_url(&method, &path, &query)?;
+        let mut request = self.http.shown(super::answer::Plane::Control, method.to_string(), &url, body.as_ref());
+        // What is given, and what differs, may repeat a secret that is not sent at all.
+        let secrets = self.http.secrets(body.as_ref()).and(&Secrets::of_records(&before.iter().collect::<Vec<_>>()));
+        if let Some(body) = &mut request.body {
+            secrets.mask(body);
+        }
         let preview = Preview {
             title: draft.title,
             profile: self.http.profile().to_string(),
             target: draft.target,
-            request: self.http.shown(super::answer::Plane::Control, method.to_string(), &url, body.as_ref()),
-            changes: draft.changes,
+            request,
+            changes: draft.changes.into_iter().map(|change| change.without(&secrets)).collect(),
             revision: draft.revision,
             notes: draft.notes,
             consent: draft.consent,

@@ -2,10 +2,10 @@
 
 use super::{Draft, PlanError, name_of, of_deployment, of_revision, path};
 use crate::api::ControlPlane;
-use crate::model::{Consent, Guard, NewRevision, Note, Phase, Plan, SourceRevisionConfig, Target};
+use crate::model::{Consent, Guard, NewRevision, Note, Phase, Plan, SourceRevisionConfig, Target, compare};
 use crate::text;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 impl ControlPlane {
     /// `POST …/revisions/{id}/redeploy` (control-plane reference §2).
@@ -36,6 +36,63 @@ impl ControlPlane {
             guard: Guard::Same { record: of_deployment(deployment), parts: vec!["/latest_revision_id".into()] },
             before: Some(record),
             made_from: row["source_revision_config"].clone(),
+        })?)
+    }
+
+    /// `PATCH /v2/deployments/{id}` with the source of an earlier revision, pinned to exactly what that one was made from.
+    pub(super) async fn plan_rollback(&self, deployment: &str, revision: &str) -> Result<Plan, PlanError> {
+        let record = self.changeable(deployment).await?;
+        let row = self.revision_row(deployment, revision).await?;
+        let name = name_of(&record, deployment).into_owned();
+        let id = text::short_id(revision);
+        if record["latest_revision_id"] == revision && record["active_revision_id"] == revision {
+            return Err(PlanError::Unfit(format!(
+                "{name}: revision {id} is the newest, and serves: there is nothing to go back from"
+            )));
+        }
+        let Pinned { source, mut notes } =
+            pin(&record, &row).map_err(|why| PlanError::Unfit(format!("{name}: revision {id}: {why}")))?;
+        let status = row["status"].as_str().unwrap_or_default();
+        if Phase::of(status) != Phase::Deployed {
+            let status = text::clean(status);
+            notes.insert(0, Note::warning(format!("That revision never came to serve: it is {status}.")));
+        }
+        notes.push(Note::warning(
+            "Secrets and resources are not taken back: they are the deployment's, and not recorded with a revision.",
+        ));
+        notes.push(Note::fact(
+            "This sets the deployment's own source. Redeploying that revision instead leaves to the service what it runs, \
+             and the deployment's source as it is.",
+        ));
+        let mut body = Map::new();
+        // What a deployment is made from can differ from revision to revision.
+        if row["source"].is_string() && row["source"] != record["source"] {
+            body.insert("revision_source".into(), row["source"].clone());
+        }
+        body.insert("source_revision_config".into(), source.clone());
+        let mut after = record["source_revision_config"].clone();
+        for (field, value) in source.as_object().into_iter().flatten() {
+            after[field] = value.clone();
+        }
+        let whole = |config: &Value| json!({"source_revision_config": config});
+        let changes = compare(&whole(&record["source_revision_config"]), &whole(&after));
+        let parts = ["/latest_revision_id", "/source_revision_config", "/source"].map(String::from).to_vec();
+        let body = Value::Object(body);
+        Ok(self.plan_of(Draft {
+            title: format!("Roll {name} back to {id}"),
+            target: Some(target(revision, &name)),
+            method: Method::PATCH,
+            path: of_deployment(deployment),
+            query: Vec::new(),
+            revision: NewRevision::of_update(&body),
+            body: Some(body),
+            expect: &[200],
+            changes,
+            notes,
+            consent: Consent::Key,
+            guard: Guard::Same { record: of_deployment(deployment), parts },
+            before: Some(record),
+            made_from: source,
         })?)
     }
 
@@ -75,6 +132,72 @@ impl ControlPlane {
             made_from: Value::Null,
         })?)
     }
+}
+
+/// A source that means the same for ever, and what is to be known of it.
+struct Pinned {
+    source: Value,
+    notes: Vec<Note>,
+}
+
+/// Pins what a revision was made from.
+///
+/// # Errors
+/// Why that cannot be done.
+fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
+    let made = &row["source_revision_config"];
+    let filled = |field: &str| made[field].as_str().filter(|text| !text.is_empty());
+    let mut source = Map::new();
+    let mut notes = Vec::new();
+    let kind = row["source"].as_str().or(record["source"].as_str()).unwrap_or_default();
+    match kind {
+        "github" => {
+            let pinned = match (filled("repo_ref"), filled("repo_commit_sha")) {
+                (Some(tag), _) if tag.starts_with("refs/tags/") => tag,
+                (name, Some(commit)) => {
+                    notes.push(Note::warning(
+                        "The service documents branches and tags as a repo_ref, and says nothing of commits: it may refuse \
+                         this one, and then nothing changes.",
+                    ));
+                    if record["source_config"]["build_on_push"] == true {
+                        let name = text::clean(name.unwrap_or("its branch"));
+                        notes.push(Note::warning(format!(
+                            "Until repo_ref names a branch again, a push to {name} builds nothing."
+                        )));
+                    }
+                    commit
+                }
+                (Some(name), None) => {
+                    let name = text::clean(name);
+                    return Err(format!(
+                        "the server does not say which commit it was made from, and {name} would build what is there today; \
+                         redeploy it instead"
+                    ));
+                }
+                (None, None) => return Err("the server does not say what it was made from; redeploy it instead".into()),
+            };
+            source.insert("repo_ref".into(), pinned.into());
+        }
+        "internal_source" => {
+            let Some(tarball) = filled("source_tarball_path") else {
+                return Err("the server does not say which upload it was made from; redeploy it instead".into());
+            };
+            source.insert("source_tarball_path".into(), tarball.into());
+        }
+        _ => {
+            let Some(image) = filled("image_uri") else {
+                return Err("the server does not say which image it runs; redeploy it instead".into());
+            };
+            if !image.contains("@sha256:") {
+                notes.push(Note::warning("Its image is named by a tag, which may mean another image by now."));
+            }
+            source.insert("image_uri".into(), image.into());
+        }
+    }
+    if let Some(path) = filled("langgraph_config_path").filter(|_| matches!(kind, "github" | "internal_source")) {
+        source.insert("langgraph_config_path".into(), path.into());
+    }
+    Ok(Pinned { source: source.into(), notes })
 }
 
 /// A revision, by what people call it.

@@ -1,0 +1,532 @@
+//! Documents that a person writes for a command, in TOML or JSON: read by a table of the fields that there are, with every
+//! mistake at its place. Secrets stand in them by reference only.
+
+use super::SecretRef;
+use super::error::{ConfigError, Place, nearest};
+use super::node::{self, Content, Key, Node};
+use super::table::{Source, mismatch, text_of};
+use crate::text;
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a document is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// TOML.
+    Toml,
+    /// JSON.
+    Json,
+}
+
+/// A field that a document may have.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// What may stand in it.
+    pub form: Form,
+    /// Another name under which it may be given.
+    pub also: Option<&'static str>,
+    /// Whether it has to be there.
+    pub is_needed: bool,
+}
+
+/// What may stand in a field. Null is the same as not being there, everywhere.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// A text that is not empty.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// An identifier: a UUID.
+    Uuid,
+    /// True or false.
+    Bool,
+    /// A whole number within these bounds.
+    Integer(i64, i64),
+    /// A number within these bounds.
+    Number(f64, f64),
+    /// A list of texts.
+    Texts,
+    /// A table of texts under any names.
+    TextMap,
+    /// A table with these fields.
+    Table(&'static [Field]),
+    /// A list of tables with these fields.
+    Tables(&'static [Field]),
+    /// Whatever it is: the server knows.
+    Open,
+    /// A text that is part of what is sent, and never shown in a message.
+    Private,
+    /// A secret, by reference.
+    Secret,
+    /// A table of secrets by their names, each by reference.
+    Secrets,
+}
+
+impl Field {
+    /// A field that may be left out.
+    pub const fn new(name: &'static str, form: Form) -> Field {
+        Field { name, form, also: None, is_needed: false }
+    }
+
+    /// The same under another name too.
+    pub const fn or(self, also: &'static str) -> Field {
+        Field { also: Some(also), ..self }
+    }
+
+    /// The same where it has to be there.
+    pub const fn needed(self) -> Field {
+        Field { is_needed: true, ..self }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.also == Some(name)
+    }
+}
+
+/// A document that was read. It holds no secret, so it may be kept and shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Document {
+    /// What is given, by the names of the wire; secrets aside.
+    pub fields: Map<String, Value>,
+    /// Where the secrets are, each under the path of its field: `["secrets", "OPENAI_API_KEY"]`.
+    pub secrets: Vec<(Vec<String>, SecretRef)>,
+    /// The file, where it came from one.
+    pub path: Option<PathBuf>,
+    /// The lines of fields, by their dotted paths.
+    lines: BTreeMap<String, usize>,
+}
+
+impl Format {
+    /// The language of a file by its name, else by its first character.
+    pub fn of(path: Option<&Path>, text: &str) -> Format {
+        let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str());
+        match ending.map(str::to_ascii_lowercase).as_deref() {
+            Some("json") => Format::Json,
+            Some("toml") => Format::Toml,
+            _ if text.trim_start().starts_with('{') => Format::Json,
+            _ => Format::Toml,
+        }
+    }
+}
+
+impl Document {
+    /// Reads a document. `path` is for messages, and the folder that relative secret files are looked for in.
+    ///
+    /// # Errors
+    /// The first mistake, at its place: a text that is neither TOML nor JSON, a field that there is not (with the nearest
+    /// that there is), one that is missing, one that holds something else, and a secret that stands there itself, which no
+    /// message repeats.
+    pub fn parse(
+        text: &str,
+        format: Format,
+        path: Option<&Path>,
+        fields: &'static [Field],
+    ) -> Result<Document, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let source = Source::discreet(text, path);
+        let root = match format {
+            Format::Toml => node::of_toml(&source)?,
+            Format::Json => node::of_json(&source)?,
+        };
+        let mut reader = Reader { source: &source, document: Document::default() };
+        reader.hide(&root, fields);
+        let at = Vec::new();
+        match reader.value(&at, &root, Form::Table(fields))? {
+            Value::Object(fields) => reader.document.fields = fields,
+            _ => return Err(mismatch(&source, &root, "a table")),
+        }
+        reader.document.path = path.map(Path::to_path_buf);
+        Ok(reader.document)
+    }
+
+    /// Where a field stands, or the nearest around it: `deployment.toml:12: `; empty where the document has no file.
+    pub fn place(&self, field: &str) -> String {
+        let Some(path) = &self.path else { return String::new() };
+        let path = text::clean(&path.display().to_string()).into_owned();
+        let mut at = field;
+        loop {
+            if let Some(line) = self.lines.get(at) {
+                return format!("{path}:{line}: ");
+            }
+            match at.rsplit_once('.') {
+                Some((outer, _)) => at = outer,
+                None => return format!("{path}: "),
+            }
+        }
+    }
+
+    /// Fetches the secrets. May read files: not for an async task's thread.
+    ///
+    /// # Errors
+    /// The first that cannot be had, with the place of its field.
+    pub fn fetch(&self) -> Result<Vec<(Vec<String>, SecretString)>, ConfigError> {
+        let fetched = self.secrets.iter().map(|(at, secret)| match secret.resolve() {
+            Ok(secret) => Ok((at.clone(), secret)),
+            Err(error) => {
+                let field = at.join(".");
+                let (place, field) = (self.place(&field), text::clean(&field).into_owned());
+                Err(ConfigError::new(format!("{place}{field}: {}", text::clean(&error.to_string()))))
+            }
+        });
+        fetched.collect()
+    }
+}
+
+struct Reader<'s> {
+    source: &'s Source<'s>,
+    document: Document,
+}
+
+impl Reader<'_> {
+    /// Hides what may be a secret before any message is made: what stands where a reference belongs, and what stands in
+    /// fields that nobody knows.
+    fn hide(&self, value: &Node, fields: &'static [Field]) {
+        let Content::Table(entries) = &value.value else { return };
+        for (key, value) in entries {
+            match fields.iter().find(|field| field.is_called(&key.name)).map(|field| field.form) {
+                Some(Form::Table(fields)) => self.hide(value, fields),
+                Some(Form::Tables(fields)) => match &value.value {
+                    Content::List(items) => items.iter().for_each(|item| self.hide(item, fields)),
+                    _ => self.hide_all(value),
+                },
+                Some(Form::Secret | Form::Secrets | Form::Private) | None => self.hide_all(value),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn hide_all(&self, value: &Node) {
+        match &value.value {
+            Content::Text(text) if self.reference(text).is_some() => {}
+            Content::List(items) => items.iter().for_each(|item| self.hide_all(item)),
+            Content::Table(entries) => entries.iter().for_each(|(_, value)| self.hide_all(value)),
+            _ => self.source.hide(value.span.clone()),
+        }
+    }
+
+    fn reference(&self, text: &str) -> Option<SecretRef> {
+        SecretRef::parse(text, self.source.path.and_then(Path::parent))
+    }
+
+    fn value(&mut self, at: &[String], value: &Node, form: Form) -> Result<Value, ConfigError> {
+        let source = self.source;
+        let wrong = |expected: &str| Err(mismatch(source, value, expected));
+        match (form, &value.value) {
+            (Form::Text, _) => Ok(text_of(source, value)?.value.into()),
+            (Form::Word(words), Content::Text(word)) if words.contains(&word.as_str()) => Ok(word.as_str().into()),
+            (Form::Word(words), _) => {
+                let list = words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+                let near = value.text().and_then(|word| nearest(word, words.iter().copied()));
+                let error = mismatch(source, value, &format!("one of {list}"));
+                Err(match near {
+                    Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+                    None => error,
+                })
+            }
+            (Form::Uuid, Content::Text(id)) if uuid::Uuid::parse_str(id).is_ok() => Ok(id.as_str().into()),
+            (Form::Uuid, _) => wrong("an identifier such as \"11111111-1111-4111-8111-111111111111\""),
+            (Form::Bool, Content::Bool(b)) => Ok((*b).into()),
+            (Form::Bool, _) => wrong("true or false"),
+            (Form::Integer(least, most), Content::Number(n))
+                if n.as_i64().is_some_and(|n| (least..=most).contains(&n)) =>
+            {
+                Ok(n.clone().into())
+            }
+            (Form::Integer(least, i64::MAX), _) => wrong(&format!("a whole number, {least} at least")),
+            (Form::Integer(least, most), _) => wrong(&format!("a whole number from {least} to {most}")),
+            (Form::Number(least, most), Content::Number(n))
+                if n.as_f64().is_some_and(|n| (least..=most).contains(&n)) =>
+            {
+                Ok(n.clone().into())
+            }
+            (Form::Number(least, f64::MAX), _) => wrong(&format!("a number, {least} at least")),
+            (Form::Number(least, most), _) => wrong(&format!("a number from {least} to {most}")),
+            (Form::Texts, Content::List(items)) => {
+                let texts = items.iter().map(|item| Ok(text_of(source, item)?.value.into()));
+                texts.collect::<Result<Vec<Value>, ConfigError>>().map(Value::from)
+            }
+            (Form::Texts, _) => wrong("a list of texts such as [\"a\", \"b\"]"),
+            (Form::TextMap, Content::Table(entries)) => {
+                let texts = entries.iter().map(|(key, item)| match &item.value {
+                    Content::Text(text) => Ok((key.name.clone(), text.as_str().into())),
+                    _ => Err(mismatch(source, item, "a text in quotes")),
+                });
+                texts.collect::<Result<Map<String, Value>, ConfigError>>().map(Value::from)
+            }
+            (Form::TextMap, _) => wrong("a table of texts"),
+            (Form::Table(fields), Content::Table(entries)) => self.table(at, value, entries, fields),
+            (Form::Table(_), _) => wrong("a table"),
+            (Form::Tables(fields), Content::List(items)) => {
+                let mut all = Vec::new();
+                for (n, item) in items.iter().enumerate() {
+                    let at = [at, &[n.to_string()]].concat();
+                    all.push(self.value(&at, item, Form::Table(fields))?);
+                }
+                Ok(all.into())
+            }
+            (Form::Tables(_), _) => wrong("a list of tables"),
+            (Form::Open, _) => self.open(value),
+            (Form::Private, Content::Text(text)) => Ok(text.as_str().into()),
+            (Form::Private, _) => Err(source.error(value.span.clone(), "expected a text in quotes")),
+            (Form::Secret, _) => {
+                self.secret(at, value)?;
+                Ok(Value::Null)
+            }
+            (Form::Secrets, Content::Table(entries)) => {
+                for (key, value) in entries {
+                    let at = [at, std::slice::from_ref(&key.name)].concat();
+                    self.line(&at, key);
+                    self.secret(&at, value)?;
+                }
+                Ok(Value::Null)
+            }
+            (Form::Secrets, _) => Err(source
+                .error(value.span.clone(), "expected a table of secrets by their names")
+                .hint(format!("such as NAME = {}", SecretRef::FORM))),
+        }
+    }
+
+    fn table(
+        &mut self,
+        at: &[String],
+        whole: &Node,
+        entries: &[(Key, Node)],
+        fields: &'static [Field],
+    ) -> Result<Value, ConfigError> {
+        let source = self.source;
+        let mut read: Map<String, Value> = Map::new();
+        let mut given: Vec<&str> = Vec::new();
+        for (key, value) in entries {
+            let Some(field) = fields.iter().find(|field| field.is_called(&key.name)) else {
+                return Err(self.unknown(at, key, fields));
+            };
+            let at = [at, &[field.name.to_string()]].concat();
+            self.line(&at, key);
+            if given.contains(&field.name) {
+                let also = field.also.unwrap_or_default();
+                let why = format!("`{}` and `{also}` are the same field", field.name);
+                return Err(source.error(key.span.clone(), why).hint("keep one of them"));
+            }
+            if let Content::Null = value.value {
+                continue;
+            }
+            given.push(field.name);
+            let value = self.value(&at, value, field.form)?;
+            if !matches!(field.form, Form::Secret | Form::Secrets) {
+                read.insert(field.name.to_string(), value);
+            }
+        }
+        let Some(field) = fields.iter().find(|field| field.is_needed && !given.contains(&field.name)) else {
+            return Ok(read.into());
+        };
+        let why = format!("the field `{}` is missing{}", field.name, of(at));
+        match at {
+            // The document itself has no line of its own.
+            [] => Err(ConfigError { path: source.path.map(Path::to_path_buf), ..ConfigError::new(why) }),
+            _ => Err(source.error(whole.span.clone(), why)),
+        }
+    }
+
+    fn unknown(&self, at: &[String], key: &Key, fields: &'static [Field]) -> ConfigError {
+        let shown = text::clean(&key.name);
+        let error = self.source.error(key.span.clone(), format!("there is no field `{shown}`{}", of(at)));
+        let names = fields.iter().flat_map(|field| [Some(field.name), field.also]).flatten();
+        match nearest(&key.name, names) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => {
+                let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+                error.hint(format!("there are: {}", names.join(", ")))
+            }
+        }
+    }
+
+    fn secret(&mut self, at: &[String], value: &Node) -> Result<(), ConfigError> {
+        if let Content::Null = value.value {
+            return Ok(());
+        }
+        let Some(secret) = value.text().and_then(|text| self.reference(text)) else {
+            let name = text::clean(at.last().map_or("", String::as_str)).into_owned();
+            let why =
+                format!("`{name}` has to say where the secret is: the secret itself does not belong in a document");
+            return Err(self.source.error(value.span.clone(), why).hint(format!("write {}", SecretRef::FORM)));
+        };
+        self.document.secrets.push((at.to_vec(), secret));
+        Ok(())
+    }
+
+    /// Whatever stands there, as JSON.
+    fn open(&self, value: &Node) -> Result<Value, ConfigError> {
+        Ok(match &value.value {
+            Content::Null => Value::Null,
+            Content::Bool(b) => (*b).into(),
+            Content::Number(n) => n.clone().into(),
+            Content::Text(text) => text.as_str().into(),
+            Content::List(items) => items.iter().map(|item| self.open(item)).collect::<Result<Vec<_>, _>>()?.into(),
+            Content::Table(entries) => {
+                let fields = entries.iter().map(|(key, value)| Ok((key.name.clone(), self.open(value)?)));
+                fields.collect::<Result<Map<String, Value>, ConfigError>>()?.into()
+            }
+            Content::Other(_) => return Err(mismatch(self.source, value, "what JSON can say")),
+        })
+    }
+
+    fn line(&mut self, at: &[String], key: &Key) {
+        self.document.lines.insert(at.join("."), Place::of(self.source.text, key.span.clone()).line);
+    }
+}
+
+/// ` in [source_config]`, or nothing at the root.
+fn of(at: &[String]) -> String {
+    if at.is_empty() { String::new() } else { format!(" in [{}]", text::clean(&at.join("."))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const INNER: &[Field] = &[
+        Field::new("config_path", Form::Text).or("graph_config_path"),
+        Field::new("scale", Form::Integer(0, i64::MAX)),
+        Field::new("cpu", Form::Number(0.1, 8.0)),
+        Field::new("labels", Form::TextMap),
+        Field::new("env", Form::Tables(&[Field::new("name", Form::Text).needed(), Field::new("value", Form::Private)])),
+        Field::new("more", Form::Open),
+    ];
+    const FIELDS: &[Field] = &[
+        Field::new("name", Form::Text).needed(),
+        Field::new("source", Form::Word(&["github", "external_docker"])),
+        Field::new("id", Form::Uuid),
+        Field::new("push", Form::Bool),
+        Field::new("scopes", Form::Texts),
+        Field::new("inner", Form::Table(INNER)),
+        Field::new("client_secret", Form::Secret),
+        Field::new("secrets", Form::Secrets),
+    ];
+
+    fn read(text: &str) -> Result<Document, String> {
+        let path = Path::new("d.toml");
+        Document::parse(text, Format::of(None, text), Some(path), FIELDS).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn toml_and_json_say_the_same() {
+        let toml = read(
+            "name = \"a\"\nid = \"11111111-1111-4111-8111-111111111111\"\npush = true\nscopes = [\"x\"]\nclient_secret = \"env:C\"\n\
+             [secrets]\nA = \"env:B\"\n\"b.c\" = \"file:/k\"\n[inner]\ngraph_config_path = \"g.json\"\nscale = 0x10\ncpu = 1\n\
+             labels = {\"app.io/x\" = \"\"}\nenv = [{name = \"E\", value = \"v\"}]\nmore = {a = [1.5, true]}\n",
+        )
+        .unwrap();
+        let json = read(
+            r#"{"name": "a", "id": "11111111-1111-4111-8111-111111111111", "push": true, "scopes": ["x"], "source": null,
+                "client_secret": "env:C", "secrets": {"A": "env:B", "b.c": "file:/k"},
+                "inner": {"config_path": "g.json", "scale": 16, "cpu": 1, "labels": {"app.io/x": ""},
+                          "env": [{"name": "E", "value": "v"}], "more": {"a": [1.5, true]}}}"#,
+        )
+        .unwrap();
+        assert_eq!(toml.fields, json.fields);
+        assert_eq!(toml.fields["inner"]["config_path"], "g.json");
+        assert_eq!(toml.fields["inner"]["more"], json!({"a": [1.5, true]}));
+        assert_eq!(toml.secrets, json.secrets);
+        assert_eq!(toml.secrets[0], (vec!["client_secret".to_string()], SecretRef::Env("C".into())));
+        assert_eq!(toml.secrets[2].0, ["secrets", "b.c"]);
+        assert!(!toml.fields.contains_key("secrets") && !toml.fields.contains_key("client_secret"));
+        assert_eq!(toml.place("inner.scale"), "d.toml:11: ");
+        assert_eq!((toml.place("inner.nothing"), toml.place("x")), ("d.toml:9: ".into(), "d.toml: ".into()));
+    }
+
+    #[test]
+    fn every_mistake_is_at_its_place() {
+        for (text, says) in [
+            (
+                "name = \"a\"\nsorce = \"github\"",
+                "d.toml:2:1: there is no field `sorce`\n  2 | sorce = ********\n    | ^^^^^\n  did you mean `source`?",
+            ),
+            ("{\n \"name\": \"a\",\n \"zzz\": 1}", "d.toml:3:2: there is no field `zzz`"),
+            ("name = \"a\"\n[inner]\nlables = 1", "d.toml:3:1: there is no field `lables` in [inner]"),
+            ("push = true", "d.toml: the field `name` is missing"),
+            (
+                "name = \"a\"\n[inner]\nenv = [{}]",
+                "the field `name` is missing in [inner.env.0]\n  3 | env = [{}]\n    |        ^^",
+            ),
+            ("name = 3", "d.toml:1:8: expected a text in quotes, found 3"),
+            ("name = \" \"", "this text is empty"),
+            (
+                "name = \"a\"\nsource = \"gitub\"",
+                "found \"gitub\"\n  2 | source = \"gitub\"\n    |          ^^^^^^^\n  did you mean \"github\"?",
+            ),
+            ("name = \"a\"\nid = \"x\"", "d.toml:2:6: expected an identifier such as"),
+            ("name = \"a\"\npush = \"yes\"", "expected true or false, found \"yes\""),
+            ("name = \"a\"\npush = 2020-01-01", "expected true or false, found a datetime"),
+            ("name = \"a\"\ninner.scale = -1", "expected a whole number, 0 at least, found -1"),
+            ("name = \"a\"\ninner.cpu = 9.5", "expected a number from 0.1 to 8, found 9.5"),
+            ("name = \"a\"\ninner = []", "expected a table, found a list"),
+            ("name = \"a\"\nscopes = \"x\"", "expected a list of texts"),
+            ("name = \"a\"\nscopes = [1]", "d.toml:2:11: expected a text in quotes, found 1"),
+            (
+                "name = \"a\"\ninner.config_path = \"a\"\ninner.graph_config_path = \"b\"",
+                "`config_path` and `graph_config_path` are the same field",
+            ),
+            ("{\"name\": \"a\", \"name\": \"b\"}", "d.toml:1:15: `name` is given twice"),
+            ("[]", "this is not TOML"),
+            ("{\"a\": 1,}", "d.toml:1:8: this is not JSON: Trailing commas are not allowed"),
+            ("", "d.toml: the field `name` is missing"),
+            ("{\"name\": \"a\" \"push\": true}", "this is not JSON: Expected comma"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(says), "{text}\n{error}\n-- expected: {says}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_repeated() {
+        for text in [
+            "name = \"a\"\n[secrets]\nA = \"canary words\"",
+            "name = \"a\"\n[secrets]\nA = \"\"\"\ncanary\nwords\"\"\"",
+            "{\"name\": \"a\", \"secrets\": {\"A\": \"canary\"}}",
+            "{\"name\": 1, \"secrets\": {\"A\": \"canary\"}}",
+            "{\"zzz\": \"canary\", \"name\": 1}",
+            "{\"name\": \"a\", \"secrets\": [{\"name\": \"A\", \"value\": \"canary\"}]}",
+            "name = \"a\"\nclient_secret = \"canary\"",
+            "name = \"a\"\nclient_secret = [\"canary\"]",
+            "name = \"a\"\nsecret.A = \"canary\"",
+            "name = \"a\"\n[secrets]\nA = canary",
+            "name = \"a\"\n[secrets]\nA = \"\"\"\nMIIcanary\\q\n\"\"\"",
+            "{\"name\": \"a\", \"secrets\": {\"A\": \"canary}}",
+            "{\"name\": \"a\", \"secrets\": {\"A\": 'canary'}}",
+            "name = \"a\"\ninner.env = [{name = 1, value = \"canary\"}]",
+            "name = \"a\"\nclient_secret = \"env:sk-canary\"",
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(!error.contains("canary"), "{error}");
+        }
+        let error = read("name = \"a\"\n[secrets]\nA = \"canary\"").unwrap_err();
+        assert!(error.contains("d.toml:3:5: `A` has to say where the secret is"), "{error}");
+        assert!(
+            error.contains("3 | A = ********\n    |     ^^^^^^^^\n  write \"env:VARIABLE\" or \"file:PATH\""),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn secrets_are_fetched_or_named() {
+        let document = read("name = \"a\"\n[secrets]\nA = \"env:RUNTAIL_TEST_NO_SUCH_VARIABLE\"").unwrap();
+        let error = document.fetch().unwrap_err().to_string();
+        assert_eq!(error, "d.toml:3: secrets.A: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[\\[\\]{}\"'=:,.a-c\n #\\\\0-9é]{0,60}", json in any::<bool>()) {
+            let format = if json { Format::Json } else { Format::Toml };
+            if let Err(error) = Document::parse(&text, format, None, FIELDS) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A document as it was read, every value with its place: one shape for TOML and JSON.
+
+use super::error::{ConfigError, Place};
+use super::table::Source;
+use crate::text;
+use jsonc_parser::ast;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::Number;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it stands, in bytes of the text.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub value: Content,
+    pub span: Range<usize>,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the text.
+    Table(Vec<(Key, Node)>),
+    /// Something that JSON does not have: a date.
+    Other(&'static str),
+}
+
+/// The name of a field.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    pub name: String,
+    pub span: Range<usize>,
+}
+
+impl Node {
+    /// The text, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The whole number, where it is one and not below zero.
+    pub fn count(&self) -> Option<u64> {
+        match &self.value {
+            Content::Number(number) => number.as_u64(),
+            _ => None,
+        }
+    }
+}
+
+/// Reads TOML.
+pub(super) fn of_toml(source: &Source<'_>) -> Result<Node, ConfigError> {
+    let document = DeTable::parse(source.text).map_err(|e| {
+        let message = e.message().lines().collect::<Vec<_>>().join(", ");
+        broken(source, e.span().unwrap_or(0..0), "TOML", &message)
+    })?;
+    let span = document.span();
+    Ok(Node { value: table(source, document.get_ref())?, span })
+}
+
+/// Reads JSON, by the book: no comments, no loose commas.
+pub(super) fn of_json(source: &Source<'_>) -> Result<Node, ConfigError> {
+    let strict = ParseOptions {
+        allow_comments: false,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(source.text, &CollectOptions::default(), &strict).map_err(|e| {
+        let range = e.range();
+        broken(source, range.start..range.end, "JSON", &e.kind().to_string())
+    })?;
+    match parsed.value {
+        Some(value) => json(source, value),
+        None => Err(broken(source, 0..0, "JSON", "there is nothing in it")),
+    }
+}
+
+/// A text that cannot be read. What stands on its line is not repeated: it may be a secret, and nobody can tell.
+fn broken(source: &Source<'_>, span: Range<usize>, language: &str, why: &str) -> ConfigError {
+    let why = format!("this is not {language}: {}", text::clean(why));
+    if !source.is_discreet {
+        return source.error(span, why);
+    }
+    let mut error = source.error(span, why);
+    if let Some(Place { excerpt, .. }) = &mut error.place {
+        let open = readable(excerpt);
+        let hidden = excerpt[open..].chars().map(|c| if c.is_alphanumeric() { '*' } else { c });
+        *excerpt = excerpt[..open].chars().chain(hidden).collect();
+    }
+    error
+}
+
+/// How much of a line may be shown whatever it holds: a table's header, or a key with what parts it from its value. Keys are
+/// written in letters of one case; a line of a secret in several lines rarely is.
+fn readable(line: &str) -> usize {
+    let word = |text: &str| {
+        let text = text.trim().trim_matches(['"', '\'']);
+        let of_one_case = |upper: bool| {
+            text.chars().all(|c| {
+                c.is_ascii_digit() || "_-.".contains(c) || c.is_ascii_alphabetic() && c.is_ascii_uppercase() == upper
+            })
+        };
+        !text.is_empty() && (of_one_case(true) || of_one_case(false))
+    };
+    let trimmed = line.trim();
+    let header = trimmed.strip_prefix('[').map(|rest| rest.trim_start_matches('[').trim_end_matches(']'));
+    match (header.is_some_and(word), line.find(['=', ':'])) {
+        (true, _) => line.len(),
+        (false, Some(at)) if word(line[..at].trim_start_matches([' ', '{', ','])) => at + 1,
+        _ => 0,
+    }
+}
+
+fn table(source: &Source<'_>, entries: &DeTable<'_>) -> Result<Content, ConfigError> {
+    let read = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+        let key = Key { name: key.get_ref().to_string(), span: key.span() };
+        Ok((key, node(source, value)?))
+    };
+    let mut all = entries.iter().map(read).collect::<Result<Vec<_>, ConfigError>>()?;
+    // The parser sorts them by name.
+    all.sort_by_key(|(key, _)| key.span.start);
+    Ok(Content::Table(all))
+}
+
+fn node(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Node, ConfigError> {
+    let span = value.span();
+    let number = |number: Option<Number>| {
+        number.map(Content::Number).ok_or_else(|| source.error(value.span(), "this number is too large, or is none"))
+    };
+    let value = match value.get_ref() {
+        DeValue::String(text) => Content::Text(text.to_string()),
+        DeValue::Boolean(b) => Content::Bool(*b),
+        DeValue::Integer(n) => {
+            number(i64::from_str_radix(&n.as_str().replace('_', ""), n.radix()).ok().map(Number::from))?
+        }
+        DeValue::Float(n) => number(n.as_str().replace('_', "").parse().ok().and_then(Number::from_f64))?,
+        DeValue::Array(items) => {
+            Content::List(items.iter().map(|item| node(source, item)).collect::<Result<_, ConfigError>>()?)
+        }
+        DeValue::Table(entries) => table(source, entries)?,
+        other => Content::Other(other.type_str()),
+    };
+    Ok(Node { value, span })
+}
+
+fn json(source: &Source<'_>, value: ast::Value<'_>) -> Result<Node, ConfigError> {
+    let span = |range: jsonc_parser::common::Range| range.start..range.end;
+    Ok(match value {
+        ast::Value::NullKeyword(null) => Node { value: Content::Null, span: span(null.range) },
+        ast::Value::BooleanLit(lit) => Node { value: Content::Bool(lit.value), span: span(lit.range) },
+        ast::Value::StringLit(lit) => Node { value: Content::Text(lit.value.into_owned()), span: span(lit.range) },
+        ast::Value::NumberLit(lit) => {
+            let span = span(lit.range);
+            let number = serde_json::from_str(lit.value);
+            let number = number.map_err(|_| source.error(span.clone(), "this number is too large, or is none"))?;
+            Node { value: Content::Number(number), span }
+        }
+        ast::Value::Array(list) => {
+            let items = list.elements.into_iter().map(|item| json(source, item)).collect::<Result<_, _>>()?;
+            Node { value: Content::List(items), span: span(list.range) }
+        }
+        ast::Value::Object(object) => {
+            let mut entries: Vec<(Key, Node)> = Vec::with_capacity(object.properties.len());
+            for property in object.properties {
+                let at = match &property.name {
+                    ast::ObjectPropName::String(lit) => span(lit.range),
+                    ast::ObjectPropName::Word(word) => span(word.range),
+                };
+                let name = property.name.into_string();
+                if entries.iter().any(|(key, _)| key.name == name) {
+                    let shown = text::clean(&name).into_owned();
+                    return Err(source.error(at, format!("`{shown}` is given twice")));
+                }
+                entries.push((Key { name, span: at }, json(source, property.value)?));
+            }
+            Node { value: Content::Table(entries), span: span(object.range) }
+        }
+    })
+}

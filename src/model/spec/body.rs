@@ -1,0 +1,160 @@
+//! The exact bodies of `POST /v2/deployments` and `PATCH /v2/deployments/{id}` (contract §4, control-plane reference §6).
+
+use super::check::{Findings, IMMUTABLE};
+use super::{DeploymentSpec, Installation, secrets};
+use crate::model::{Change, NewRevision, Note, compare};
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+
+/// What would be sent, and what that changes.
+pub struct Draft {
+    /// The body, secrets included.
+    pub body: Value,
+    /// What differs from today.
+    pub changes: Vec<Change>,
+    /// Whether a new revision comes of it.
+    pub revision: NewRevision,
+    /// What else a person has to know.
+    pub notes: Vec<Note>,
+    /// What the new revision is made from.
+    pub made_from: Value,
+    /// The parts of the record that it is about, as JSON pointers.
+    pub parts: Vec<String>,
+}
+
+/// Secrets that were fetched, by the path of their field.
+pub type Fetched = Vec<(Vec<String>, SecretString)>;
+
+impl DeploymentSpec {
+    /// The body that creates it.
+    ///
+    /// # Errors
+    /// Every reason why the service would refuse it.
+    pub fn create(&self, at: Installation, fetched: &Fetched) -> Result<Draft, Vec<String>> {
+        let Findings { wrong, notes } = self.check_create(at);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let mut body = self.document.fields.clone();
+        // These two are wanted even where nothing stands in them.
+        for table in ["source_config", "source_revision_config"] {
+            body.entry(table).or_insert_with(|| json!({}));
+        }
+        body.insert("secrets".into(), secrets::list(&named(fetched)));
+        let body = Value::Object(body);
+        Ok(Draft {
+            changes: compare(&Value::Null, &body),
+            revision: NewRevision::Yes("a deployment begins with its first".into()),
+            notes,
+            made_from: body["source_revision_config"].clone(),
+            parts: Vec::new(),
+            body,
+        })
+    }
+
+    /// The body that changes a deployment into it. What is as it is wanted already is left out; only a
+    /// `source_revision_config` is always sent as it is given, since the same branch or tag may mean something newer today.
+    ///
+    /// # Errors
+    /// Every reason why the service would refuse it, or would drop a secret unsaid.
+    pub fn update(&self, record: &Value, at: Installation, fetched: &Fetched) -> Result<Draft, Vec<String>> {
+        let Findings { mut wrong, mut notes } = self.check_update(record, at);
+        let merged = secrets::merge(self, record, &named(fetched)).map_err(|mut more| wrong.append(&mut more));
+        let (true, Ok(merged)) = (wrong.is_empty(), merged) else { return Err(wrong) };
+        let mut body = Map::new();
+        let mut parts = Vec::new();
+        for (field, wanted) in &self.document.fields {
+            match (field.as_str(), wanted) {
+                ("name" | "source", _) => {}
+                ("source_config", Value::Object(wanted)) => {
+                    let today = &record["source_config"];
+                    let differs = |(name, wanted): &(&String, &Value)| {
+                        !IMMUTABLE.contains(&name.as_str()) && !is_same(&today[name.as_str()], wanted)
+                    };
+                    let sent: Map<String, Value> =
+                        wanted.iter().filter(differs).map(|(name, wanted)| (name.clone(), wanted.clone())).collect();
+                    parts.extend(sent.keys().map(|name| format!("/source_config/{name}")));
+                    if !sent.is_empty() {
+                        body.insert(field.clone(), sent.into());
+                    }
+                }
+                ("source_revision_config", Value::Object(sent)) => {
+                    parts.extend(sent.keys().map(|name| format!("/source_revision_config/{name}")));
+                    if !sent.is_empty() {
+                        body.insert(field.clone(), wanted.clone());
+                    }
+                }
+                // How the next revision is made, and no part of the record.
+                ("revision_source" | "tracked_packages", _) => {
+                    body.insert(field.clone(), wanted.clone());
+                }
+                (name, _) if is_same(&record[name], wanted) => {}
+                (name, _) => {
+                    parts.push(format!("/{name}"));
+                    body.insert(field.clone(), wanted.clone());
+                }
+            }
+        }
+        if let Some(list) = merged.list {
+            parts.push("/secrets".into());
+            body.insert("secrets".into(), list);
+        }
+        notes.extend(merged.notes);
+        let body = Value::Object(body);
+        let after = applied(record, &body);
+        let changes = compare(record, &after);
+        let source = &body["source_revision_config"];
+        if !source.is_null() && compare(&record["source_revision_config"], &after["source_revision_config"]).is_empty()
+        {
+            notes.push(Note::fact(
+                "The source is named as it is today: what it means by now is deployed again. Leave source_revision_config \
+                 out for no new revision.",
+            ));
+        }
+        for command in ["install_command", "build_command"] {
+            if !body["source_config"][command].is_null() {
+                notes.push(Note::fact(format!("{command} takes effect with the next build.")));
+            }
+        }
+        let mut made_from = after["source_revision_config"].clone();
+        if let Some(made_from) = made_from.as_object_mut() {
+            // Which commit that is, only the build says.
+            made_from.remove("repo_commit_sha");
+            if record["source"] == "github" {
+                made_from.remove("image_uri");
+            }
+        }
+        Ok(Draft { changes, revision: NewRevision::of_update(&body), notes, made_from, parts, body })
+    }
+}
+
+/// Whether a value is as it is wanted: nulls and missing fields are the same, and so are 1 and 1.0.
+pub(super) fn is_same(today: &Value, wanted: &Value) -> bool {
+    compare(today, wanted).is_empty()
+}
+
+/// The secrets of the set, by name.
+fn named(fetched: &Fetched) -> Vec<(String, SecretString)> {
+    let name = |(at, secret): &(Vec<String>, SecretString)| Some((at.last()?.clone(), secret.clone()));
+    fetched.iter().filter_map(name).collect()
+}
+
+/// The record as it is after an update: fields of the two tables one by one, everything else as a whole.
+fn applied(record: &Value, body: &Value) -> Value {
+    let mut after = record.clone();
+    for (field, value) in body.as_object().into_iter().flatten() {
+        match (field.as_str(), value) {
+            ("revision_source" | "tracked_packages", _) => {}
+            ("source_config" | "source_revision_config", Value::Object(fields)) => {
+                if !after[field].is_object() {
+                    after[field] = json!({});
+                }
+                for (name, value) in fields {
+                    after[field][name] = value.clone();
+                }
+            }
+            _ => after[field] = value.clone(),
+        }
+    }
+    after
+}

@@ -1,0 +1,106 @@
+//! The document of a deployment as it is today, to be edited.
+
+use super::{DeploymentSpec, fields};
+use crate::config::{Field, Format};
+use crate::text;
+use serde_json::Value;
+
+const HEAD: &str = "\
+# Change what shall be different: what stays as it is will not be sent.
+# Before anything is sent you see exactly what, and what it does.
+";
+const SECRETS_OF_OURS: &str = "
+# Secrets are kept unless you say otherwise: name those that shall go, or say that those below are all.
+# remove_secrets = [\"NAME\"]
+# replace_secrets = true
+";
+const REVISION: &str = "
+# What is given here is always sent, and makes a new revision: the same branch may have moved on.
+";
+const SECRETS: &str = "
+# Secrets to add or to change, by reference only: \"env:VARIABLE\" or \"file:PATH\".
+[secrets]
+# NAME = \"env:VARIABLE\"
+";
+
+impl DeploymentSpec {
+    /// A commented document of what a record says today. Of secrets it holds the names alone. As it is it changes nothing.
+    pub fn template_of(record: &Value) -> String {
+        let name = text::clean(record["name"].as_str().unwrap_or_default());
+        let source = text::clean(record["source"].as_str().unwrap_or("an unknown source"));
+        let mut out = format!("# {name} ({source})\n{HEAD}\n");
+        for field in ["display_name", "route_through_gateway"] {
+            match line(field, &record[field]) {
+                Some(line) => out += &line,
+                None => out += &format!("# {field} = {}\n", if field == "display_name" { "\"…\"" } else { "true" }),
+            }
+        }
+        out += SECRETS_OF_OURS;
+        out += "\n[source_config]\n";
+        let config = &record["source_config"];
+        let shown = |field: &&Field| field.name != "resource_spec" && field.name != "listener_config";
+        for field in fields::SOURCE_CONFIG.iter().filter(shown) {
+            let never = super::check::IMMUTABLE.contains(&field.name) || field.name == "repo_url";
+            // The service sets the address itself but for images.
+            let is_set_there = field.name == "custom_url" && record["source"] != "external_docker";
+            let mark = if never || is_set_there { "# (cannot be changed) " } else { "" };
+            out += &line(field.name, &config[field.name]).map(|line| format!("{mark}{line}")).unwrap_or_default();
+        }
+        out += &resources(&config["resource_spec"]);
+        out += REVISION;
+        out += "# [source_revision_config]\n";
+        let revision = &record["source_revision_config"];
+        for field in fields::SOURCE_REVISION_CONFIG {
+            out += &line(field.name, &revision[field.name]).map(|line| format!("# {line}")).unwrap_or_default();
+        }
+        out += SECRETS;
+        let secrets = record["secrets"].as_array().into_iter().flatten();
+        let names: Vec<String> = secrets.map(|s| text::clean(s["name"].as_str().unwrap_or("?")).into_owned()).collect();
+        out += &match names.as_slice() {
+            [] => "# There are none today.\n".to_string(),
+            names => format!("# There are today: {}\n", names.join(", ")),
+        };
+        // What the server says may be more than the document takes: then nothing of it is given, only shown.
+        match DeploymentSpec::parse(&out, Format::Toml, None) {
+            Ok(_) => out,
+            Err(_) => out.lines().map(|line| commented(line) + "\n").collect(),
+        }
+    }
+}
+
+/// The resources as a table of their own. What is given replaces the whole, so what the document cannot say, or should not
+/// show, makes all of it a comment.
+fn resources(spec: &Value) -> String {
+    let Some(spec) = spec.as_object() else {
+        return "\n# Given resources replace all that are there.\n# [source_config.resource_spec]\n# cpu = 1\n".into();
+    };
+    let set: Vec<(&String, &Value)> = spec.iter().filter(|(_, value)| !value.is_null()).collect();
+    let is_known = |name: &str| fields::RESOURCE_SPEC.iter().any(|field| field.name == name);
+    let is_plain = |name: &str, value: &Value| is_known(name) && !value.to_string().contains("\"env\"");
+    let lines: Vec<Option<String>> =
+        set.iter().map(|(name, value)| line(name, value).filter(|_| is_plain(name, value))).collect();
+    let can_be_given = lines.iter().all(Option::is_some);
+    let mut out =
+        "\n# They replace each other as a whole: what is not here any more is not set any more.\n".to_string();
+    if !can_be_given {
+        out = "\n# There are resources that cannot be written here. What is given replaces them all.\n".to_string();
+    }
+    let mark = if can_be_given { "" } else { "# " };
+    out += &format!("{mark}[source_config.resource_spec]\n");
+    lines.into_iter().flatten().for_each(|line| out += &format!("{mark}{line}"));
+    out
+}
+
+/// `name = value` in TOML; nothing where there is none.
+fn line(name: &str, value: &Value) -> Option<String> {
+    let value = match value {
+        Value::Null => return None,
+        Value::String(text) if text.trim().is_empty() => return None,
+        value => toml::Value::try_from(value).ok()?,
+    };
+    Some(format!("{name} = {value}\n"))
+}
+
+fn commented(line: &str) -> String {
+    if line.is_empty() || line.starts_with('#') { line.into() } else { format!("# {line}") }
+}
