@@ -6,6 +6,7 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
+use runtail::api::doctor::{Check, Fault};
 use runtail::app::key::{Code, Key};
 use runtail::app::msg::{Answer, Effect, Msg, SubKey, What};
 use runtail::app::subscriptions;
@@ -221,4 +222,44 @@ fn another_width_and_back_keeps_the_place_in_a_long_message() {
     dash.screen();
     dash.resize(80, 24);
     assert_eq!(dash.body(), before);
+}
+
+/// The page of the doctor shows what was found as it comes, and ends the looking when it is closed.
+#[test]
+fn the_doctor_looks_while_its_page_is_open() {
+    let mut dash = demo_like((80, 24));
+    let looking = |dash: &Dash| {
+        let of = |sub: runtail::app::msg::Subscription| matches!(sub.key, SubKey::Doctor(_)).then_some(sub);
+        subscriptions(&dash.app).into_iter().find_map(of)
+    };
+    assert!(looking(&dash).is_none());
+    dash.app.open_doctor();
+    let sub = looking(&dash).expect("a look");
+    let profiles: Vec<_> = dash.app.profiles.iter().map(|p| p.name.clone()).collect();
+    assert_eq!(sub.what, What::Profiles(profiles));
+    assert!(dash.screen().contains("Looking"), "{}", dash.screen());
+    let tell = |dash: &mut Dash, check: Option<Check>| {
+        let answer = Answer::Checked(check.map(Box::new));
+        dash.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
+    };
+    tell(&mut dash, Some(Check::good("network", "no proxy")));
+    let bad =
+        Check::bad(Fault::Access, "access", "401: no").seen("GET https://h/v2").likely("revoked").to_do("replace it");
+    tell(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
+    let text = dash.screen();
+    for line in
+        ["This machine", "✓ network        no proxy", "Profile prod-us", "✗ access         401: no", "likely  revoked"]
+    {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    tell(&mut dash, None);
+    assert!(looking(&dash).is_none());
+    assert!(dash.screen().contains("1 fault above."), "{}", dash.screen());
+    // A second look is another one: what comes late of the first changes nothing.
+    dash.keys("<Esc>");
+    dash.app.open_doctor();
+    tell(&mut dash, Some(Check::good("network", "late")));
+    assert!(!dash.screen().contains("late"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(looking(&dash).is_none());
 }

@@ -8,6 +8,7 @@ pub mod columns;
 pub mod commands;
 pub mod composer;
 pub mod confirm;
+pub mod doctor;
 pub mod editor;
 pub mod explain;
 pub mod filter;
@@ -47,6 +48,7 @@ use browse::Browse;
 use commands::Palette;
 use composer::Composer;
 use confirm::Confirm;
+use doctor::Doctor;
 use editor::{Editor, Subject};
 use explain::Explained;
 use fleet::{Fleet, ProfileState};
@@ -121,6 +123,8 @@ pub enum Page {
     Explain(Box<Explained>),
     /// An entry of the journal.
     Entry(Box<crate::api::Sent>),
+    /// What stands between the person and their deployments.
+    Doctor(Box<Doctor>),
     /// What differs between two revisions.
     Difference {
         /** Which ones. */
@@ -219,7 +223,7 @@ pub struct App {
     pub refreshed_at: Option<Timestamp>,
     /// Grows with each refresh by hand, and with each profile that leads elsewhere: what is asked then begins anew.
     pub epoch: u64,
-    /// Number of the next stream.
+    /// Number of the next stream, or of the doctor's next look.
     pub next_stream: u64,
     /// Number of the next change.
     pub next_change: u64,

@@ -2,6 +2,7 @@
 
 use super::editor::Subject;
 use super::key::Key;
+use crate::api::doctor::Check;
 use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
 use crate::config::{Config, ConfigError, Profile};
 use crate::model::{
@@ -137,6 +138,8 @@ pub enum Answer {
     WaitTrouble(ApiError),
     /// The wait for an authentication ended.
     Waited(Result<AuthWaited, ApiError>),
+    /// A check of the doctor; nothing where no more will come.
+    Checked(Option<Box<Check>>),
 }
 
 /// When a poll will be made again.
@@ -319,6 +322,8 @@ pub enum SubKey {
     Stream(u64),
     /// The wait for an authentication, by its number in this session.
     Wait(u64),
+    /// A look of the doctor, by its number in this session.
+    Doctor(u64),
 }
 
 /// Something to be kept going while the screen needs it.
@@ -348,6 +353,8 @@ pub enum What {
     Log(Arc<str>, LogScope, LogFilter),
     /// The authentication of a profile that is waited for, by the server's id.
     Wait(Arc<str>, String),
+    /// The profiles that the doctor looks at.
+    Profiles(Vec<Arc<str>>),
 }
 
 /// What a subscription is told while it goes on.

@@ -237,6 +237,7 @@ impl App {
             Page::Help => super::keys::help_lines(&self.keymap, self.pane_context(), self.settings.ascii),
             Page::Notices => self.notice_lines(),
             Page::Explain(explained) => explained.lines(width),
+            Page::Doctor(doctor) => doctor.lines(width, self.settings.ascii),
             Page::Difference { changes, .. } => super::explain::difference(changes, width),
             Page::Entry(sent) => super::journal::entry_lines(sent, width),
         }

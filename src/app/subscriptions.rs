@@ -4,7 +4,7 @@
 use super::fleet::Row;
 use super::msg::{NextPoll, Pace, RevisionRef, SubKey, Subscription, Wanted, What, Wish};
 use super::server::Tab;
-use super::{App, Overlay};
+use super::{App, Overlay, Page};
 
 /// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
 const NEXT: usize = 16;
@@ -98,6 +98,12 @@ fn needed(app: &App) -> Vec<Subscription> {
             && asked(&sign_in.profile)
         {
             need(SubKey::Wait(sign_in.number), 0, 0, What::Wait(sign_in.profile.clone(), auth_id.to_string()));
+        }
+        if let Overlay::Page(Page::Doctor(doctor), _) = overlay
+            && !doctor.done
+        {
+            let all = app.profiles.iter().map(|p| p.name.clone()).collect();
+            need(SubKey::Doctor(doctor.number), 0, 0, What::Profiles(all));
         }
     }
     if let Some(viewer) = &app.viewer {

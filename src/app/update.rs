@@ -56,10 +56,10 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         }
         Msg::Done { .. } => Vec::new(),
         Msg::TaskPanicked { key, text } => {
-            if let (Some(SubKey::Stream(id)), Some(viewer)) = (key, &mut app.viewer)
-                && viewer.id == id
-            {
-                viewer.broke_off(&text);
+            match (key, &mut app.viewer) {
+                (Some(SubKey::Stream(id)), Some(viewer)) if viewer.id == id => viewer.broke_off(&text),
+                (Some(SubKey::Doctor(number)), _) => app.take_check(number, None),
+                _ => {}
             }
             app.notify(
                 true,
@@ -150,6 +150,7 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
                 viewer.take(items);
             }
         }
+        (SubKey::Doctor(number), Answer::Checked(check)) => app.take_check(number, check.map(|check| *check)),
         _ => {}
     }
     Vec::new()

@@ -4,7 +4,7 @@ use super::context::load_config;
 use super::{Exit, Failure, Globals, resolve};
 use crate::app::profiles::Origin;
 use crate::config::{Config, Watch};
-use crate::runtime::{self, Ended, Options};
+use crate::runtime::{self, Ended, Options, Surroundings};
 use std::io::IsTerminal;
 
 /// Opens the dashboard and says how it ended.
@@ -44,6 +44,8 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
         false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),
     };
     options.settings.ascii |= globals.ascii;
+    let given = globals.clone();
+    options.surroundings = Surroundings::new(move || super::doctor::surroundings(&given));
     options.color = globals.color.is_on(true);
     match runtime::run(options).await {
         Ok(Ended::Quit) => Ok(Exit::Done),

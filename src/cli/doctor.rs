@@ -2,16 +2,16 @@
 
 use super::context::unwarned;
 use super::{Exit, Failure, Globals, output};
-use crate::api::doctor::{Ask, Check, Fault, Origin, Refused, State, examine, machine};
-use crate::config::{Config, Profile};
+use crate::api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machine};
+use crate::app::doctor::{of_check, sum};
+use crate::app::line::Tone;
+use crate::config::{Config, ConfigError};
 use crate::runtime::{Terminal, abilities};
 use crate::text;
 use clap::{Args, ValueEnum};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// Columns of glyph and name.
-const NAMES: usize = 17;
 /// Widest line, in columns: longer ones are hard to read.
 const WIDEST: usize = 100;
 
@@ -40,69 +40,70 @@ enum Format {
 
 pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let found = unwarned(globals);
-    let unread = match &found {
-        _ if globals.demo => Some("not read: --demo brings its own"),
-        _ if globals.url.is_some() => Some("not read: --url was given"),
-        _ => None,
-    };
     let profiles = match &found {
         Ok(config) => config.choose(&globals.profiles)?,
-        Err(_) => Vec::new(),
-    };
-    let origin = match (unread, &found) {
         // What is wrong with --url is a mistake on the command line, and said as such.
-        (Some(_), Err(error)) => return Err(error.clone().into()),
-        (Some(why), Ok(_)) => Origin::Unread(why),
-        (None, Ok(config)) => Origin::Found(config),
-        (None, Err(error)) => Origin::Broken(error),
+        Err(error) if globals.url.is_some() => return Err(error.clone().into()),
+        Err(_) => Vec::new(),
     };
     let mut sheet = Sheet::new(globals, options.format, found.as_ref().ok());
     sheet.begin()?;
-    let env = |name: &str| std::env::var(name).ok();
-    for check in machine(origin, env).into_iter().chain(abilities(Terminal::here(), env)) {
+    for check in here(globals, &found) {
         sheet.take(check)?;
     }
     let ask = Ask { deployment: globals.deployment.clone(), try_regions: options.try_regions, ..Ask::default() };
-    let refused = examine_all(&mut sheet, &profiles, &ask).await?;
+    let (out, mut told) = unbounded_channel();
+    let looking = tokio::spawn({
+        let ask = ask.clone();
+        async move { examine_all(profiles, &ask, out).await }
+    });
+    while let Some(check) = told.recv().await {
+        sheet.take(check)?;
+    }
+    let broke = |e| Failure::new(Exit::Failed, format!("the doctor broke off: {e}"));
+    let refused = looking.await.map_err(broke)?;
     let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     for refused in refused.iter().filter(|_| is_person && options.format == Format::Text) {
-        if agreed(refused, &ask).await {
+        if agreed(refused, &ask).await? {
             sheet.take(refused.try_regions(&ask.regions).await)?;
         }
     }
     sheet.end()
 }
 
-/// Looks at all profiles at once and prints them in their order, each check as soon as it is its turn.
-async fn examine_all(sheet: &mut Sheet, profiles: &[Profile], ask: &Ask) -> Result<Vec<Refused>, Failure> {
-    let started = profiles.iter().map(|profile| {
-        let (out, told) = unbounded_channel();
-        let (profile, ask) = (profile.clone(), ask.clone());
-        (tokio::spawn(async move { examine(&profile, &ask, out).await }), told)
-    });
-    let started: Vec<_> = started.collect();
-    let mut all = Vec::new();
-    for (task, mut told) in started {
-        while let Some(check) = told.recv().await {
-            sheet.take(check)?;
-        }
-        let ended = task.await.map_err(|e| Failure::new(Exit::Failed, format!("the doctor broke off: {e}")))?;
-        all.extend(ended);
-    }
-    Ok(all)
+/// What there is to say of this machine as it is now; for the dashboard.
+pub(super) fn surroundings(globals: &Globals) -> Vec<Check> {
+    here(globals, &unwarned(globals))
 }
 
-/// Asks a person whether a key may be sent to the other regions. Anything but yes is no.
-async fn agreed(refused: &Refused, ask: &Ask) -> bool {
+fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {
+    let origin = match found {
+        _ if globals.demo => Origin::Unread("not read: --demo brings its own"),
+        _ if globals.url.is_some() => Origin::Unread("not read: --url was given"),
+        Ok(config) => Origin::Found(config),
+        Err(error) => Origin::Broken(error),
+    };
+    let env = |name: &str| std::env::var(name).ok();
+    machine(origin, env).into_iter().chain(abilities(Terminal::here(), env)).collect()
+}
+
+/// Asks a person whether a key may be sent to the other regions.
+async fn agreed(refused: &Refused, ask: &Ask) -> Result<bool, Failure> {
     let others = refused.others(&ask.regions).join(", ");
     let profile = text::clean(refused.profile());
-    print!("\nSend the key of {profile} to the other regions ({others}) to see which one knows it? [y/N] ");
-    let _ = std::io::stdout().flush();
+    let question =
+        format!("\nSend the key of {profile} to the other regions ({others}) to see which one knows it? [y/N] ");
+    output::print(&question, false)?;
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|_| line)
     });
-    matches!(read.await, Ok(Ok(line)) if matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(matches!(read.await, Ok(Ok(line)) if is_yes(&line)))
+}
+
+/// Anything but a plain yes is no.
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// What is printed.
@@ -158,34 +159,23 @@ impl Sheet {
     }
 
     fn lines(&self, check: &Check) -> String {
-        let (glyph, plain) = check.state.glyph();
-        let glyph = if self.ascii { plain } else { glyph };
-        let look = match check.state {
-            State::Good => "32",
-            State::Warn => "33",
-            State::Bad(_) => "31;1",
-            State::Skipped => "2",
-        };
         let mut out = String::new();
-        let room = self.width.saturating_sub(NAMES);
-        for (i, line) in self.wrapped(&check.found, room).iter().enumerate() {
-            match i {
-                0 => out.push_str(&format!("{} {:<2$}{line}\n", self.styled(look, glyph), check.name, NAMES - 2)),
-                _ => out.push_str(&format!("{:NAMES$}{line}\n", "")),
+        for line in of_check(check, self.width, self.ascii) {
+            let mut printed = String::new();
+            for piece in &line.left {
+                let look = match piece.tone {
+                    Tone::Good => "32",
+                    Tone::Moving => "33",
+                    Tone::Bad => "31;1",
+                    Tone::Dim => "2",
+                    _ => "",
+                };
+                printed.push_str(&self.styled(look, &self.spelled(&piece.text)));
             }
-        }
-        for (label, text) in check.details() {
-            let label = format!("{label:<8}");
-            for (i, line) in self.wrapped(text, room.saturating_sub(label.len())).iter().enumerate() {
-                let head = if i == 0 { self.styled("2", &label) } else { " ".repeat(label.len()) };
-                out.push_str(&format!("{:NAMES$}{head}{line}\n", ""));
-            }
+            out.push_str(printed.trim_end());
+            out.push('\n');
         }
         out
-    }
-
-    fn wrapped(&self, text: &str, width: usize) -> Vec<String> {
-        crate::app::line::wrap(&self.spelled(text), width)
     }
 
     /// A text in the characters that were asked for.
@@ -202,26 +192,22 @@ impl Sheet {
     }
 
     fn styled(&self, look: &str, text: &str) -> String {
-        if self.color { format!("\x1b[{look}m{text}\x1b[0m") } else { text.to_string() }
+        if self.color && !look.is_empty() && !text.trim().is_empty() {
+            format!("\x1b[{look}m{text}\x1b[0m")
+        } else {
+            text.to_string()
+        }
     }
 
     /// Prints the sum, or all of it where it is one document; gives the exit code of the gravest fault.
     fn end(self) -> Result<Exit, Failure> {
-        let of = |wanted: fn(State) -> bool| self.all.iter().filter(|check| wanted(check.state)).count();
-        let (bad, warn) = (of(|s| matches!(s, State::Bad(_))), of(|s| s == State::Warn));
         match self.format {
             Format::Json => {
                 let all: Vec<_> = self.all.iter().map(Check::to_json).collect();
                 output::print(&format!("{:#}\n", serde_json::Value::Array(all)), true)?;
             }
             Format::Text => {
-                let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
-                let sum = match (bad, warn) {
-                    (0, 0) => "All is well.".to_string(),
-                    (0, n) => format!("It works; {} above.", count(n, "warning")),
-                    (n, 0) => format!("{} above.", count(n, "fault")),
-                    (n, m) => format!("{} and {} above.", count(n, "fault"), count(m, "warning")),
-                };
+                let sum = sum(&self.all);
                 output::print(&format!("\n{sum}\n"), false)?;
             }
             Format::Jsonl => {}
@@ -233,5 +219,19 @@ impl Sheet {
             Some(Fault::Network) => Exit::Network,
             Some(Fault::Other) => Exit::Failed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_yes;
+
+    #[test]
+    fn only_yes_is_yes() {
+        for (line, yes) in
+            [("y\n", true), (" YES\n", true), ("\n", false), ("", false), ("n", false), ("yes please", false)]
+        {
+            assert_eq!(is_yes(line), yes, "{line:?}");
+        }
     }
 }

@@ -1,10 +1,34 @@
 //! What the terminal can do, as far as anybody can tell without asking it.
 
 use crate::api::doctor::{Check, Fault};
+use std::fmt;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 /// The smallest terminal that shows everything.
 const SMALLEST: (u16, u16) = (80, 24);
+
+/// Looks at this machine each time it is asked to; what it looks at only the command line knows.
+#[derive(Clone, Default)]
+pub struct Surroundings(Option<Arc<dyn Fn() -> Vec<Check> + Send + Sync>>);
+
+impl Surroundings {
+    /// With this way to look.
+    pub fn new(look: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Surroundings {
+        Surroundings(Some(Arc::new(look)))
+    }
+
+    /// What there is to say now.
+    pub fn look(&self) -> Vec<Check> {
+        self.0.as_ref().map(|look| look()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Surroundings")
+    }
+}
 
 /// What is known of the terminal.
 #[derive(Debug, Clone, Copy, Default)]

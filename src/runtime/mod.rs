@@ -14,7 +14,7 @@ mod signals;
 mod subs;
 mod terminal;
 
-pub use abilities::{Terminal, abilities};
+pub use abilities::{Surroundings, Terminal, abilities};
 pub use link::open_link;
 pub use services::Services;
 
@@ -65,6 +65,8 @@ pub struct Options {
     pub command_options: String,
     /// Poll interval and time limit.
     pub poll: crate::config::Poll,
+    /// What the doctor says of this machine.
+    pub surroundings: Surroundings,
     /// For tests of the terminal's guard: F12 panics in the loop (`loop`) or in a task (`task`).
     pub test_panic: Option<String>,
 }
@@ -90,6 +92,7 @@ impl Options {
             notify: config.ui.notify,
             command_options: String::new(),
             poll: config.poll.clone(),
+            surroundings: Surroundings::default(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
     }
@@ -128,7 +131,9 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 const EIO: i32 = 5;
 
 async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
-    let services = Arc::new(Services::new(&options.profiles, options.poll.clone(), options.command_options.clone()));
+    let mut services = Services::new(&options.profiles, options.poll.clone(), options.command_options.clone());
+    services.surroundings = options.surroundings.clone();
+    let services = Arc::new(services);
     let (mut app, first) = App::new(&options.profiles, options.settings, screen.size()?, Timestamp::now());
     let (sender, mut receiver) = mpsc::channel::<Msg>(64);
     app.configured(&options.config, options.origin);

@@ -1,5 +1,6 @@
 //! The clients of each profile, made when they are first needed, and what all requests of a profile share.
 
+use super::abilities::Surroundings;
 use super::changes::Changes;
 use crate::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
@@ -26,6 +27,8 @@ pub struct Services {
     pub command_options: String,
     /// Changes between their preview and their sending.
     pub changes: Arc<Changes>,
+    /// What the doctor says of this machine.
+    pub surroundings: Surroundings,
 }
 
 /// Forms of a deployment's secrets that are remembered at most.
@@ -52,7 +55,8 @@ impl Services {
     /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
     pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
         let (none, tried, changes, journal) = Default::default();
-        Services { profiles: none, tried, journal, poll, command_options, changes }.with(profiles)
+        let surroundings = Surroundings::default();
+        Services { profiles: none, tried, journal, poll, command_options, changes, surroundings }.with(profiles)
     }
 
     /// The services of these profiles instead. Those that are defined as before keep their clients and what is known of
@@ -126,6 +130,11 @@ impl Services {
         if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile)) {
             *lock(&entry.making) = None;
         }
+    }
+
+    /// A profile by its name.
+    pub fn profile(&self, name: &str) -> Option<&Profile> {
+        self.profiles.get(name).map(|entry| &entry.profile)
     }
 
     /// Ids of the deployments that a profile pins.

@@ -4,6 +4,7 @@ use super::browse;
 use super::effects::perform;
 use super::polls;
 use super::services::Services;
+use crate::api::doctor::{Ask, examine_all};
 use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
@@ -139,7 +140,8 @@ impl Runner {
                 (SubKey::Wait(_), What::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
-                (SubKey::Log(..) | SubKey::Stream(_) | SubKey::Wait(_), _) => {}
+                (SubKey::Doctor(_), What::Profiles(all)) => doctor(services, &all, &out).await,
+                (SubKey::Log(..) | SubKey::Stream(_) | SubKey::Wait(_) | SubKey::Doctor(_), _) => {}
             }
         })
     }
@@ -187,6 +189,24 @@ impl Out {
     pub(super) async fn send(&self, answer: Answer) -> bool {
         self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer }).await.is_ok()
     }
+}
+
+/// A look of the doctor, from the first check to the last. When this task is stopped nothing more is asked.
+async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
+    for check in services.surroundings.look() {
+        out.send(Answer::Checked(Some(Box::new(check)))).await;
+    }
+    let (sender, mut told) = mpsc::unbounded_channel();
+    let profiles = profiles.iter().filter_map(|name| services.profile(name).cloned()).collect();
+    let forward = async {
+        while let Some(check) = told.recv().await {
+            out.send(Answer::Checked(Some(Box::new(check)))).await;
+        }
+    };
+    // Nobody is asked here whether a key may go elsewhere, so it does not.
+    let ask = Ask::default();
+    tokio::join!(examine_all(profiles, &ask, sender), forward);
+    out.send(Answer::Checked(None)).await;
 }
 
 /// A stream, from its source to the loop. When this task is stopped the connection closes; the run goes on.

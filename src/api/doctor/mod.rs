@@ -28,6 +28,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
 
 /// How long a request may take. Much more than a healthy server needs, and less than a person waits.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
@@ -66,8 +67,27 @@ impl Default for Ask {
     }
 }
 
-/// Looks at a profile: its keys, its control plane, its agent servers. Tells each check as soon as it is made, and ends
-/// early where nobody listens any more. Gives the key that was refused, where other regions could be asked for it.
+/// Looks at several profiles at once, and tells of them in their order. Dropped, it stops.
+pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender<Check>) -> Vec<Refused> {
+    let mut tasks = JoinSet::new();
+    let mut all_told = Vec::new();
+    for (number, profile) in profiles.into_iter().enumerate() {
+        let (own, told) = unbounded_channel();
+        let ask = ask.clone();
+        tasks.spawn(async move { (number, examine(&profile, &ask, own).await) });
+        all_told.push(told);
+    }
+    for mut told in all_told {
+        while let Some(check) = told.recv().await {
+            let _ = out.send(check);
+        }
+    }
+    let mut refused = tasks.join_all().await;
+    refused.sort_by_key(|(number, _)| *number);
+    refused.into_iter().filter_map(|(_, refused)| refused).collect()
+}
+
+/// Looks at a profile: its keys, its control plane, its agent servers. Tells each check as soon as it is made. Gives the key that was refused, where other regions could be asked for it.
 pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) -> Option<Refused> {
     let (credentials, profile) = credentials::fetch(profile).await;
     let desk = Desk::new(&profile, ask, &credentials, out);
