@@ -353,6 +353,6 @@ async fn a_key_that_cannot_be_had_is_told_and_the_way_is_still_looked_at() {
     let (checks, _) = look(&profile, &Ask::default()).await;
     assert_eq!(one(&checks, "key").fault(), Some(Fault::Configuration));
     assert_eq!(one(&checks, "connection").state, State::Good);
-    assert_eq!(one(&checks, "access").found, "nothing was asked: the key could not be had");
+    assert_eq!(one(&checks, "access").found, "nothing was asked: the key or the token could not be had");
     assert!(server.seen().is_empty());
 }

@@ -190,7 +190,7 @@ async fn a_proxy_keeps_its_password() {
     let ended = doctor(home.path(), &["-o", "jsonl"], &[("HTTPS_PROXY", &with_password)]).await.expect(5);
     assert!(!ended.out.contains("dXNlcj"), "{}", ended.out);
     let shown = proxy.as_str().trim_end_matches('/');
-    assert!(ended.check("proxy")["found"].as_str().unwrap().starts_with(shown), "{}", ended.out);
+    assert!(ended.check("proxy")["found"].as_str().unwrap().starts_with(&format!("to {shown} in ")), "{}", ended.out);
     assert_eq!(ended.check("TLS")["state"], "skipped");
     assert_eq!(ended.check("address")["state"], "bad");
     assert_eq!(ended.check("network")["found"], "set: HTTPS_PROXY");

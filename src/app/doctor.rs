@@ -107,10 +107,12 @@ pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
         };
         lines.push(head.with(Tone::Plain, part));
     }
+    let mut before = "";
     for (label, text) in check.details() {
-        for (i, part) in wrap(text, room.saturating_sub(LABELS)).iter().enumerate() {
-            let label = if i == 0 { label } else { "" };
-            lines.push(Line::of(Tone::Dim, &format!("{:NAMES$}{label:<LABELS$}", "")).with(Tone::Plain, part));
+        for part in wrap(text, room.saturating_sub(LABELS)) {
+            // Said once for all that stands under it.
+            let label = if label == std::mem::replace(&mut before, label) { "" } else { label };
+            lines.push(Line::of(Tone::Dim, &format!("{:NAMES$}{label:<LABELS$}", "")).with(Tone::Plain, &part));
         }
     }
     lines

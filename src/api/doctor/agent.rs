@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
     let reached = reach::examine(desk, url).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key could not be had" } else { "the server cannot be reached" };
+        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
         return desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
     };
     // The address is one of the profile, or one that its control plane names.

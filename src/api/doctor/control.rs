@@ -42,7 +42,7 @@ enum Verdict {
 pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Option<&Http>) -> Examined {
     let reached = reach::examine(desk, base).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key could not be had" } else { "the server cannot be reached" };
+        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
         desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
         return Examined::default();
     };

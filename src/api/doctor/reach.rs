@@ -122,7 +122,7 @@ async fn connect(desk: &Desk, name: &'static str, target: &str, addresses: &[Soc
             biased;
             tried = tries.next() => match tried {
                 Some((_, Ok(stream))) => {
-                    desk.tell(Check::good(name, format!("{target} takes it, after {} ms", began.elapsed().as_millis())));
+                    desk.tell(Check::good(name, format!("to {target} in {} ms", began.elapsed().as_millis())));
                     return Some(stream);
                 }
                 Some((address, Err(error))) => problems.push(format!("{}: {}", address.ip(), answered(&error))),
