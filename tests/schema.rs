@@ -2,7 +2,8 @@
 //! (`tests/control-plane/openapi.json`) allows, and much that it forbids, and finds no answer that breaks the document.
 //!
 //! The document is older than what it describes. Each thing that is changed in it before it is used is listed here with its
-//! reason; each check that is left out is listed in `tests/control-plane/schemathesis.toml`. No path is left out.
+//! reason; what the checks let pass, and the one phase that is left out, is listed in `tests/control-plane/schemathesis.toml`.
+//! No path is left out.
 
 use runtail::sim::{KEY, Options, Scenario, Sim};
 use serde_json::{Value, json};

@@ -68,11 +68,12 @@ async fn what_cannot_be_created_is_refused_with_the_reason() {
         assert!(status == 400 && says(&told, part), "{body}: {status} {told}");
     }
     let (status, told) =
-        create(&world, with(image("a"), "source_config.resource_spec", json!({"cpu": 9, "volumes": [{}]}))).await;
+        create(&world, with(image("a"), "source_config.resource_spec", json!({"cpu": 9, "sidecars": [{"name": "a"}]})))
+            .await;
     let places: Vec<String> =
         told["detail"].as_array().expect("a list").iter().map(|one| one["loc"].to_string()).collect();
     let spec = r#"["body","source_config","resource_spec""#;
-    assert_eq!((status, places), (422, vec![format!("{spec},\"cpu\"]"), format!("{spec},\"volumes\",0,\"name\"]")]));
+    assert_eq!((status, places), (422, vec![format!("{spec},\"cpu\"]"), format!("{spec},\"sidecars\",0,\"image\"]")]));
     assert_eq!(call(&world, M::GET, "/v2/deployments", None).await.1["resources"], json!([]), "nothing came of these");
 
     let hybrid = crate::world(Options { needs_listener: true, ..still() }).await;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const CREATE: &[Field] = &[
+pub(super) const CREATE: &[Field] = &[
     must("provider_id", Shape::Text),
     must("name", Shape::Text),
     must("client_id", Shape::Text),
@@ -33,9 +33,9 @@ const CREATE: &[Field] = &[
     null("provider_type", Shape::Word(&["microsoft", "salesforce", "slack"])),
     may("token_endpoint_auth_method", Shape::Word(&["none", "client_secret_basic", "client_secret_post"])),
 ];
-const DISCOVER: &[Field] =
+pub(super) const DISCOVER: &[Field] =
     &[must("provider_id", Shape::Text), must("name", Shape::Text), must("mcp_server_url", Shape::Text)];
-const PATCH: &[Field] = &[
+pub(super) const PATCH: &[Field] = &[
     null("name", Shape::Text),
     null("client_id", Shape::Text),
     null("client_secret", Shape::Text),
@@ -44,8 +44,8 @@ const PATCH: &[Field] = &[
     null("uses_pkce", Shape::Flag),
     null("code_challenge_method", Shape::Text),
 ];
-const METADATA: &[Field] = &[null("provider_account_label", Shape::Text), null("is_default", Shape::Flag)];
-const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
+pub(super) const METADATA: &[Field] = &[null("provider_account_label", Shape::Text), null("is_default", Shape::Flag)];
+pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 
 /// A token that a person has with a provider.
 #[derive(Debug, Clone)]
@@ -273,7 +273,7 @@ async fn change(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: 
         let found = vault.providers.iter_mut().find(|one| one["provider_id"] == id.as_str());
         let found = found.ok_or_else(|| missing("OAuth provider", &id))?;
         for (key, value) in asked.as_object().into_iter().flatten() {
-            if PATCH.iter().any(|field| field.is(key)) && key != "client_secret" && !value.is_null() {
+            if PATCH.iter().any(|field| field.name == key) && key != "client_secret" && !value.is_null() {
                 found.insert(key.clone(), value.clone());
             }
         }

@@ -18,7 +18,7 @@ const ANY_MAP: Shape = Map(&Any);
 const TEXTS: Shape = List(&Text);
 
 const VOLUME: Shape = Object(&[
-    must("name", Text),
+    may("name", Text),
     null("configMap", ANY_MAP),
     null("secret", ANY_MAP),
     null("emptyDir", ANY_MAP),
@@ -29,8 +29,8 @@ const VOLUME: Shape = Object(&[
     null("csi", ANY_MAP),
 ]);
 const MOUNT: Shape = Object(&[
-    must("name", Text),
-    must("mountPath", Text),
+    may("name", Text),
+    may("mountPath", Text),
     null("subPath", Text),
     null("mountPropagation", Text),
     null("readOnly", Flag),

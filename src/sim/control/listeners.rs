@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 const CONFIG: Shape = Shape::Object(&[null("k8s_namespaces", Shape::List(&Shape::Text))]);
-const CREATE: &[Field] = &[
+pub(super) const CREATE: &[Field] = &[
     null("version", Shape::Text),
     must("compute_type", Shape::Word(&["k8s"])),
     must("compute_id", Shape::Text),
     must("compute_config", CONFIG),
 ];
-const PATCH: &[Field] = &[null("version", Shape::Text), null("compute_config", CONFIG)];
+pub(super) const PATCH: &[Field] = &[null("version", Shape::Text), null("compute_config", CONFIG)];
 
 /// The routes of this group.
 pub fn routes() -> Router<Arc<Plane>> {

@@ -3,6 +3,8 @@
 mod auth;
 mod bodies;
 mod deployments;
+#[cfg(test)]
+mod document;
 pub mod integrations;
 mod listeners;
 mod log_calls;

@@ -37,25 +37,24 @@ pub enum Shape {
 
 /// How much a field is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+pub enum Need {
+    /// It must be there.
     Must,
+    /// It may be left out, but not be null.
     May,
+    /// It may be left out or null.
     Null,
 }
 
 /// A field of an object.
 #[derive(Debug)]
 pub struct Field {
-    name: &'static str,
-    need: Need,
-    shape: Shape,
-}
-
-impl Field {
-    /// Whether it has this name.
-    pub fn is(&self, name: &str) -> bool {
-        self.name == name
-    }
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it may be missing.
+    pub need: Need,
+    /// What it must be.
+    pub shape: Shape,
 }
 
 /// A field that must be there.

@@ -22,7 +22,7 @@ const BY_ITSELF: f64 = 15.0;
 /// Seconds that a wait lasts at most.
 const LONGEST: i64 = 300;
 
-const AUTHENTICATE: &[Field] = &[
+pub(super) const AUTHENTICATE: &[Field] = &[
     must("provider", Shape::Text),
     must("scopes", Shape::List(&Shape::Text)),
     null("user_id", Shape::Text),
@@ -35,7 +35,7 @@ const AUTHENTICATE: &[Field] = &[
     may("use_agent_builder_public_oauth", Shape::Flag),
     may("check_only", Shape::Flag),
 ];
-const FINALIZE: &[Field] = &[must("code", Shape::Text), must("state", Shape::Text)];
+pub(super) const FINALIZE: &[Field] = &[must("code", Shape::Text), must("state", Shape::Text)];
 
 /// A sign-in that was begun.
 #[derive(Debug)]
