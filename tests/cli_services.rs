@@ -380,3 +380,219 @@ async fn one_profile_is_meant_where_something_is_begun() {
     assert!(ended.err.contains(&format!("which profile? Give -p with one of: {}", names.join(", "))), "{}", ended.err);
     assert!(sim.requests().is_empty());
 }
+
+/// What was sent that writes.
+fn writes(sim: &Sim) -> Vec<String> {
+    let all = sim.requests();
+    all.iter().filter(|request| request.method != "GET").map(|r| format!("{} {}", r.method, r.path)).collect()
+}
+
+#[tokio::test]
+async fn a_listener_from_its_creation_to_its_end() {
+    let (sim, folder) = world(Options::default()).await;
+    let create = ["listeners", "create", "--compute-id", "k8s-new", "--namespace", "a", "--namespace", "b"];
+    let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat()).await.expect(0);
+    let shown = &ended.lines()[0];
+    let body =
+        value!({"compute_type": "k8s", "compute_id": "k8s-new", "compute_config": {"k8s_namespaces": ["a", "b"]}});
+    assert_eq!((&shown["request"]["method"], &shown["request"]["body"]), (&value!("POST"), &body));
+    assert_eq!(writes(&sim), [""; 0]);
+    let made = runtail(folder.path(), &create).await.expect(0);
+    let id = made.lines()[0]["id"].as_str().unwrap().to_string();
+    assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
+    let ended = runtail(folder.path(), &create).await.expect(1);
+    assert!(ended.err.contains("there is a listener k8s-new already"), "{}", ended.err);
+    // From a file, with what goes said before.
+    let file = folder.path().join("listener.json");
+    std::fs::write(&file, r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#).unwrap();
+    let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
+    let ended = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    for line in ["! The list is replaced: it no longer serves a.", "  version: 0.4.0, was not set", "  PATCH http"] {
+        assert!(ended.out.contains(line), "{line}: {}", ended.out);
+    }
+    runtail(folder.path(), &update).await.expect(0);
+    let ended = runtail(folder.path(), &update).await.expect(0);
+    assert!(ended.out.is_empty() && ended.err.contains("nothing to do: all of it is so already"), "{}", ended.err);
+    // Without its name nothing goes.
+    let delete = ["listeners", "delete", &id];
+    for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
+        let ended = runtail(folder.path(), &[&delete[..], wrong].concat()).await.expect(2);
+        assert!(ended.err.contains("nothing was sent\n  give --confirm 'k8s-new'"), "{}", ended.err);
+    }
+    let ended =
+        runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new", "--read-only"]].concat()).await.expect(3);
+    assert!(ended.err.contains("--read-only"), "{}", ended.err);
+    runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new"]].concat()).await.expect(0);
+    let ended = runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new"]].concat()).await.expect(1);
+    assert!(ended.err.contains("not found"), "{}", ended.err);
+    let expected = [
+        "POST /api-host/v2/listeners".to_string(),
+        format!("PATCH /api-host/v2/listeners/{id}"),
+        format!("DELETE /api-host/v2/listeners/{id}"),
+    ];
+    let ends = |all: Vec<String>| all.into_iter().map(|w| w.replace("/api-host", "")).collect::<Vec<_>>();
+    assert_eq!(ends(writes(&sim)), ends(expected.into()));
+}
+
+#[tokio::test]
+async fn providers_are_written_with_their_secret_by_reference_only() {
+    let (sim, folder) = world(Options::default()).await;
+    let create = [
+        "auth",
+        "providers",
+        "create",
+        "--provider-id",
+        "notion",
+        "--name",
+        "Notion",
+        "--client-id",
+        "c",
+        "--auth-url",
+        "https://n/a",
+        "--token-url",
+        "https://n/t",
+        "--uses-pkce",
+        "--client-secret",
+    ];
+    let dry = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat()).await.expect(0);
+    assert_eq!(dry.lines()[0]["request"]["body"]["client_secret"], "***");
+    // A secret itself, one that is not there, one that others can read.
+    let ended = runtail(folder.path(), &[&create[..], &["canary-as-an-argument"]].concat()).await.expect(2);
+    assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
+    let ended = runtail(folder.path(), &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat()).await.expect(2);
+    assert!(ended.err.contains("NOT_SET_ANYWHERE is not set"), "{}", ended.err);
+    let open = folder.path().join("open");
+    std::fs::write(&open, "canary-file").unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let ended = runtail(folder.path(), &[&create[..], &[&format!("file:{}", open.display())]].concat()).await.expect(2);
+    assert!(ended.err.contains("can be read by others"), "{}", ended.err);
+    assert_eq!(writes(&sim), [""; 0]);
+    let made = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(0);
+    assert_eq!((&made.lines()[0]["provider_id"], &made.lines()[0]["uses_pkce"]), (&value!("notion"), &value!(true)));
+    let ended = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(1);
+    assert!(ended.err.contains("there is a provider notion already"), "{}", ended.err);
+    let file = folder.path().join("provider.toml");
+    std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n").unwrap();
+    let update = ["auth", "providers", "update", "notion", "-f", file.to_str().unwrap()];
+    let ended = runtail(folder.path(), &update).await.expect(2);
+    assert!(ended.err.contains("provider.toml:3:1: there is no field `client_idd`"), "{}", ended.err);
+    std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n").unwrap();
+    let dry = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    for line in ["  name: Notion → Notion 2", "  client_secret: changed", "A client secret cannot be read back"] {
+        assert!(dry.out.contains(line), "{line}: {}", dry.out);
+    }
+    let made = runtail(folder.path(), &update).await.expect(0);
+    assert_eq!(made.lines()[0]["name"], "Notion 2");
+    runtail(folder.path(), &[&update[..], &["--name", "x"]].concat()).await.expect(2);
+    runtail(
+        folder.path(),
+        &[
+            "auth",
+            "providers",
+            "discover",
+            "--provider-id",
+            "mcp",
+            "--name",
+            "M",
+            "--mcp-server-url",
+            "https://m.example/sse",
+        ],
+    )
+    .await
+    .expect(0);
+    let delete = ["auth", "providers", "delete", "mcp", "--confirm"];
+    runtail(folder.path(), &[&delete[..], &["mcp2"]].concat()).await.expect(2);
+    runtail(folder.path(), &[&delete[..], &["mcp"]].concat()).await.expect(0);
+    assert_eq!(writes(&sim).len(), 4);
+}
+
+#[tokio::test]
+async fn tokens_and_the_agents_that_use_them() {
+    let (sim, folder) = world(Options::default()).await;
+    let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines();
+    let of = |provider: &str| {
+        rows.iter().find(|row| row["provider_id"] == provider).unwrap()["id"].as_str().unwrap().to_string()
+    };
+    let (github, linear) = (of("github"), of("linear"));
+    let made = runtail(folder.path(), &["auth", "tokens", "metadata", &github, "--label", "work"]).await.expect(0);
+    assert_eq!(made.lines()[0]["provider_account_label"], "work");
+    runtail(folder.path(), &["auth", "tokens", "metadata", &github]).await.expect(2);
+    let connect = ["auth", "connections", "create", "triage", "--token", &github];
+    let dry = runtail(folder.path(), &[&connect[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    assert!(
+        dry.out.contains("triage may then use your token work of github, with the scopes repo, read:user."),
+        "{}",
+        dry.out
+    );
+    runtail(folder.path(), &connect).await.expect(0);
+    let ended = runtail(folder.path(), &connect).await.expect(0);
+    assert!(ended.err.contains("nothing to do: triage may use this token already"), "{}", ended.err);
+    let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines();
+    let connection = connection[0]["id"].as_str().unwrap();
+    let delete = ["auth", "connections", "delete", "triage", connection];
+    runtail(folder.path(), &delete).await.expect(2);
+    runtail(folder.path(), &[&delete[..], &["--confirm", "work"]].concat()).await.expect(0);
+    assert!(runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines().is_empty());
+    runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(0);
+    runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(1);
+    let ended =
+        runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "linear", "--confirm", "linear"]).await;
+    assert!(ended.expect(0).err.contains("nothing to do: you have no token of linear"));
+    runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "github", "--confirm", "github"])
+        .await
+        .expect(0);
+    let ended = runtail(folder.path(), &["auth", "tokens", "delete", "--workspace-slack", "--confirm", "slack"]).await;
+    assert!(ended.expect(0).err.contains("nobody in this workspace has a token of Slack"));
+    assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines().is_empty());
+    let kinds: Vec<String> = writes(&sim).iter().map(|w| w.split(' ').next().unwrap().to_string()).collect();
+    assert_eq!(kinds, ["PATCH", "POST", "DELETE", "DELETE", "DELETE"]);
+}
+
+#[tokio::test]
+async fn what_changed_meanwhile_is_not_touched() {
+    let id = "11111111-1111-4111-8111-111111111111";
+    let reads = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or("")) {
+        ("GET", "deployments") => {
+            json(200, value!({"resources": [{"id": "d", "name": "bot", "source_config": {"listener_id": id}}]}))
+        }
+        ("GET", _) => {
+            // Another one of that id stands there when it is looked at once more.
+            let name = if reads.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { "old" } else { "new" };
+            json(200, value!({"id": id, "compute_id": name, "compute_config": {}}))
+        }
+        _ => json(500, "{}"),
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let ended = runtail(folder.path(), &["listeners", "delete", id, "--confirm", "old"]).await.expect(1);
+    assert!(ended.err.contains("1 deployment runs through it and will no longer be updated: bot."), "{}", ended.err);
+    assert!(ended.err.contains("changed since it was looked at (compute_id): nothing was sent"), "{}", ended.err);
+    assert!(server.seen().iter().all(|seen| seen.method == "GET"));
+}
+
+#[tokio::test]
+async fn the_app_of_forge_is_installed_by_a_link_and_a_choice() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.trim_start_matches("/api-host")) {
+        ("POST", "/v2/integrations/forge-github/installation-link") => {
+            json(200, r#"{"url":"https://github.com/apps/x"}"#)
+        }
+        ("GET", "/v2/integrations/forge-github/picker-sessions/s1") => json(200, r#"{"installations":[{"id":7}]}"#),
+        ("POST", "/v2/integrations/forge-github/picker-sessions/s1/selection") => {
+            json(200, r#"{"redirect_url":"https://x"}"#)
+        }
+        _ => json(404, r#"{"detail":"no"}"#),
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let forge = |words: &[&'static str]| [&["integrations", "forge"], words].concat();
+    let ended = runtail(folder.path(), &forge(&["link"])).await.expect(0);
+    assert_eq!(ended.lines()[0]["url"], "https://github.com/apps/x");
+    runtail(folder.path(), &forge(&["session", "s1"])).await.expect(0);
+    runtail(folder.path(), &forge(&["session", "s2"])).await.expect(1);
+    runtail(folder.path(), &forge(&["select", "s1", "--attach", "7"])).await.expect(0);
+    runtail(folder.path(), &forge(&["select", "s1", "--install-new"])).await.expect(0);
+    runtail(folder.path(), &forge(&["select", "s1"])).await.expect(2);
+    let bodies: Vec<String> = server.seen().into_iter().filter(|s| s.method == "POST").map(|s| s.body).collect();
+    assert_eq!(bodies, ["", r#"{"action":"ATTACH","installation_id":7}"#, r#"{"action":"INSTALL_NEW"}"#]);
+}

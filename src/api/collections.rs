@@ -5,6 +5,7 @@ use super::control_plane::{ControlPlane, rows};
 use super::pages::{List, MAX_PAGES, PAGE, Pages};
 use super::{ApiError, Kind, Listing};
 use crate::model::{Collection, GithubApp};
+use crate::text;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -32,6 +33,23 @@ impl ControlPlane {
             return Ok(listing);
         }
         listing.map_err(|error| explained(error, of))
+    }
+
+    /// One record by its id: by a call of its own where there is one, else out of its list.
+    ///
+    /// # Errors
+    /// `Kind::NotFound` where there is none.
+    pub async fn record(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
+        if let Collection::Listeners | Collection::Providers = of {
+            return self.member(of, id).await;
+        }
+        let Listing { items, incomplete } = self.collection(of).await?;
+        let found = items.into_iter().find(|row| of.id_of(row).as_deref() == Some(id));
+        let gone = || {
+            let detail = format!("there is no {} {}", of.singular(), text::clean(id));
+            ApiError { kind: Kind::NotFound, ..self.odd(detail) }
+        };
+        found.ok_or_else(|| incomplete.unwrap_or_else(gone))
     }
 
     /// One listener, or one provider by its slug, as the server describes it; the others have no such call.
@@ -62,6 +80,12 @@ impl ControlPlane {
             true => Ok(value),
             false => Err(answer.odd("`has_token` is neither true nor false")),
         }
+    }
+
+    /// A session of the picker of Forge's app. What is in it no document tells.
+    pub async fn forge_session(&self, id: &str) -> Result<Value, ApiError> {
+        let answer = self.get(&["v2", "integrations", "forge-github", "picker-sessions", id]).await;
+        answer.map_err(not_found)?.json()
     }
 
     async fn read(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {

@@ -56,6 +56,7 @@ impl Confirm {
             Intent::UpdateDeployment { .. } => "Update",
             Intent::DeleteDeployment { .. } => "Delete",
             Intent::Redeploy { .. } => "Redeploy",
+            Intent::Service(change) => change.what.verb(),
             Intent::Interrupt { .. } => "Interrupt",
             Intent::Rollback { .. } => "Roll back",
         };

@@ -60,10 +60,34 @@ pub(super) async fn list(context: &Context, of: &Collection, output: &Output) ->
 /// Prints one record by its id: of whichever profile knows it.
 pub(super) async fn get(context: &Context, of: &Collection, id: &str, output: &Output) -> Result<Exit, Failure> {
     let (profiles, id) = resolve::narrowed(context, id);
-    let answers = join_all(with_control_plane(profiles)?.into_iter().map(|profile| async {
+    let mut found = members(with_control_plane(profiles)?, of, id).await?;
+    if found.len() > 1 {
+        let profiles: Vec<Profile> = found.into_iter().map(|(profile, _)| profile).collect();
+        return Err(ambiguous(of, id, &profiles));
+    }
+    let (profile, row) = found.remove(0);
+    output.one(&placed(&profile, row))?;
+    Ok(Exit::Done)
+}
+
+/// The profiles that know a record: one at least.
+pub(super) async fn knowing(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Vec<Profile>, Failure> {
+    Ok(members(profiles, of, id).await?.into_iter().map(|(profile, _)| profile).collect())
+}
+
+/// Several profiles know it, and one was meant.
+pub(super) fn ambiguous(of: &Collection, id: &str, profiles: &[Profile]) -> Failure {
+    let list: String = profiles.iter().map(|profile| format!("\n  {}/{}", profile.name, text::clean(id))).collect();
+    let (shown, what) = (text::clean(id), of.plural());
+    Failure::usage(format!("\"{shown}\" is ambiguous: {} {what} are called so:{list}", profiles.len()))
+}
+
+/// A record by its id, of each profile that knows it: of one at least.
+async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Vec<(Profile, Value)>, Failure> {
+    let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
-        let control = control_of(&site)?;
-        Ok::<_, ApiError>((control.member(of, id).await?, site.profile))
+        let row = control_of(&site)?.record(of, id).await?;
+        Ok::<_, ApiError>((site.profile, row))
     }))
     .await;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
@@ -73,20 +97,13 @@ pub(super) async fn get(context: &Context, of: &Collection, id: &str, output: &O
             Err(error) => failed.push(error),
         }
     }
-    if found.is_empty() {
-        // Where asking again may help, or a key is wrong, that is what the caller should know.
-        failed.sort_by_key(is_unknown);
-        return Err(failed.into_iter().next().map_or_else(|| Failure::not_found(gone(of, id)), Failure::from));
+    // Where asking again may help, or a key is wrong, that is what the caller should know.
+    failed.sort_by_key(is_unknown);
+    match (found.is_empty(), failed.into_iter().next()) {
+        (false, _) => Ok(found),
+        (true, Some(error)) => Err(error.into()),
+        (true, None) => Err(Failure::not_found(format!("there is no {} \"{}\"", of.singular(), text::clean(id)))),
     }
-    if found.len() > 1 {
-        let list: Vec<String> = found.iter().map(|(_, profile)| format!("\n  {}/{}", profile.name, id)).collect();
-        let (shown, what) = (text::clean(id), of.plural());
-        let why = format!("\"{shown}\" is ambiguous: {} {what} are called so:{}", found.len(), list.concat());
-        return Err(Failure::usage(why));
-    }
-    let (row, profile) = found.remove(0);
-    output.one(&placed(&profile, row))?;
-    Ok(Exit::Done)
 }
 
 /// The one profile that a request is meant for, where it cannot be meant for several.
@@ -129,10 +146,6 @@ fn narrowed(context: &Context, of: &Collection) -> (Vec<Profile>, Collection) {
 /// Whether a server only said that it does not know what was asked about.
 fn is_unknown(error: &ApiError) -> bool {
     matches!(error.kind, Kind::NotFound | Kind::Invalid(_))
-}
-
-fn gone(of: &Collection, id: &str) -> String {
-    format!("there is no {} \"{}\"", of.singular(), text::clean(id))
 }
 
 /// Takes out of a list what is no record of anything, and gives what is to be said of it.

@@ -23,6 +23,11 @@ pub(super) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
     }
 }
 
+/// All of stdin as text.
+pub(super) async fn stdin_text() -> Result<String, Failure> {
+    String::from_utf8(stdin().await?).map_err(|_| Failure::usage("stdin is not UTF-8"))
+}
+
 /// All of stdin. On a thread of its own: a read that waits for a person must not hold up the end of the program.
 async fn stdin() -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();

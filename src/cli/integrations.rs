@@ -1,8 +1,12 @@
-//! `integrations list` and `integrations repos`.
+//! `integrations`: the GitHub accounts, their repositories, and how Forge's app is installed.
 
+use super::make::Making;
+use super::output::placed;
+use super::services::{Written, change};
 use super::{Context, Exit, Failure, Globals, Output, collections};
-use crate::model::{Collection, GithubApp};
+use crate::model::{Collection, GithubApp, Service};
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 /// What can be done with integrations.
 #[derive(Debug, Subcommand)]
@@ -11,6 +15,53 @@ pub enum Command {
     List(List),
     /// List the repositories that an integration gives
     Repos(Repos),
+    /// Install the app of Forge, which no deployment needs
+    #[command(subcommand)]
+    Forge(Forge),
+}
+
+/// What can be done with the app of Forge.
+#[derive(Debug, Subcommand)]
+pub enum Forge {
+    /// Ask for a link by which it is installed
+    Link(Link),
+    /// Show a session of the picker to which such a link led
+    Session(Session),
+    /// Choose in a session: an installation that there is, or a new one
+    Select(Select),
+}
+
+/// Options of `integrations forge link`.
+#[derive(Debug, Args)]
+pub struct Link {
+    #[command(flatten)]
+    making: Making,
+}
+
+/// Options of `integrations forge session`.
+#[derive(Debug, Args)]
+pub struct Session {
+    /// The session's id
+    #[arg(value_name = "SESSION")]
+    session: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `integrations forge select`.
+#[derive(Debug, Args)]
+pub struct Select {
+    /// The session's id
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// Take this installation
+    #[arg(long, value_name = "NUMBER", required_unless_present = "install_new", conflicts_with = "install_new")]
+    attach: Option<u64>,
+    /// Install it on another account
+    #[arg(long)]
+    install_new: bool,
+    #[command(flatten)]
+    making: Making,
 }
 
 /// Options of `integrations list`.
@@ -56,6 +107,19 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 false => Collection::Repositories(app(forge), integration),
             };
             collections::list(&context, &of, &output).await
+        }
+        Command::Forge(Forge::Link(Link { making })) => {
+            change(&context, Service::ForgeLink, Written::of(None, []), &making, None).await
+        }
+        Command::Forge(Forge::Session(Session { session, output })) => {
+            let (site, control) = collections::only_site(&context).await?;
+            output.one(&placed(&site.profile, control.forge_session(&session).await?))?;
+            Ok(Exit::Done)
+        }
+        Command::Forge(Forge::Select(Select { session, attach, install_new, making })) => {
+            let action = if install_new { "INSTALL_NEW" } else { "ATTACH" };
+            let given = [("action", Some(action.into())), ("installation_id", attach.map(Value::from))];
+            change(&context, Service::ForgeSelect(session), Written::of(None, given), &making, None).await
         }
     }
 }

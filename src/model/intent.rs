@@ -39,6 +39,8 @@ pub enum Intent {
         /// The earlier revision.
         revision: String,
     },
+    /// Changes what stands beside the deployments.
+    Service(Box<super::ServiceChange>),
     /// Stops a revision that is in progress.
     Interrupt {
         /// The deployment.

@@ -17,6 +17,7 @@ mod reserved;
 mod revision;
 mod role;
 mod run;
+mod service;
 mod spec;
 mod thread;
 
@@ -38,6 +39,7 @@ pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};
+pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use thread::{Interrupt, Thread};
 

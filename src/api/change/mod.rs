@@ -4,6 +4,7 @@
 mod carry_out;
 mod deployment;
 mod revision;
+mod service;
 
 pub use carry_out::Made;
 
@@ -76,6 +77,7 @@ impl ControlPlane {
             Intent::DeleteDeployment { id, delete_tracing_project, force } => {
                 self.plan_delete(id, *delete_tracing_project, *force).await
             }
+            Intent::Service(change) => self.plan_service(change).await,
             Intent::Redeploy { deployment, revision } => self.plan_redeploy(deployment, revision).await,
             Intent::Rollback { deployment, revision } => self.plan_rollback(deployment, revision).await,
             Intent::Interrupt { deployment, revision } => self.plan_interrupt(deployment, revision).await,

@@ -1,7 +1,9 @@
 //! `auth connections`.
 
-use super::{Context, Exit, Failure, Output, collections};
-use crate::model::Collection;
+use super::make::{Confirm, Making};
+use super::services::{Written, change};
+use super::{Context, Exit, Failure, Output, collections, resolve};
+use crate::model::{Collection, Service};
 use clap::{Args, Subcommand};
 
 /// What can be done with an agent's connections.
@@ -9,6 +11,10 @@ use clap::{Args, Subcommand};
 pub enum Command {
     /// List the connections of an agent
     List(List),
+    /// Let an agent use one of your tokens
+    Create(Create),
+    /// Let an agent use a token no longer; the token stays
+    Delete(Delete),
 }
 
 /// Options of `auth connections list`.
@@ -21,10 +27,54 @@ pub struct List {
     output: Output,
 }
 
+/// Options of `auth connections create`.
+#[derive(Debug, Args)]
+pub struct Create {
+    /// The agent's id, or PROFILE/ID
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// The token, by its id (`auth tokens list` shows them)
+    #[arg(long, value_name = "ID")]
+    token: String,
+    #[command(flatten)]
+    making: Making,
+}
+
+/// Options of `auth connections delete`.
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// The agent's id, or PROFILE/ID
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// The connection's id (`auth connections list` shows them)
+    #[arg(value_name = "CONNECTION")]
+    connection: String,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    making: Making,
+}
+
 pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::List(List { agent, output }) => {
             collections::list(context, &Collection::Connections(agent), &output).await
         }
+        Command::Create(Create { agent, token, making }) => {
+            let (context, agent) = narrowed(context, &agent);
+            let written = Written::of(None, [("oauth_token_id", Some(token.into()))]);
+            change(&context, Service::Connect { agent }, written, &making, None).await
+        }
+        Command::Delete(Delete { agent, connection, confirm, making }) => {
+            let (context, agent) = narrowed(context, &agent);
+            let what = Service::Disconnect { agent, connection };
+            change(&context, what, Written::of(None, []), &making, confirm.confirm.as_deref()).await
+        }
     }
+}
+
+/// PROFILE/AGENT is the agent of that profile. Nothing tells which profile knows an agent, so one has to be meant.
+fn narrowed(context: &Context, agent: &str) -> (Context, String) {
+    let (profiles, agent) = resolve::narrowed(context, agent);
+    (Context { profiles, ..context.clone() }, agent.to_string())
 }

@@ -1,11 +1,14 @@
 //! `auth tokens`: what is kept of the caller's own tokens. The tokens themselves are never sent by the service.
 
+use super::make::{Confirm, Making};
 use super::output::{cell, column, placed};
+use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, Site, collections, resolve};
 use crate::api::ApiError;
-use crate::model::Collection;
+use crate::model::{Collection, Service};
 use clap::{Args, Subcommand};
 use futures::future::join_all;
+use serde_json::Value;
 
 /// What can be done with tokens.
 #[derive(Debug, Subcommand)]
@@ -14,6 +17,10 @@ pub enum Command {
     List(List),
     /// Say whether you have a token of a provider: exit code 0 if so, 1 if not
     Exists(Exists),
+    /// Change what is noted of a token: its label, and whether it is the default one
+    Metadata(Metadata),
+    /// Revoke and delete a token, all of a provider, or all of Slack in the workspace
+    Delete(Delete),
 }
 
 /// Options of `auth tokens list`.
@@ -39,12 +46,66 @@ pub struct Exists {
     output: Output,
 }
 
+/// Options of `auth tokens metadata`.
+#[derive(Debug, Args)]
+pub struct Metadata {
+    /// The token's id, or PROFILE/ID
+    #[arg(value_name = "ID")]
+    token: String,
+    /// What its account is called
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Whether it is taken where none is named
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    is_default: Option<bool>,
+    #[command(flatten)]
+    making: Making,
+}
+
+/// Options of `auth tokens delete`.
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// The token's id, or PROFILE/ID
+    #[arg(value_name = "ID", required_unless_present_any = ["provider", "workspace_slack"])]
+    token: Option<String>,
+    /// All that you have of this provider, by its slug
+    #[arg(long, value_name = "P", conflicts_with = "token")]
+    provider: Option<String>,
+    /// Those of Slack of everybody in the workspace (administrators only)
+    #[arg(long, conflicts_with_all = ["token", "provider"])]
+    workspace_slack: bool,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    making: Making,
+}
+
 pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::List(List { provider, output }) => {
             collections::list(context, &Collection::Tokens(provider), &output).await
         }
         Command::Exists(options) => exists(context, options).await,
+        Command::Metadata(Metadata { token, label, is_default, making }) => {
+            let given =
+                [("provider_account_label", label.map(Value::from)), ("is_default", is_default.map(Value::from))];
+            let (of, written) = (Collection::Tokens(None), Written::of(None, given));
+            change_one(context, &of, &token, Service::UpdateToken, written, (&making, None)).await
+        }
+        Command::Delete(Delete { token, provider, confirm, making, .. }) => {
+            let how = (&making, confirm.confirm.as_deref());
+            let nothing = Written::of(None, []);
+            match (token, provider) {
+                (Some(token), _) => {
+                    let of = Collection::Tokens(None);
+                    change_one(context, &of, &token, Service::DeleteToken, nothing, how).await
+                }
+                (None, Some(provider)) => {
+                    change(context, Service::DeleteTokensOf(provider), nothing, how.0, how.1).await
+                }
+                (None, None) => change(context, Service::RevokeSlack, nothing, how.0, how.1).await,
+            }
+        }
     }
 }
 

@@ -1,0 +1,306 @@
+//! Changes to what stands beside the deployments: listeners, OAuth providers, tokens, connections, Forge's installations
+//! (control-plane reference §2). Which there are, which fields each has, and how a person writes them down.
+
+use crate::config::{ConfigError, Document, Field, Form, Format};
+use serde_json::Value;
+use std::path::Path;
+
+/// A change, by what names its target.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    /// Creates a listener.
+    CreateListener,
+    /// Changes a listener, by its id.
+    UpdateListener(String),
+    /// Deletes a listener.
+    DeleteListener(String),
+    /// Creates an OAuth provider.
+    CreateProvider,
+    /// Creates the provider that an MCP server describes itself as.
+    DiscoverProvider,
+    /// Changes a provider, by its slug.
+    UpdateProvider(String),
+    /// Deletes a provider.
+    DeleteProvider(String),
+    /// Changes what is noted of a token, by its id.
+    UpdateToken(String),
+    /// Revokes a token and deletes it.
+    DeleteToken(String),
+    /// Deletes all tokens that the caller has of a provider, by its slug.
+    DeleteTokensOf(String),
+    /// Revokes the tokens of Slack of everybody in the workspace.
+    RevokeSlack,
+    /// Lets an agent use a token.
+    Connect {
+        /// The agent's id.
+        agent: String,
+    },
+    /// Lets an agent use a token no longer.
+    Disconnect {
+        /// The agent's id.
+        agent: String,
+        /// The connection's id.
+        connection: String,
+    },
+    /// Asks for a link by which Forge's app is installed.
+    ForgeLink,
+    /// Chooses in a session of Forge's picker, by the session's id.
+    ForgeSelect(String),
+}
+
+/// A change and what is to be written. It holds no secret: those are named by reference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServiceChange {
+    /// What is changed.
+    pub what: Service,
+    /// The fields that are sent.
+    pub document: Document,
+}
+
+const COMPUTE_CONFIG: &[Field] = &[Field::new("k8s_namespaces", Form::Texts)];
+const CREATE_LISTENER: &[Field] = &[
+    Field::new("compute_type", Form::Word(&["k8s"])).needed(),
+    Field::new("compute_id", Form::Text).needed(),
+    Field::new("compute_config", Form::Table(COMPUTE_CONFIG)).needed(),
+    Field::new("version", Form::Text),
+];
+const UPDATE_LISTENER: &[Field] =
+    &[Field::new("compute_config", Form::Table(COMPUTE_CONFIG)), Field::new("version", Form::Text)];
+const CREATE_PROVIDER: &[Field] = &[
+    Field::new("provider_id", Form::Text).needed(),
+    Field::new("name", Form::Text).needed(),
+    Field::new("client_id", Form::Text).needed(),
+    Field::new("client_secret", Form::Secret),
+    Field::new("auth_url", Form::Text).needed(),
+    Field::new("token_url", Form::Text).needed(),
+    Field::new("uses_pkce", Form::Bool),
+    Field::new("code_challenge_method", Form::Text),
+    Field::new("provider_type", Form::Word(&["microsoft", "salesforce", "slack"])),
+    Field::new("token_endpoint_auth_method", Form::Word(&["none", "client_secret_basic", "client_secret_post"])),
+];
+const DISCOVER_PROVIDER: &[Field] = &[
+    Field::new("provider_id", Form::Text).needed(),
+    Field::new("name", Form::Text).needed(),
+    Field::new("mcp_server_url", Form::Text).needed(),
+];
+const UPDATE_PROVIDER: &[Field] = &[
+    Field::new("name", Form::Text),
+    Field::new("client_id", Form::Text),
+    Field::new("client_secret", Form::Secret),
+    Field::new("auth_url", Form::Text),
+    Field::new("token_url", Form::Text),
+    Field::new("uses_pkce", Form::Bool),
+    Field::new("code_challenge_method", Form::Text),
+];
+const UPDATE_TOKEN: &[Field] =
+    &[Field::new("provider_account_label", Form::Text), Field::new("is_default", Form::Bool)];
+const CONNECT: &[Field] = &[Field::new("oauth_token_id", Form::Text).needed()];
+const FORGE_SELECT: &[Field] = &[
+    Field::new("action", Form::Word(&["ATTACH", "INSTALL_NEW"])).needed(),
+    Field::new("installation_id", Form::Integer(0, i64::MAX)),
+];
+
+impl Service {
+    /// The fields of its body; none where it has none.
+    pub fn fields(&self) -> &'static [Field] {
+        match self {
+            Service::CreateListener => CREATE_LISTENER,
+            Service::UpdateListener(_) => UPDATE_LISTENER,
+            Service::CreateProvider => CREATE_PROVIDER,
+            Service::DiscoverProvider => DISCOVER_PROVIDER,
+            Service::UpdateProvider(_) => UPDATE_PROVIDER,
+            Service::UpdateToken(_) => UPDATE_TOKEN,
+            Service::Connect { .. } => CONNECT,
+            Service::ForgeSelect(_) => FORGE_SELECT,
+            Service::DeleteListener(_)
+            | Service::DeleteProvider(_)
+            | Service::DeleteToken(_)
+            | Service::DeleteTokensOf(_)
+            | Service::RevokeSlack
+            | Service::Disconnect { .. }
+            | Service::ForgeLink => &[],
+        }
+    }
+
+    /// What is done, in a word or two.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Service::CreateListener | Service::CreateProvider => "Create",
+            Service::DiscoverProvider => "Discover",
+            Service::UpdateListener(_) | Service::UpdateProvider(_) | Service::UpdateToken(_) => "Update",
+            Service::DeleteListener(_) | Service::DeleteProvider(_) => "Delete",
+            Service::DeleteToken(_) | Service::DeleteTokensOf(_) | Service::RevokeSlack => "Revoke",
+            Service::Connect { .. } => "Connect",
+            Service::Disconnect { .. } => "Disconnect",
+            Service::ForgeLink => "Install Forge",
+            Service::ForgeSelect(_) => "Choose for Forge",
+        }
+    }
+
+    /// To what, as far as that is known before anything was read.
+    pub fn target(&self) -> &str {
+        match self {
+            Service::CreateListener => "a listener",
+            Service::CreateProvider => "a provider",
+            Service::DiscoverProvider => "a provider of an MCP server",
+            Service::RevokeSlack => "all tokens of Slack",
+            Service::ForgeLink => "a GitHub account",
+            Service::UpdateListener(id)
+            | Service::DeleteListener(id)
+            | Service::UpdateProvider(id)
+            | Service::DeleteProvider(id)
+            | Service::UpdateToken(id)
+            | Service::DeleteToken(id)
+            | Service::DeleteTokensOf(id)
+            | Service::ForgeSelect(id) => id,
+            Service::Connect { agent } | Service::Disconnect { agent, .. } => agent,
+        }
+    }
+
+    /// Reads a document on it. `path` is the file that it came from, if it came from one.
+    ///
+    /// # Errors
+    /// See [`Document::parse`].
+    pub fn read(self, text: &str, path: Option<&Path>) -> Result<ServiceChange, ConfigError> {
+        let document = Document::parse(text, Format::of(path, text), path, self.fields())?;
+        Ok(ServiceChange { what: self, document })
+    }
+
+    /// A document to begin from, with every field: those of the record as it is now where there is one. What is changed by
+    /// deleting has none.
+    pub fn template(&self, record: &Value) -> String {
+        match self {
+            Service::CreateListener => "# A listener: where deployments of your own cluster are run from.\n\
+                 compute_type = \"k8s\"              # there is no other; never changes\n\
+                 compute_id = \"my-cluster\"         # your name for the cluster; never changes\n\
+                 # version = \"…\"\n\n\
+                 [compute_config]\n\
+                 k8s_namespaces = [\"default\"]      # the namespaces that it serves\n"
+                .into(),
+            Service::UpdateListener(_) => {
+                let namespaces = &record["compute_config"]["k8s_namespaces"];
+                let namespaces = if namespaces.is_array() { namespaces.to_string() } else { "[]".into() };
+                let version = line("version", &record["version"], "\"…\"");
+                format!(
+                    "# What stays behind a # is not sent, and stays as it is.\n{version}\n[compute_config]\n\
+                     k8s_namespaces = {namespaces}      # all of them: the list is replaced\n"
+                )
+            }
+            Service::CreateProvider => "# An OAuth provider. What stays behind a # is not sent, and the server's default holds.\n\
+                 provider_id = \"my-provider\"       # its slug, by which it is named everywhere; never changes\n\
+                 name = \"My provider\"\n\
+                 client_id = \"…\"\n\
+                 # client_secret = \"env:MY_PROVIDER_SECRET\"      # or file:PATH; never the secret itself\n\
+                 auth_url = \"https://provider.example/oauth/authorize\"\n\
+                 token_url = \"https://provider.example/oauth/token\"\n\
+                 # uses_pkce = true\n\
+                 # code_challenge_method = \"S256\"\n\
+                 # provider_type = \"slack\"         # microsoft, salesforce, slack\n\
+                 # token_endpoint_auth_method = \"client_secret_post\"     # none, client_secret_basic, client_secret_post\n"
+                .into(),
+            Service::DiscoverProvider => "# An OAuth provider, as an MCP server describes itself.\n\
+                 provider_id = \"my-mcp\"            # its slug, by which it is named everywhere; never changes\n\
+                 name = \"My MCP server\"\n\
+                 mcp_server_url = \"https://mcp.example/sse\"\n"
+                .into(),
+            Service::UpdateProvider(_) => {
+                let mut text = "# What is not given is not sent, and stays as it is.\n".to_string();
+                for field in UPDATE_PROVIDER {
+                    text.push_str(&match field.name {
+                        "client_secret" => {
+                            "# client_secret = \"env:MY_PROVIDER_SECRET\"      # or file:PATH; never the secret itself\n"
+                                .into()
+                        }
+                        "uses_pkce" => line("uses_pkce", &record["uses_pkce"], "true"),
+                        name => line(name, &record[name], "\"…\""),
+                    });
+                }
+                text
+            }
+            Service::UpdateToken(_) => {
+                let label = line("provider_account_label", &record["provider_account_label"], "\"…\"");
+                let default = line("is_default", &record["is_default"], "true");
+                format!("# What is noted of a token; what stays behind a # is not sent, and stays as it is.\n{label}{default}")
+            }
+            Service::Connect { .. } => "# The token that the agent may use: `:tokens` lists yours.\noauth_token_id = \"…\"\n".into(),
+            Service::ForgeSelect(_) => "action = \"ATTACH\"                # or INSTALL_NEW\n# installation_id = 0\n".into(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A line of a template: the field as it is, or behind a `#` where it is not set.
+fn line(name: &str, value: &Value, instead: &str) -> String {
+    match value {
+        // TOML writes these as JSON does.
+        Value::String(_) | Value::Bool(_) | Value::Number(_) => format!("{name} = {value}\n"),
+        _ => format!("# {name} = {instead}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const WRITTEN: fn() -> Vec<Service> = || {
+        vec![
+            Service::CreateListener,
+            Service::UpdateListener("l".into()),
+            Service::CreateProvider,
+            Service::DiscoverProvider,
+            Service::UpdateProvider("p".into()),
+            Service::UpdateToken("t".into()),
+            Service::Connect { agent: "a".into() },
+            Service::ForgeSelect("s".into()),
+        ]
+    };
+
+    #[test]
+    fn templates_can_be_read_and_name_every_field() {
+        let record = json!({"name": "a \"quoted\" name\n", "client_id": "c", "auth_url": "u", "token_url": null, "uses_pkce": true,
+            "version": "1", "compute_config": {"k8s_namespaces": ["a", "b\\"]}, "provider_account_label": null, "is_default": false});
+        for what in WRITTEN() {
+            for record in [&record, &Value::Null] {
+                let text = what.template(record);
+                for field in what.fields() {
+                    assert!(
+                        text.contains(&format!("{} = ", field.name)) || text.contains(&format!("[{}]", field.name)),
+                        "{text}"
+                    );
+                }
+                let change = what.clone().read(&text, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                assert_eq!(change.what, what);
+            }
+            // The lines that are not sent can be: all but the marks are TOML too.
+            let all: String = what
+                .template(&Value::Null)
+                .lines()
+                .map(|line| {
+                    let inner = line.strip_prefix("# ").filter(|l| l.split(' ').nth(1) == Some("="));
+                    format!("{}\n", inner.unwrap_or(line))
+                })
+                .collect();
+            what.clone().read(&all, None).unwrap_or_else(|e| panic!("{e}\n{all}"));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let error = Service::CreateListener
+            .read("compute_type = \"k8s\"\ncompute_idd = \"x\"\n", None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("there is no field `compute_idd`")
+                && error.contains("2 |")
+                && error.contains("`compute_id`?"),
+            "{error}"
+        );
+        let error = Service::CreateProvider.read("provider_id = \"p\"\n", None).unwrap_err().to_string();
+        assert!(error.contains("the field `name` is missing"), "{error}");
+        let error =
+            Service::UpdateProvider("p".into()).read("client_secret = \"canary\"\n", None).unwrap_err().to_string();
+        assert!(error.contains("env:VARIABLE") && !error.contains("canary"), "{error}");
+    }
+}
