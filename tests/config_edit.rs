@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use runtail::config::edit::{profile_of, profile_template, with_profile};
-use runtail::config::{Config, DiffLine, Draft, Profile};
+use runtail::config::{Config, DiffLine, Draft, Profile, SecretSource};
 use std::path::Path;
 
 const FILE: &str = r#"# My servers.
@@ -107,7 +107,7 @@ fn a_profile_with_a_pasted_key_is_not_shown_for_editing() {
 fn key_files_are_looked_for_beside_the_file() {
     let text = "[profiles.a]\nregion = \"us\"\napi_key_file = \"a.key\"\n";
     let profile = profile_of(text, Some(Path::new("/etc/runtail/config.toml"))).unwrap();
-    assert_eq!(profile.key.unwrap().to_string(), "the key file /etc/runtail/a.key");
+    assert_eq!(profile.key, Some(SecretSource::File("/etc/runtail/a.key".into())));
 }
 
 #[test]

@@ -101,9 +101,8 @@ impl App {
         self.describing.take_if(|what| !stays(what.profile()));
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {
-                // What was sent was sent: it is told all the same.
-                Overlay::Confirm(confirm) if !same(&confirm.profile) && matches!(confirm.stage, Stage::Sending(_)) => {}
-                Overlay::Confirm(confirm) if !same(&confirm.profile) => {
+                // One that is on its way is told of in any case.
+                Overlay::Confirm(confirm) if !same(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) => {
                     closed.push("the change that was asked about (nothing was sent)".into());
                     forgotten.push(Effect::Forget(confirm.number));
                 }

@@ -40,7 +40,7 @@ impl Dash {
             keys: Default::default(),
             warnings: Vec::new(),
         };
-        let (mut app, _) = App::new(&config.profiles, settings, size, start());
+        let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
         Dash { app, ascii: false, now: start(), seq: 0 }
     }
@@ -72,12 +72,6 @@ impl Dash {
     pub fn answer(&mut self, wanted: impl Fn(&SubKey) -> bool, answer: Answer) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
-    }
-
-    /// The configuration file is read again.
-    pub fn reload(&mut self, toml: &str) -> Vec<Effect> {
-        let read = Config::parse(toml, Some(std::path::Path::new("config.toml"))).map(Box::new);
-        self.feed(Msg::Configured(read))
     }
 
     /// The finished screen, with its colours.

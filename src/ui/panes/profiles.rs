@@ -68,7 +68,7 @@ impl Columns {
             widest(|known| place_of(&known.profile), 5, if is_wide { 28 } else { 14 }),
             if is_wide { widest(|known| key(&known.profile), 3, 36) } else { 0 },
             9,
-            usize::from(width),
+            usize::MAX,
         ])
     }
 
@@ -76,10 +76,13 @@ impl Columns {
     fn line(&self, cells: [(Tone, String); 7]) -> Line {
         let mut line = Line::new();
         for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
-            let text = text::fit(&text::clean(&text), width).into_owned();
-            let gap = (width + 2).saturating_sub(text::width(&text)).min(width + 2);
+            let text = text::clean(&text).into_owned();
+            // The state is the last, and has what is left.
+            let text = text::fit(&text, width);
             line.push(tone, &text);
-            line.push(Tone::Plain, &" ".repeat(gap));
+            if width < usize::MAX {
+                line.push(Tone::Plain, &" ".repeat(width + 2 - text::width(&text)));
+            }
         }
         line
     }
