@@ -186,7 +186,7 @@ fn what_is_shown_is_what_is_written() {
     let path = folder.path().join("config.toml");
     std::fs::write(&path, FILE).unwrap();
     let typed = "[profiles.us] # first\nregion = \"us\"\napi_key_env = \"OTHER\"\n";
-    let draft = Draft::new(&path, [typed]).unwrap();
+    let draft = Draft::new(&path, vec![typed.into()]).unwrap();
     let (out, into) = ("api_key_env = \"US\"", "api_key_env = \"OTHER\"");
     let context = |text: &str| DiffLine::Context(text.to_string());
     assert_eq!(
@@ -222,12 +222,12 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
     std::fs::write(at("dotfiles/real.toml"), FILE).unwrap();
     std::fs::set_permissions(at("dotfiles/real.toml"), std::fs::Permissions::from_mode(0o640)).unwrap();
     symlink("dotfiles/real.toml", at("config.toml")).unwrap();
-    Draft::new(&at("config.toml"), [typed]).unwrap().write().unwrap();
+    Draft::new(&at("config.toml"), vec![typed.into()]).unwrap().write().unwrap();
     assert!(std::fs::symlink_metadata(at("config.toml")).unwrap().is_symlink());
     assert!(std::fs::read_to_string(at("dotfiles/real.toml")).unwrap().contains("[profiles.a]"));
     assert_eq!(mode("dotfiles/real.toml"), 0o640);
     // A new one, in a new folder.
-    let draft = Draft::new(&at("new/folder/config.toml"), [typed]).unwrap();
+    let draft = Draft::new(&at("new/folder/config.toml"), vec![typed.into()]).unwrap();
     assert!(draft.is_new());
     draft.write().unwrap();
     assert_eq!(
@@ -237,7 +237,7 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
     assert!(draft.write().unwrap_err().to_string().contains("made by somebody else"));
     // A link that leads nowhere is no place to write to.
     symlink("nowhere", at("dangling.toml")).unwrap();
-    let error = Draft::new(&at("dangling.toml"), [typed]).unwrap_err().to_string();
+    let error = Draft::new(&at("dangling.toml"), vec![typed.into()]).unwrap_err().to_string();
     assert!(error.contains("a link to nowhere"), "{error}");
     assert!(!at("nowhere").exists());
 }
@@ -247,6 +247,6 @@ fn a_file_that_is_broken_is_not_built_upon() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     std::fs::write(&path, "[profiles.a\n").unwrap();
-    let error = Draft::new(&path, ["[profiles.a]\nregion = \"us\"\n"]).unwrap_err().to_string();
+    let error = Draft::new(&path, vec!["[profiles.a]\nregion = \"us\"\n".into()]).unwrap_err().to_string();
     assert!(error.contains("config.toml:1:12"), "{error}");
 }

@@ -10,7 +10,7 @@ use runtail::api::{ApiError, Kind, Place};
 use runtail::app::msg::{Answer, Described, Done, Effect, Msg, ServerRef, SubKey, What};
 use runtail::app::profiles::Origin;
 use runtail::app::{Pane, subscriptions};
-use runtail::config::{Config, Profile};
+use runtail::config::{Config, Draft, Profile};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -598,4 +598,165 @@ fn the_page_of_profiles() {
     insta::assert_snapshot!("profiles_80x24", dash.screen());
     dash.ascii = true;
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
+}
+
+/// The draft that was asked for, as the runtime makes it.
+fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
+    let [Effect::DraftFile(path, typed)] = effects else { panic!("{effects:?}") };
+    let draft = Draft::new(path, typed.clone()).map(Box::new);
+    dash.feed(Msg::done(Done::Drafted(draft)))
+}
+
+#[test]
+fn a_profile_is_edited_checked_used_and_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    let file = format!("# mine\n{TWO}");
+    std::fs::write(&path, &file).unwrap();
+    let mut dash = Dash::new(&file, (100, 30));
+    dash.app.catalogue.origin.file = Some(path.clone());
+    choose(&mut dash, "eu");
+    assert!(dash.keys("s").is_empty());
+    assert!(dash.screen().contains("Nothing was changed here"), "{}", dash.screen());
+    // What is wrong is said while one types, and goes nowhere.
+    dash.keys("e<Down><Down><End>x");
+    assert!(dash.screen().contains("line 3, column"), "{}", dash.screen());
+    assert!(dash.keys("<ctrl-r>").is_empty());
+    dash.keys("<Backspace><Backspace><Backspace>NEW\"<Enter>label = \"PROD\"");
+    let screen = dash.screen();
+    assert!(screen.contains("label = \"PROD\"") && screen.contains("● a profile"), "{screen}");
+    let effects = dash.keys("<ctrl-r>");
+    assert!(dash.screen().contains("checking eu…") && dash.screen().contains("PROFILES"), "{}", dash.screen());
+    answered(&mut dash, &effects, Ok(()));
+    assert!(dash.app.is_read_only("eu"), "production");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), file, "nothing is written unasked");
+    // Saving shows the lines first; Enter writes nothing.
+    let effects = dash.keys("s");
+    drafted(&mut dash, &effects);
+    let screen = dash.screen();
+    for line in ["SAVE", "- api_key_env = \"K\"", "+ api_key_env = \"NEW\"", "+ label = \"PROD\"", "ctrl-s writes it"] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    assert!(dash.keys("<Enter>").is_empty());
+    let effects = dash.keys("<ctrl-s>");
+    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    draft.write().unwrap();
+    dash.feed(Msg::done(Done::Saved(Ok(draft.clone()))));
+    assert!(!dash.app.catalogue.is_unsaved());
+    let saved = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        saved,
+        file.replace(
+            "[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"",
+            "[profiles.eu]\nregion = \"eu\"\napi_key_env = \"NEW\"\nlabel = \"PROD\""
+        )
+    );
+    // The file is read again: that is what is in force already.
+    let effects = reload(&mut dash, &saved);
+    assert!(!is_tried(&effects) && !effects.iter().any(|e| matches!(e, Effect::UseProfiles(..))), "{effects:?}");
+}
+
+#[test]
+fn a_file_that_somebody_else_changed_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    std::fs::write(&path, TWO).unwrap();
+    let mut dash = Dash::new(TWO, (100, 30));
+    dash.app.catalogue.origin.file = Some(path.clone());
+    dash.app.profile_edited("[profiles.eu]\nregion = \"apac\"\n").unwrap();
+    choose(&mut dash, "eu");
+    let effects = dash.keys("s");
+    drafted(&mut dash, &effects);
+    std::fs::write(&path, format!("{TWO}# by hand\n")).unwrap();
+    let effects = dash.keys("<ctrl-s>");
+    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    let error = draft.write().unwrap_err();
+    dash.feed(Msg::done(Done::Saved(Err(error))));
+    assert!(dash.screen().contains("changed by somebody else meanwhile"), "{}", dash.screen());
+    assert!(dash.app.catalogue.is_unsaved());
+    assert!(std::fs::read_to_string(&path).unwrap().ends_with("# by hand\n"));
+}
+
+#[test]
+fn a_new_profile_is_typed_and_what_was_typed_is_never_lost() {
+    let mut dash = Dash::new(TWO, (100, 30));
+    dash.keys("p");
+    dash.keys("a<End><Backspace><Backspace>w2]<Esc>");
+    assert!(!dash.app.catalogue.is_unsaved());
+    dash.keys("a");
+    assert!(
+        dash.screen().contains("[profiles.new2]") || dash.screen().contains("[profiles.neww2]"),
+        "{}",
+        dash.screen()
+    );
+    let effects = dash.keys("<ctrl-r>");
+    let (_, profile) = trial(&effects);
+    let name = profile.name.clone();
+    answered(&mut dash, &effects, Ok(()));
+    assert_eq!(used(&dash), ["us", "eu"], "a new one is used when somebody says so");
+    assert!(dash.screen().contains(&format!("{name} can be reached")), "{}", dash.screen());
+    choose(&mut dash, &name);
+    let effects = dash.keys("<Space>");
+    answered(&mut dash, &effects, Ok(()));
+    assert_eq!(used(&dash).len(), 3);
+    // It stays when the file is read again.
+    reload(&mut dash, &format!("{TWO}[ui]\nascii = true\n"));
+    assert_eq!(used(&dash).len(), 3);
+}
+
+fn first_run(size: (u16, u16)) -> Dash {
+    let mut dash = Dash::new("", size);
+    dash.app.catalogue.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash
+}
+
+#[test]
+fn the_first_run_says_what_to_do_and_leads_on() {
+    let mut dash = first_run((80, 24));
+    insta::assert_snapshot!("first_run_80x24", dash.screen());
+    // Esc leads nowhere, since there is nothing behind it.
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("NOTHING IS CONFIGURED"));
+    let effects = dash.keys("<Down><Enter>");
+    let (_, profile) = trial(&effects);
+    assert_eq!((profile.name.as_str(), profile.region.as_deref()), ("us", Some("us")));
+    assert!(dash.screen().contains("checking us…"), "{}", dash.screen());
+    answered(&mut dash, &effects, Err(Kind::Refused));
+    dash.pass(60);
+    insta::assert_snapshot!("first_run_failed_80x24", dash.screen());
+    // Another try by a text of one's own.
+    dash.keys("<Up><Enter>");
+    assert!(dash.screen().contains("[profiles.us]"), "{}", dash.screen());
+    let effects = dash.keys("<ctrl-r>");
+    answered(&mut dash, &effects, Ok(()));
+    assert_eq!(used(&dash), ["us"]);
+    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.app.catalogue.is_unsaved(), "nothing is written unasked");
+}
+
+#[test]
+fn the_first_run_ends_when_a_file_comes_to_be() {
+    let mut dash = first_run((140, 40));
+    insta::assert_snapshot!("first_run_140x40", dash.screen());
+    reload(&mut dash, "[profiles.us]\nregion = \"mars\"\n");
+    assert!(dash.screen().contains("unknown region"), "{}", dash.screen());
+    let effects = reload(&mut dash, TWO);
+    assert!(matches!(effects.last(), Some(Effect::UseProfiles(_, list)) if list.len() == 2));
+    assert!(dash.app.overlays.is_empty());
+    let mut dash = first_run((100, 30));
+    dash.keys("q");
+    assert!(dash.app.quit);
+}
+
+#[test]
+fn any_size_of_the_pages_can_be_drawn() {
+    let mut pages = [Dash::new(TWO, (140, 40)), first_run((140, 40))];
+    pages[0].keys("p");
+    for dash in &mut pages {
+        for (w, h) in [(1, 1), (60, 12), (61, 13), (79, 23), (120, 12), (300, 100)] {
+            dash.resize(w, h);
+            dash.keys("<Down>");
+            dash.screen();
+        }
+    }
 }

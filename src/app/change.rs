@@ -156,6 +156,7 @@ impl App {
         match editor.subject.read(&editor.text.text()) {
             Ok(Written::Change(intent)) => self.begin_intent(profile, intent),
             Ok(Written::Authentication(request)) => self.show_sign_in(profile, request),
+            Ok(Written::Profile(_)) => self.take_edited_profile(),
             // It was checked when it was typed.
             Err(problem) => {
                 self.notify(true, problem.message);

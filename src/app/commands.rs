@@ -5,7 +5,6 @@ use super::keys::{Action, Context};
 use super::msg::Effect;
 use super::{App, Overlay, Pane};
 use crate::model::{Collection, GithubApp};
-use crate::model::{Collection, GithubApp};
 
 /// A command.
 pub struct Command {

@@ -3,7 +3,7 @@
 use super::key::Key;
 use super::textarea::{Problem, TextArea};
 use super::{App, Overlay};
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Profile};
 use crate::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent};
 use crate::text;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub enum Subject {
         /** The provider's slug. */
         provider: Arc<str>,
     },
+    /// A profile by its name, or a new one.
+    Profile(Option<Arc<str>>),
 }
 
 impl Subject {
@@ -41,6 +43,7 @@ impl Subject {
             Subject::CreateDeployment { profile }
             | Subject::UpdateDeployment { profile, .. }
             | Subject::Authenticate { profile, .. } => profile,
+            Subject::Profile(name) => name.as_deref().unwrap_or_default(),
         }
     }
 
@@ -50,12 +53,19 @@ impl Subject {
             Subject::CreateDeployment { .. } => ("CREATE", "a deployment"),
             Subject::UpdateDeployment { name, .. } => ("UPDATE", name),
             Subject::Authenticate { provider, .. } => ("AUTHENTICATE", provider),
+            Subject::Profile(Some(_)) => ("PROFILE", ""),
+            Subject::Profile(None) => ("PROFILE", "a new one"),
         }
     }
 
     /// What the document is, for the line that says that nothing is wrong with it.
     pub fn form(&self) -> &'static str {
-        "TOML, and every field is known"
+        match self {
+            Subject::Profile(_) => {
+                "a profile: going on checks it and uses it in this session; the file is not written yet"
+            }
+            _ => "TOML, and every field is known",
+        }
     }
 
     /// What is wrong with a document on it.
@@ -72,6 +82,9 @@ impl Subject {
                 Written::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
             }
             Subject::Authenticate { .. } => Written::Authentication(request(text)?),
+            Subject::Profile(_) => {
+                Written::Profile(Box::new(crate::config::edit::profile_of(text, None).map_err(problem)?))
+            }
         })
     }
 }
@@ -83,6 +96,8 @@ pub enum Written {
     Change(Intent),
     /// An authentication.
     Authentication(AuthAuthenticateRequest),
+    /// A profile.
+    Profile(Box<Profile>),
 }
 
 /// The authentication that a document describes.

@@ -1,6 +1,7 @@
 //! Which profiles are in force: what happens when others are, without a restart.
 
 use super::confirm::Stage;
+use super::editor::Subject;
 use super::fleet::{ProfileState, Row};
 use super::msg::Effect;
 use super::{App, Overlay, Page, Pane};
@@ -101,6 +102,8 @@ impl App {
         self.describing.take_if(|what| !stays(what.profile()));
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {
+                // There is something to look at now.
+                Overlay::FirstRun(_) if !self.profiles.is_empty() => {}
                 // One that is on its way is told of in any case.
                 Overlay::Confirm(confirm) if !same(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) => {
                     closed.push("the change that was asked about (nothing was sent)".into());
@@ -129,13 +132,16 @@ impl Overlay {
         match self {
             Overlay::Compose(composer) => Some(&composer.server.profile),
             Overlay::Page(Page::Explain(explained), _) => Some(&explained.of.profile),
-            Overlay::Edit(editor) => Some(editor.subject.profile()),
+            // A profile may well be edited because its server cannot be reached.
+            Overlay::Edit(editor) => {
+                Some(editor.subject.profile()).filter(|_| !matches!(editor.subject, Subject::Profile(_)))
+            }
             Overlay::Confirm(confirm) => Some(&confirm.profile),
             Overlay::Browse(browse) => Some(&browse.profile),
             Overlay::SignIn(sign_in) => Some(&sign_in.profile),
             // A document that is read stays what it was.
             Overlay::Page(..) | Overlay::Inspect { .. } => None,
-            Overlay::Journal(_) | Overlay::Command(_) | Overlay::Profiles => None,
+            Overlay::Journal(_) | Overlay::Command(_) | Overlay::Profiles | Overlay::FirstRun(_) => None,
         }
     }
 }

@@ -46,6 +46,10 @@ pub enum Context {
     Request,
     /// One that was sent.
     SignIn,
+    /// What would be written to the configuration file.
+    Save,
+    /// Where nothing is configured.
+    FirstRun,
 }
 
 impl Context {
@@ -71,6 +75,8 @@ impl Context {
             Context::Browse => "Integrations, listeners, providers, tokens, connections",
             Context::Request => "Before an authentication is sent",
             Context::SignIn => "An authentication",
+            Context::Save => "Before the configuration is written",
+            Context::FirstRun => "The first run",
         }
     }
 }
@@ -437,6 +443,17 @@ pub const BINDINGS: &[Binding] = {
         bind("signin.send", Request, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
         bind("signin.link", SignIn, &["o", "Enter"], A::OpenLink, "open link", "Open the link in the browser"),
         bind("signin.wait", SignIn, &["w"], A::Watch, "wait", "Wait until somebody agreed, or no longer"),
+        bind("save.write", Save, &["ctrl-s"], A::Send, "write", "Write the file. Nothing else does, Enter neither"),
+        bind("first_run.choose", FirstRun, &["Enter"], A::Open, "choose", "Do what is chosen"),
+        bind("first_run.anyway", FirstRun, &["u"], A::Anyway, "use anyway", "Use the profile though the check failed"),
+        bind(
+            "first_run.save",
+            FirstRun,
+            &["s"],
+            A::Save,
+            "save",
+            "Show what would be written to the file, and write it",
+        ),
     ]
 };
 
@@ -542,6 +559,8 @@ impl Keymap {
             Context::Profiles => {
                 &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
             }
+            Context::Save => &["save.write", "move.page_down", "app.back"],
+            Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
             Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod editor;
 pub mod explain;
 pub mod filter;
+pub mod first_run;
 pub mod fleet;
 pub mod history;
 mod in_force;
@@ -26,6 +27,7 @@ pub mod logs;
 mod mouse;
 pub mod msg;
 pub mod open;
+mod profile_file;
 pub mod profiles;
 mod records;
 pub mod scroll;
@@ -42,7 +44,7 @@ pub mod watch;
 pub use subscriptions::subscriptions;
 pub use update::{stops_polling, update};
 
-use crate::config::{Profile, TapeLimits};
+use crate::config::{Draft, Profile, TapeLimits};
 use crate::model::Change;
 use browse::Browse;
 use commands::Palette;
@@ -110,6 +112,8 @@ pub enum Overlay {
     Browse(Box<Browse>),
     /// An authentication with a provider.
     SignIn(Box<SignIn>),
+    /// What to do where nothing is configured; number of the choice.
+    FirstRun(usize),
 }
 
 /// What a page is about.
@@ -125,6 +129,8 @@ pub enum Page {
     Entry(Box<crate::api::Sent>),
     /// What stands between the person and their deployments.
     Doctor(Box<Doctor>),
+    /// What would be written to the configuration file.
+    Save(Box<Draft>),
     /// What differs between two revisions.
     Difference {
         /** Which ones. */
@@ -296,6 +302,7 @@ impl App {
     pub fn context(&self) -> Context {
         match self.overlays.last() {
             Some(Overlay::Page(Page::Explain(_), _)) => return Context::Card,
+            Some(Overlay::Page(Page::Save(_), _)) => return Context::Save,
             Some(Overlay::Page(Page::Entry(_), _)) => return Context::Entry,
             Some(Overlay::Page(..)) => return Context::Page,
             Some(Overlay::Inspect { .. }) => return Context::Inspector,
@@ -308,6 +315,7 @@ impl App {
             Some(Overlay::Browse(_)) => return Context::Browse,
             Some(Overlay::SignIn(asked)) if matches!(asked.stage, Stage::Ready) => return Context::Request,
             Some(Overlay::SignIn(_)) => return Context::SignIn,
+            Some(Overlay::FirstRun(_)) => return Context::FirstRun,
             None => {}
         }
         self.pane_context()

@@ -4,7 +4,7 @@ use super::editor::Subject;
 use super::key::Key;
 use crate::api::doctor::Check;
 use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
-use crate::config::{Config, ConfigError, Profile};
+use crate::config::{Config, ConfigError, Draft, Profile};
 use crate::model::{
     Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, Deployment, FailureCard, Intent, LogLine, Preview,
     Revision, Run, RunCreate, StatusTime, Thread,
@@ -12,6 +12,7 @@ use crate::model::{
 use crate::stream::{Item, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An agent server that the dashboard can talk to.
@@ -181,6 +182,10 @@ pub enum Done {
     Journal(Vec<Sent>),
     /// Whether a profile could be reached, by the number of the trial.
     Tried(u64, Result<(), ApiError>),
+    /// What would be written to the configuration file.
+    Drafted(Result<Box<Draft>, ConfigError>),
+    /// The file was written, or why not.
+    Saved(Result<Box<Draft>, ConfigError>),
 }
 
 impl Done {
@@ -196,6 +201,7 @@ impl Done {
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
             Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) => None,
             Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
+            Done::Drafted(_) | Done::Saved(_) => None,
         }
     }
 }
@@ -297,6 +303,10 @@ pub enum Effect {
     Configure(Box<Config>),
     /// Ask a profile's servers one small thing each with its keys, under the number of this trial.
     Try(u64, Box<Profile>),
+    /// Find out what the configuration file would be with these profiles as they were typed.
+    DraftFile(PathBuf, Vec<Arc<str>>),
+    /// Write it so.
+    SaveFile(Box<Draft>),
 }
 
 /// Names a subscription. The runtime starts what is new in the set and stops what is gone.

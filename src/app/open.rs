@@ -236,6 +236,10 @@ impl App {
         match page {
             Page::Help => super::keys::help_lines(&self.keymap, self.pane_context(), self.settings.ascii),
             Page::Notices => self.notice_lines(),
+            Page::Save(draft) => {
+                let write = self.keymap.keys_of("save.write").first().map(|key| key.to_string()).unwrap_or_default();
+                super::profile_file::draft_lines(draft, &write, width)
+            }
             Page::Explain(explained) => explained.lines(width),
             Page::Doctor(doctor) => doctor.lines(width, self.settings.ascii),
             Page::Difference { changes, .. } => super::explain::difference(changes, width),

@@ -24,7 +24,12 @@ pub struct Origin {
     pub write: bool,
     /// `--ascii`.
     pub ascii: bool,
+    /// Whether the variable is set in which a key is looked for without a file.
+    pub has_key: bool,
 }
+
+/// The variable in which a key is looked for without a file.
+pub const KEY_VARIABLE: &str = "LANGSMITH_API_KEY";
 
 /// The profiles that there are.
 #[derive(Debug, Clone, Default)]
@@ -82,12 +87,12 @@ pub enum Then {
 }
 
 impl Known {
-    fn of(profile: Profile) -> Known {
+    pub(super) fn of(profile: Profile) -> Known {
         Known { profile, filed: None, typed: None, trial: None, tried: None }
     }
 
     /// Takes another definition. What was found out about the one before counts no more.
-    fn define(&mut self, profile: Profile) {
+    pub(super) fn define(&mut self, profile: Profile) {
         if self.profile != profile {
             (self.profile, self.trial, self.tried) = (profile, None, None);
         }
@@ -115,7 +120,7 @@ impl Catalogue {
         self.all.iter().find(|known| known.profile.name == name)
     }
 
-    fn known_mut(&mut self, name: &str) -> Option<&mut Known> {
+    pub(super) fn known_mut(&mut self, name: &str) -> Option<&mut Known> {
         self.all.iter_mut().find(|known| known.profile.name == name)
     }
 
@@ -177,6 +182,9 @@ impl App {
                 None => self.catalogue.all.push(known),
             }
         }
+        if self.profiles.is_empty() {
+            self.overlays.push(Overlay::FirstRun(0));
+        }
     }
 
     /// Opens the page of all profiles.
@@ -207,6 +215,9 @@ impl App {
             Action::Open => self.try_profile(&name, Then::Switch),
             Action::Test => self.test_profile(&name),
             Action::Anyway => self.use_anyway(&name),
+            Action::Add => self.edit_profile(None),
+            Action::Edit => self.edit_profile(Some(&name)),
+            Action::Save => self.draft_file(),
             _ => Vec::new(),
         }
     }
@@ -307,7 +318,7 @@ impl App {
 
     /// Brings what is used in line with how it is defined by now: at once where the same servers are asked with the same
     /// keys, else when they were reached. What rules writing out counts at once.
-    fn redefine(&mut self, mut list: Vec<Profile>) -> Vec<Effect> {
+    pub(super) fn redefine(&mut self, mut list: Vec<Profile>) -> Vec<Effect> {
         let mut to_try = Vec::new();
         for used in &mut list {
             let Some(known) = self.catalogue.known(&used.name) else { continue };
@@ -328,52 +339,6 @@ impl App {
         effects
     }
 
-    /// The text of one profile was typed, and is one (see [`crate::config::edit`]): it is defined so in this session, and in
-    /// the file only when it is saved.
-    ///
-    /// # Errors
-    /// What is wrong with the text, and where.
-    pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, ConfigError> {
-        let profile = self.read_profile(text)?;
-        let name = profile.name.clone();
-        if self.catalogue.known(&name).is_none() {
-            self.catalogue.all.push(Known::of(profile.clone()));
-        }
-        if let Some(known) = self.catalogue.known_mut(&name) {
-            known.define(profile);
-            let is_filed = known.filed.as_ref().is_some_and(|(filed, _)| *filed == known.profile);
-            known.typed = (!is_filed).then(|| text.into());
-        }
-        self.catalogue.picker.wish(name.clone());
-        if self.catalogue.used(&name).is_some() {
-            return Ok(self.redefine(self.catalogue.in_force.clone()));
-        }
-        // Where nothing is used yet there is nothing to be kept.
-        let then = if self.catalogue.in_force.is_empty() { Then::Use } else { Then::Nothing };
-        Ok(self.try_profile(&name, then))
-    }
-
-    /// Reads the text of one profile as [`App::profile_edited`] does, and changes nothing.
-    ///
-    /// # Errors
-    /// What is wrong with the text, and where.
-    pub fn read_profile(&self, text: &str) -> Result<Profile, ConfigError> {
-        let Origin { file, read_only, write, .. } = &self.catalogue.origin;
-        let mut profile = crate::config::edit::profile_of(text, file.as_deref())?;
-        profile.seal(*read_only, *write);
-        Ok(profile)
-    }
-
-    /// The text with which a profile is edited, or a new one begun.
-    pub fn profile_text(&self, name: Option<&str>) -> String {
-        let known = name.and_then(|name| self.catalogue.known(name));
-        let filed = |known: &Known| known.filed.as_ref().and_then(|(_, table)| table.clone());
-        match known.and_then(|known| known.typed.clone().or_else(|| filed(known))) {
-            Some(text) => text.to_string(),
-            None => crate::config::edit::profile_template(known.map(|known| &known.profile)),
-        }
-    }
-
     /// The configuration file was read again. One that cannot be used changes nothing, and is said to be so.
     pub(super) fn reconfigure(&mut self, read: Result<Box<Config>, ConfigError>) -> Vec<Effect> {
         let chosen_before = self.catalogue.chosen.clone();
@@ -382,7 +347,7 @@ impl App {
             config
         };
         let config = match read.map(sealed) {
-            Ok(config) if config.chosen(&self.catalogue.origin.names).is_empty() && !chosen_before.is_empty() => {
+            Ok(config) if config.chosen(&self.catalogue.origin.names).is_empty() && !self.profiles.is_empty() => {
                 let mut error = ConfigError::new("there is no profile in it to work with any more");
                 error.path = config.path.clone();
                 return self.keep_configuration(error);

@@ -212,6 +212,8 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         Done::Sent(number, sent) => return app.take_sent(number, sent),
         Done::Journal(entries) => app.take_journal(entries),
         Done::Tried(number, result) => return app.tried(number, result),
+        Done::Drafted(draft) => app.take_draft(draft),
+        Done::Saved(result) => app.take_saved(result),
     }
     Vec::new()
 }
@@ -365,12 +367,15 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Profiles => return app.act_profiles(action),
             Context::Browse => return app.act_browse(action),
             Context::Request | Context::SignIn => return app.act_sign_in(action),
+            Context::FirstRun => return app.act_first_run(action),
+            Context::Save if action == Action::Send => return app.save_draft(),
             Context::Journal | Context::Entry => return app.act_journal(context, action),
             Context::Page
             | Context::Composer
             | Context::Editor
             | Context::Confirm
             | Context::Command
+            | Context::Save
             | Context::Global => {}
         },
     }
@@ -396,6 +401,11 @@ fn back(app: &mut App, quit: bool) {
         && !browse.filter.is_empty()
     {
         return browse.filter.clear();
+    }
+    // There is nothing behind it.
+    if let Some(Overlay::FirstRun(_)) = app.overlays.last() {
+        app.quit = quit;
+        return;
     }
     if app.overlays.pop().is_some() {
         return;
@@ -507,7 +517,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
             }
         }
         // A page has no cursor to see, so a step moves the window.
-        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn => {
+        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn | Context::Save => {
             app.move_page(|place, rows, height| place.page(rows, height, lines))
         }
         Context::Confirm => app.move_confirm(|place, rows, height| place.page(rows, height, lines)),
@@ -519,6 +529,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
             }
         }
         Context::Profiles => app.step_profiles(lines),
+        Context::FirstRun => app.step_first_run(lines),
         Context::Composer | Context::Editor | Context::Command | Context::Global => {}
     }
 }
@@ -556,11 +567,12 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
                 },
             )
         }
-        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn => app.move_page(
-            |place, rows, height| {
-                if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
-            },
-        ),
+        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn | Context::Save => app
+            .move_page(
+                |place, rows, height| {
+                    if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
+                },
+            ),
         _ => go(app, context, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::context::load_config;
 use super::{Exit, Failure, Globals, resolve};
-use crate::app::profiles::Origin;
+use crate::app::profiles::{KEY_VARIABLE, Origin};
 use crate::config::{Config, Watch};
 use crate::runtime::{self, Ended, Options, Surroundings};
 use std::io::IsTerminal;
@@ -30,14 +30,16 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
         None => config,
     };
     let profiles = config.choose(&globals.profiles)?;
-    if profiles.is_empty() {
+    // Where nothing is configured the dashboard says what to do.
+    if profiles.is_empty() && !is_followed {
         return Err(super::context::no_profile());
     }
     let tz = jiff::tz::TimeZone::system();
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
     let Globals { read_only, write, ascii, .. } = *globals;
-    options.origin = Origin { file, names: globals.profiles.clone(), read_only, write, ascii };
+    let has_key = std::env::var_os(KEY_VARIABLE).is_some_and(|key| !key.is_empty());
+    options.origin = Origin { file, names: globals.profiles.clone(), read_only, write, ascii, has_key };
     options.watch = watch;
     options.command_options = match globals.demo {
         true => " --demo".into(),

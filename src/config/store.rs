@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A change to the file that can be shown and then written.
 #[derive(Clone, PartialEq)]
@@ -16,6 +17,8 @@ pub struct Draft {
     before: Option<String>,
     /// What it is going to have.
     after: String,
+    /// What was typed.
+    typed: Vec<Arc<str>>,
 }
 
 /// A line of the difference between what is there and what is going to be.
@@ -40,16 +43,21 @@ impl Draft {
     ///
     /// # Errors
     /// The file cannot be read, or is no configuration by itself: nothing is built upon that.
-    pub fn new<'a>(path: &Path, typed: impl IntoIterator<Item = &'a str>) -> Result<Draft, ConfigError> {
+    pub fn new(path: &Path, typed: Vec<Arc<str>>) -> Result<Draft, ConfigError> {
         let before = read(path)?;
         let mut after = before.clone().unwrap_or_default();
-        for text in typed {
+        for text in &typed {
             after = edit::with_profile(&after, text).map_err(|mut e| {
                 e.path.get_or_insert_with(|| path.to_path_buf());
                 e
             })?;
         }
-        Ok(Draft { path: path.to_path_buf(), before, after })
+        Ok(Draft { path: path.to_path_buf(), before, after, typed })
+    }
+
+    /// What was typed.
+    pub fn typed(&self) -> impl Iterator<Item = &str> {
+        self.typed.iter().map(|text| &**text)
     }
 
     /// Whether the file is going to be made.

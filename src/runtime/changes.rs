@@ -65,6 +65,7 @@ pub async fn document(services: &Services, subject: &Subject) -> Result<String, 
             let row = services.control_plane(profile).await?.deployment_row(id).await?;
             Ok(crate::model::DeploymentSpec::template_of(&row))
         }
+        Subject::Profile(_) => Ok(crate::config::edit::profile_template(None)),
         Subject::CreateDeployment { .. } => Ok(crate::model::DeploymentSpec::EXAMPLE.to_string()),
         Subject::Authenticate { provider, .. } => Ok(crate::model::AuthAuthenticateRequest::example(provider)),
     }

@@ -5,6 +5,7 @@ use super::changes;
 use super::services::Services;
 use crate::api::{ApiError, CardOf, PlanError};
 use crate::app::msg::{Described, Done, Effect, RevisionRef};
+use crate::config::{ConfigError, Draft};
 use crate::model::{FailureCard, StatusTime};
 use serde_json::Value;
 
@@ -74,10 +75,23 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
         }
         Effect::OpenLink(link) => Done::LinkNotOpened(super::open_link(&link).await.err()?),
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
+        Effect::DraftFile(path, typed) => {
+            let drafted = aside(move || Draft::new(&path, typed).map(Box::new)).await;
+            Done::Drafted(drafted)
+        }
+        Effect::SaveFile(draft) => Done::Saved(aside(move || draft.write().map(|()| draft)).await),
         Effect::Try(number, profile) => Done::Tried(number, services.reach(&profile).await),
         Effect::UseProfiles(..) | Effect::Configure(_) => return None,
     };
     Some(done)
+}
+
+/// Does what reads or writes a file, where that disturbs nobody.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
+) -> Result<T, ConfigError> {
+    let broken = |_| Err(ConfigError::new("the configuration file could not be worked on"));
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
 }
 
 /// A record as it is now, without its secrets: the state of the dashboard holds none.

@@ -48,6 +48,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                         Overlay::Compose(composer) => overlays::compose(app, composer, &mut canvas),
                         Overlay::Edit(editor) => overlays::editor(app, editor, &mut canvas),
                         Overlay::Confirm(confirm) => overlays::confirm(app, confirm, &mut canvas),
+                        Overlay::FirstRun(choice) => {
+                            panes::first_run(app, *choice, &mut canvas);
+                            None
+                        }
                         Overlay::Profiles => {
                             panes::profiles(app, &mut canvas);
                             None

@@ -25,6 +25,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
             let (title, about) = match page {
                 Page::Help => ("KEYS", String::new()),
                 Page::Notices => ("MESSAGES", String::new()),
+                Page::Save(draft) => ("SAVE", draft.path.display().to_string()),
                 Page::Explain(explained) => {
                     ("REVISION", format!("{} › {}", explained.name, text::short_id(&explained.of.revision)))
                 }
@@ -53,6 +54,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
         }
         // These have functions of their own.
         Overlay::Profiles
+        | Overlay::FirstRun(_)
         | Overlay::Compose(_)
         | Overlay::Edit(_)
         | Overlay::Confirm(_)

@@ -37,7 +37,7 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 /// Who and where one is.
 fn left(app: &App, names: bool) -> Line {
     let mut line = Line::of(Tone::Strong, " runtail");
-    if names {
+    if names && !app.profiles.is_empty() {
         line.push(Tone::Dim, " │ ");
         let mut names: Vec<&str> = app.profiles.iter().map(|p| &*p.name).collect();
         let more = names.len().saturating_sub(4);

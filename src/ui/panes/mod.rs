@@ -3,6 +3,7 @@
 mod bars;
 mod browse;
 mod deployments;
+mod first_run;
 mod logs;
 mod profiles;
 mod revisions;
@@ -12,6 +13,7 @@ mod stream;
 pub use bars::{footer, header};
 pub use browse::{browse, sign_in};
 pub use deployments::deployments;
+pub use first_run::first_run;
 pub use profiles::profiles;
 pub use revisions::revisions;
 
