@@ -36,6 +36,14 @@ pub const COMMANDS: &[Command] = &[
     command("redeploy", "", "Deploy the selected revision again", |app, _| app.begin_redeploy()),
     command("interrupt", "", "Stop the selected revision on its way", |app, _| app.begin_interrupt()),
     command("rollback", "", "Go back to the selected revision", |app, _| app.begin_rollback()),
+    command("profiles", "", "All profiles: use, switch, test, add, edit, save", |app, _| {
+        app.open_profiles();
+        Vec::new()
+    }),
+    command("doctor", "", "What stands between you and your deployments, a line a check", |app, _| {
+        app.open_doctor();
+        Vec::new()
+    }),
     command("integrations", "", "GitHub accounts that deployments are built from", |app, _| {
         app.browse_meant(Collection::Integrations(GithubApp::Deployments), "")
     }),
@@ -63,38 +71,6 @@ pub const COMMANDS: &[Command] = &[
         }
     }),
     command("journal", "", "What was sent to change something, and what came of it", |app, _| app.open_journal()),
-    command("profiles", "", "All profiles: use, switch, test, add, edit, save", |app, _| {
-        app.open_profiles();
-        Vec::new()
-    }),
-    command("doctor", "", "What stands between you and your deployments, a line a check", |app, _| {
-        app.open_doctor();
-        Vec::new()
-    }),
-    command("integrations", "", "GitHub accounts that are connected, and their repositories", |app, _| {
-        app.browse(Collection::Integrations(GithubApp::Deployments), "")
-    }),
-    command("listeners", "", "The listeners of a self-hosted organisation", |app, _| {
-        app.browse(Collection::Listeners, "")
-    }),
-    command("providers", "", "The OAuth providers of the auth service", |app, _| app.browse(Collection::Providers, "")),
-    command("tokens", "[PROVIDER]", "Your tokens, of all providers or of one", |app, provider| {
-        let slug = (!provider.is_empty()).then(|| provider.to_string());
-        app.browse(Collection::Tokens(slug), provider)
-    }),
-    command("connections", "AGENT", "The tokens that an agent may use, by the agent's id", |app, agent| {
-        if agent.is_empty() {
-            app.notify(true, "connections needs an agent's id: :connections 5f0c…");
-            return Vec::new();
-        }
-        app.browse(Collection::Connections(agent.to_string()), agent)
-    }),
-    command("authenticate", "[PROVIDER]", "Ask for a token of a third party", |app, provider| {
-        match app.control_profile() {
-            Some(profile) => app.begin_sign_in(profile, provider),
-            None => Vec::new(),
-        }
-    }),
     command("logs", "", "The server log of the selected deployment", |app, _| {
         app.act_in(Context::Deployments, Action::ServerLog)
     }),
@@ -197,13 +173,6 @@ impl App {
     fn explain_argument(&mut self, why: &str) -> Vec<Effect> {
         self.notify(true, why);
         Vec::new()
-    }
-
-    fn browse(&mut self, of: Collection, owner: &str) -> Vec<Effect> {
-        match self.control_profile() {
-            Some(profile) => self.open_browse(of, profile, owner),
-            None => Vec::new(),
-        }
     }
 
     fn go_to(&mut self, pane: Pane) -> Vec<Effect> {
