@@ -1,8 +1,8 @@
-//! `deployments list` and `deployments get`.
+//! `deployments list` and `deployments get`; what changes one has a place of its own.
 
 use super::output::{Column, cell, column, complain, placed, status, time};
 use super::revisions::UNSORTED;
-use super::{Context, Exit, Failure, Format, Globals, Output, Site, resolve};
+use super::{Context, Exit, Failure, Format, Globals, Output, Site, change, resolve};
 use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing};
 use crate::text;
 use clap::{Args, Subcommand};
@@ -21,6 +21,24 @@ pub enum Command {
     List(List),
     /// Show one deployment
     Get(Get),
+    /// Create a deployment from a file
+    Create(Box<change::Create>),
+    /// Change a deployment, by a file or by options
+    Update(Box<change::Update>),
+    /// Delete a deployment
+    Delete(change::Delete),
+}
+
+impl Command {
+    /// Whether it waits for what it started.
+    pub(super) fn waits(&self) -> bool {
+        match self {
+            Command::List(_) | Command::Get(_) => false,
+            Command::Create(options) => options.waits(),
+            Command::Update(options) => options.waits(),
+            Command::Delete(options) => options.waits(),
+        }
+    }
 }
 
 /// Options of `deployments list`.
@@ -61,6 +79,9 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             options.output.one(&placed(&found.site.profile, found.row))?;
             Ok(Exit::Done)
         }
+        Command::Create(options) => options.run(&context).await,
+        Command::Update(options) => options.run(&context).await,
+        Command::Delete(options) => options.run(&context).await,
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn stdin_text() -> Result<String, Failure> {
 }
 
 /// All of stdin. On a thread of its own: a read that waits for a person must not hold up the end of the program.
-async fn stdin() -> Result<Vec<u8>, Failure> {
+pub(super) async fn stdin() -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();

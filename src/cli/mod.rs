@@ -2,6 +2,7 @@
 
 mod assistants;
 mod auth;
+mod change;
 mod collections;
 mod completions;
 mod config;
@@ -284,7 +285,12 @@ impl Command {
     /// Whether it needs to end in order when it is interrupted, and sees to that itself.
     fn hears_signals(&self) -> bool {
         use Command::*;
-        matches!(self, Logs(_) | Run(_) | Join(_) | Tail(_) | Revisions(revisions::Command::Wait(_)))
+        match self {
+            Logs(_) | Run(_) | Join(_) | Tail(_) => true,
+            Deployments(command) => command.waits(),
+            Revisions(command) => command.waits(),
+            _ => false,
+        }
     }
 }
 

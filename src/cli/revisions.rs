@@ -1,8 +1,9 @@
-//! `revisions list`, `revisions get`, `revisions diff` and `revisions explain`; `wait` has a place of its own.
+//! `revisions list`, `revisions get`, `revisions diff` and `revisions explain`; `wait`, and what changes something, have
+//! places of their own.
 
 use super::output::{Column, age, cell, column, complain, print, status, time};
 use super::resolve::{self, Found};
-use super::{Context, Exit, Failure, Globals, Output, evidence, wait};
+use super::{Context, Exit, Failure, Globals, Output, change, evidence, wait};
 use crate::api::{ControlPlane, named_newest};
 use crate::model::{Phase, Roles, SourceRevisionConfig, compare, parse_time, without_natural};
 use crate::text;
@@ -29,6 +30,24 @@ pub enum Command {
     Explain(Explain),
     /// Wait until revisions are deployed or failed
     Wait(wait::Options),
+    /// Deploy the source of a revision once more
+    Redeploy(change::Redeploy),
+    /// Go back to what an earlier revision was made from
+    Rollback(change::Rollback),
+    /// Stop a revision that is in progress
+    Interrupt(change::Stop),
+}
+
+impl Command {
+    /// Whether it waits, for something that is there or that it started.
+    pub(super) fn waits(&self) -> bool {
+        match self {
+            Command::Wait(_) => true,
+            Command::Redeploy(options) => options.waits(),
+            Command::Rollback(options) => options.waits(),
+            _ => false,
+        }
+    }
 }
 
 /// Options of `revisions list`.
@@ -115,6 +134,9 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Diff(options) => diff(globals, options).await,
         Command::Explain(options) => explain(globals, options).await,
         Command::Wait(options) => wait::run(globals, options).await,
+        Command::Redeploy(options) => options.run(&Context::load(globals)?).await,
+        Command::Rollback(options) => options.run(&Context::load(globals)?).await,
+        Command::Interrupt(options) => options.run(&Context::load(globals)?).await,
     }
 }
 

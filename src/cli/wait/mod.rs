@@ -14,7 +14,8 @@ use crate::model::FailureCard;
 use crate::text;
 use clap::Args;
 use futures::future::join_all;
-use patience::{End, Patience};
+use patience::End;
+pub(super) use patience::Patience;
 use report::Report;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -42,20 +43,27 @@ pub struct Options {
     /// This revision (of one deployment), instead of the one that is newest when the wait begins
     #[arg(long, value_name = "R")]
     revision: Option<String>,
-    /// When to give up, whatever is under way (default: the configuration's, else 30m)
-    #[arg(long, value_parser = duration)]
-    timeout: Option<Duration>,
-    /// How often to ask, give or take a tenth (default: the configuration's, else 60s)
-    #[arg(long, value_parser = duration)]
-    interval: Option<Duration>,
-    /// Append a summary as Markdown to this file, such as "$GITHUB_STEP_SUMMARY"; also after a failure, the deadline or Ctrl-C
-    #[arg(long, value_name = "FILE")]
-    summary_file: Option<PathBuf>,
+    #[command(flatten)]
+    timing: Timing,
     #[command(flatten)]
     output: Output,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// How long a wait lasts, and where it is summed up.
+#[derive(Debug, Clone, Args)]
+pub struct Timing {
+    /// When to give up, whatever is under way (default: the configuration's, else 30m)
+    #[arg(long, value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// How often to ask, give or take a tenth (default: the configuration's, else 60s)
+    #[arg(long, value_parser = duration)]
+    pub interval: Option<Duration>,
+    /// Append a summary as Markdown to this file, such as "$GITHUB_STEP_SUMMARY"; also after a failure, the deadline or Ctrl-C
+    #[arg(long, value_name = "FILE")]
+    pub summary_file: Option<PathBuf>,
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "a duration such as 60s or 30m was expected".to_string())
 }
 
@@ -63,15 +71,39 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let context = Context::load(globals)?;
+    wait(globals, &context, &signals, options, None).await
+}
+
+/// Waits for a revision that was just made, on the site that it was made with.
+pub(super) async fn for_made(
+    context: &Context,
+    signals: &Signals,
+    site: &Site,
+    [deployment, revision]: [&str; 2],
+    timing: Timing,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let name = site.profile.name.clone();
+    let deployments = vec![format!("{name}/{deployment}")];
+    let options = Options { deployments, revision: Some(revision.to_string()), timing, output };
+    let once = site.control.clone().map(|control| control.retrying(Retry::NONE));
+    let opened = vec![(name, Ok(Site { control: once, ..site.clone() }))];
+    wait(&context.globals, context, signals, options, Some(opened)).await
+}
+
+async fn wait(
+    globals: &Globals,
+    context: &Context,
+    signals: &Signals,
+    options: Options,
+    opened: Option<Vec<Opened>>,
+) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
         return Err(Failure::usage("--revision belongs to one deployment, but several were given"));
     }
-    let interval = options.interval.unwrap_or(context.config.poll.interval);
-    if interval < Duration::from_millis(100) {
-        return Err(Failure::usage("--interval is too short: ask ten times a second at most, better once a minute"));
-    }
-    let summary_file = options.summary_file.as_deref().map(SummaryFile::open).transpose()?;
-    let patience = Patience::new(options.timeout.unwrap_or(context.config.poll.timeout), interval);
+    let Timing { timeout, interval, summary_file } = options.timing;
+    let patience = timing(context, timeout, interval)?;
+    let summary_file = summary_file.as_deref().map(SummaryFile::open).transpose()?;
     let report = Report::new(options.output.format());
     let stopped = async || {
         tokio::select! {
@@ -87,13 +119,16 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         }
     }
     let watches: Vec<Watch> = names.iter().map(|name| Watch::new(name, options.revision.as_deref())).collect();
-    let sites = tokio::select! {
-        sites = patience.bounded(open(&context, &names)) => sites,
-        // The waits below end before they ask anything.
-        _ = stopped() => Some(Vec::new()),
+    let sites = match opened {
+        Some(opened) => Some(opened),
+        None => tokio::select! {
+            sites = patience.bounded(open(context, &names)) => sites,
+            // The waits below end before they ask anything.
+            _ = stopped() => Some(Vec::new()),
+        },
     };
     let waits = join_all(names.iter().zip(watches).map(async |(wanted, mut watch)| {
-        let (profiles, name) = resolve::narrowed(&context, wanted);
+        let (profiles, name) = resolve::narrowed(context, wanted);
         let is_meant = |site: &&Opened| profiles.iter().any(|profile| profile.name == site.0);
         let own: Option<Vec<_>> =
             sites.as_ref().map(|all| all.iter().filter(is_meant).map(|(_, site)| site.clone()).collect());
@@ -137,6 +172,15 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         return Ok(graver(exit, failure.exit));
     }
     Ok(exit)
+}
+
+/// The rhythm of a wait, the configuration's where the options say nothing.
+fn timing(context: &Context, timeout: Option<Duration>, interval: Option<Duration>) -> Result<Patience, Failure> {
+    let interval = interval.unwrap_or(context.config.poll.interval);
+    if interval < Duration::from_millis(100) {
+        return Err(Failure::usage("--interval is too short: ask ten times a second at most, better once a minute"));
+    }
+    Ok(Patience::new(timeout.unwrap_or(context.config.poll.timeout), interval))
 }
 
 /// A profile's name, and its site where it could be opened.

@@ -10,7 +10,7 @@ const FOR_EVER: Duration = Duration::from_secs(3600 * 24 * 365);
 
 /// Why there is no further question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(in crate::cli) enum End {
     /// The deadline was reached.
     Deadline,
     /// The server wants to be left alone for so long, which is beyond the deadline.
@@ -19,7 +19,7 @@ pub(super) enum End {
 
 /// The rhythm of a wait and its end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(in crate::cli) struct Patience {
     deadline: Instant,
     interval: Duration,
 }

@@ -49,6 +49,7 @@ pub(super) fn steps(
     let of = |verb: &str, rest: &str| Some(format!("runtail{} {verb} {address}{rest}", evidence.options));
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
+    let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));
     // What is still in progress, or was stopped, is none the worse for a line that looks like an error.
     if let Some(advice) = error.filter(|_| failed).and_then(advice) {
         step(advice, None);
@@ -66,15 +67,20 @@ pub(super) fn steps(
             step("Read its build log", build_log());
             step("Read what its server printed", server_log());
         }
-        (Phase::Skipped, _) => match overtaker(evidence) {
-            Some((other, status)) => {
-                let status = if status.is_empty() { "no status" } else { &status };
-                let text = format!("Look at the one that overtook it, {} ({status})", text::short_id(other));
-                step(&text, of("revisions wait", &format!(" --revision {}", word(other))));
+        (Phase::Skipped, _) => {
+            match overtaker(evidence) {
+                Some((other, status)) => {
+                    let status = if status.is_empty() { "no status" } else { &status };
+                    let text = format!("Look at the one that overtook it, {} ({status})", text::short_id(other));
+                    step(&text, of("revisions wait", &format!(" --revision {}", word(other))));
+                }
+                None => step("Look for the one that overtook it", of("revisions list", "")),
             }
-            None => step("Look for the one that overtook it", of("revisions list", "")),
-        },
-        (Phase::Interrupted, _) => step("Deploy the same source again, if it should not have been stopped", None),
+            step("Deploy its source all the same, if that is what should serve", redeploy());
+        }
+        (Phase::Interrupted, _) => {
+            step("Deploy the same source again, if it should not have been stopped", redeploy());
+        }
         (Phase::Deployed, _) => {
             let Some(other) = serves_instead else { return steps };
             let was_rolled_back = other.is_older == Some(true);
@@ -87,7 +93,7 @@ pub(super) fn steps(
                 step("Read what its server printed, for why it was taken back", server_log());
                 step(
                     "Deploy its source again, as a new revision, if it should serve; else nothing is to be done",
-                    None,
+                    redeploy(),
                 );
             }
         }
@@ -102,8 +108,12 @@ pub(super) fn steps(
     if failed {
         step(service(evidence), None);
         if error.is_none() {
-            step("Deploy the same source once more, if the cause may have passed", None);
+            step("Deploy the same source once more, if the cause may have passed", redeploy());
         }
+    }
+    if let Some(good) = last_good.filter(|_| failed) {
+        let text = "Go back to what the last good revision was made from, if this one cannot be mended soon";
+        step(text, of("revisions rollback", &format!(" {}", word(&good.id))));
     }
     steps
 }

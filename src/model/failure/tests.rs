@@ -59,6 +59,8 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
     See all that changed since the last good revision
       runtail revisions diff prod-us/bot r1 r3
     The newest deployed revision should serve meanwhile: there is time to fix it
+    Go back to what the last good revision was made from, if this one cannot be mended soon
+      runtail revisions rollback prod-us/bot r1
 ";
     assert_eq!(text, expected);
     let json = serde_json::to_value(&card).unwrap();
@@ -125,6 +127,7 @@ The last good revision before it is r1, made 2026-11-20 10:10Z from main@a\\|\\`
 - Check that every secret and variable that the new code needs is set: `runtail deployments get prod-us/bot`
 - See all that changed since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
 - The newest deployed revision should serve meanwhile: there is time to fix it
+- Go back to what the last good revision was made from, if this one cannot be mended soon: `runtail revisions rollback prod-us/bot r1`
 
 <details><summary>The end of the server log, 2 lines</summary>
 
@@ -210,6 +213,7 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     Read what its server printed, for why it was taken back
       runtail logs prod-us/bot --revision r4
     Deploy its source again, as a new revision, if it should serve; else nothing is to be done
+      runtail revisions redeploy prod-us/bot r4
 ";
     let card = card_with(json!("r2"), &history, 0);
     assert_eq!(card.text(), expected);

@@ -43,7 +43,8 @@ impl DeploymentSpec {
         body.insert("secrets".into(), secrets::list(&named(fetched)));
         let body = Value::Object(body);
         Ok(Draft {
-            changes: compare(&Value::Null, &body),
+            // There is nothing today that it could differ from.
+            changes: Vec::new(),
             revision: NewRevision::Yes("a deployment begins with its first".into()),
             notes,
             made_from: body["source_revision_config"].clone(),

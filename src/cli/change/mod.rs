@@ -1,0 +1,166 @@
+//! One way for every command that changes something: plan it, show what would be sent, and send it once.
+
+mod deployments;
+mod fields;
+mod preview;
+mod revisions;
+
+pub use deployments::{Create, Delete, Update};
+pub use revisions::{Redeploy, Rollback, Stop};
+
+use super::output::{complain, placed};
+use super::signals::Signals;
+use super::wait::{self, Timing};
+use super::{Context, Exit, Failure, Output, Site};
+use crate::api::{ControlPlane, Made, PlanError};
+use crate::model::{Consent, Intent, NewRevision, Plan};
+use crate::text;
+use clap::Args;
+use serde_json::Value;
+
+/// What every change can be asked for.
+#[derive(Debug, Clone, Args)]
+pub struct Sending {
+    /// Show exactly what would be sent, what it changes and what that does; send nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What can be asked for where a change makes a revision.
+#[derive(Debug, Clone, Args)]
+pub struct Waiting {
+    /// Wait for the revision that this very change makes; prints and exits as `revisions wait` does
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
+    #[command(flatten)]
+    pub timing: Timing,
+}
+
+/// A change that was made.
+pub(super) struct Done {
+    /// What was planned.
+    pub plan: Plan,
+    /// What came of it.
+    pub made: Made,
+}
+
+/// The control plane of a site.
+pub(super) fn control(site: &Site) -> Result<&ControlPlane, Failure> {
+    let without = || Failure::usage(format!("the profile \"{}\" has no control plane", site.profile.name));
+    site.control.as_ref().ok_or_else(without)
+}
+
+/// Plans a change, shows it on stderr, and makes it. Nothing where it was only to be shown, or where there is nothing to do:
+/// then all is said. `confirm` is the name that the person gave where a change wants one.
+///
+/// # Errors
+/// Where nothing may be written nothing is even asked; see [`PlanError`] and [`ControlPlane::carry_out`] for the rest.
+pub(super) async fn make(
+    context: &Context,
+    site: &Site,
+    intent: &Intent,
+    sending: &Sending,
+    confirm: Option<&str>,
+) -> Result<Option<Done>, Failure> {
+    if !sending.dry_run {
+        context.check_write(&site.profile)?;
+    }
+    let control = control(site)?;
+    let plan = match control.plan(intent).await {
+        Ok(plan) => plan,
+        Err(PlanError::Nothing(why)) => {
+            complain(&format!("{why}; nothing was sent"));
+            return Ok(None);
+        }
+        Err(error) => return Err(unplanned(error)),
+    };
+    if sending.dry_run {
+        preview::print(&plan.preview, &sending.output)?;
+        return Ok(None);
+    }
+    if let Consent::Name(name) = &plan.preview.consent
+        && !plan.preview.consent.is_given(confirm.unwrap_or_default())
+    {
+        let given = confirm.map(|given| format!(", and not {}", text::clean(given))).unwrap_or_default();
+        return Err(Failure::usage(format!(
+            "nothing was sent: this wants the exact name, --confirm {}{given}",
+            text::clean(name)
+        )));
+    }
+    preview::tell(&plan.preview);
+    let made = control.carry_out(&plan).await?;
+    if let Some(doubt) = &made.doubt {
+        complain(&format!("warning: which revision came of it is not sure: {doubt}"));
+    }
+    Ok(Some(Done { plan, made }))
+}
+
+/// Plans, makes and prints a change that makes no revision: the record as it is then.
+pub(super) async fn make_and_print(
+    context: &Context,
+    site: &Site,
+    intent: &Intent,
+    sending: &Sending,
+    confirm: Option<&str>,
+) -> Result<Exit, Failure> {
+    if let Some(done) = make(context, site, intent, sending, confirm).await? {
+        sending.output.one(&placed(&site.profile, done.made.record))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The same for a change that may make a revision of a deployment: prints the deployment as it is then, or waits for the
+/// revision.
+pub(super) async fn make_and_wait(
+    context: &Context,
+    site: &Site,
+    intent: &Intent,
+    sending: &Sending,
+    waiting: Waiting,
+) -> Result<Exit, Failure> {
+    if !waiting.wait {
+        return make_and_print(context, site, intent, sending, None).await;
+    }
+    let signals = Signals::listen();
+    let made = signals.unless_stopped(make(context, site, intent, sending, None)).await?;
+    let Some(Done { plan, made }) = made else { return Ok(Exit::Done) };
+    let deployment = made.record["id"].as_str().or(plan.before.as_ref().and_then(|before| before["id"].as_str()));
+    match (deployment, &made.revision) {
+        (Some(deployment), Some(revision)) => {
+            let ids = [deployment, revision.as_str()];
+            wait::for_made(context, &signals, site, ids, waiting.timing, sending.output.clone()).await
+        }
+        _ if matches!(plan.preview.revision, NewRevision::Yes(_)) => Err(Failure::not_found(
+            "the change was made, but not which revision came of it is known: there is none to wait for",
+        )),
+        _ => {
+            complain("this made no revision: there is nothing to wait for");
+            sending.output.one(&placed(&site.profile, made.record))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// What a person reads where there is no plan.
+fn unplanned(error: PlanError) -> Failure {
+    match error {
+        PlanError::Asked(error) => error.into(),
+        PlanError::Wrong(reasons) => Failure::usage(match reasons.as_slice() {
+            [one] => format!("nothing was sent: {one}"),
+            several => format!("nothing was sent, for {} reasons:\n  {}", several.len(), several.join("\n  ")),
+        }),
+        PlanError::Unfit(why) | PlanError::Nothing(why) => {
+            Failure::new(Exit::Failed, format!("nothing was sent: {why}"))
+        }
+    }
+}
+
+/// The row of a thing that is not answered with a record: who it is, and how it is now.
+fn row_of(plan: &Plan, status: Option<String>) -> Value {
+    let target = plan.preview.target.as_ref();
+    serde_json::json!({
+        "id": target.map(|target| &target.id), "name": target.map(|target| &target.name), "status": status,
+    })
+}

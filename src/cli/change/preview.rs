@@ -1,0 +1,82 @@
+//! A change as it is shown before it is sent.
+
+use crate::cli::output::{self, complain};
+use crate::cli::{Failure, Format, Output};
+use crate::model::{Change, Preview};
+use crate::text;
+use serde_json::{Value, json};
+
+/// Prints what would be sent: the data of `--dry-run`.
+pub(super) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
+    let printed = match output.format() {
+        Format::Table => text::clean_lines(&whole(preview)).into_owned(),
+        Format::Json => format!("{:#}\n", object(preview)),
+        Format::Jsonl => format!("{}\n", object(preview)),
+    };
+    output::print(&printed, output.format() != Format::Table)?;
+    complain("nothing was sent: this was a dry run");
+    Ok(())
+}
+
+/// Says on stderr what is about to be sent.
+pub(super) fn tell(preview: &Preview) {
+    let mut lines = vec![title(preview)];
+    lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
+    lines.extend(what_else(preview));
+    complain(&lines.join("\n"));
+}
+
+fn title(Preview { title, profile, target, .. }: &Preview) -> String {
+    let id = target.as_ref().map(|target| format!(", {}", text::clean(&target.id))).unwrap_or_default();
+    format!("{title} ({}{id})", text::clean(profile))
+}
+
+/// Whether a revision comes of it, and the notes.
+fn what_else(preview: &Preview) -> Vec<String> {
+    let sentence = Some(preview.revision.sentence()).filter(|sentence| !sentence.is_empty());
+    let notes = preview.notes.iter().map(|note| match note.warns {
+        true => format!("warning: {}", note.text),
+        false => note.text.clone(),
+    });
+    sentence.into_iter().chain(notes).collect()
+}
+
+fn whole(preview: &Preview) -> String {
+    let request = &preview.request;
+    let mut lines = vec![title(preview), String::new(), format!("{} {}", request.method, request.url)];
+    lines.extend(request.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines.extend(request.body.as_ref().map(|body| format!("\n{body:#}")));
+    if !preview.changes.is_empty() {
+        lines.push("\nWhat changes:".into());
+        lines.extend(preview.changes.iter().map(|change: &Change| format!("  {}", change.line())));
+    }
+    let more = what_else(preview);
+    if !more.is_empty() {
+        lines.push(String::new());
+        lines.extend(more);
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// For programs. Whether a revision comes of it is `makes_revision`: `yes`, `may`, `no` or `not_asked`.
+fn object(preview: &Preview) -> Value {
+    let request = &preview.request;
+    let headers: serde_json::Map<String, Value> =
+        request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let mut object = json!({
+        "kind": "preview",
+        "title": preview.title,
+        "profile": preview.profile,
+        "target": preview.target,
+        "request": {"method": request.method, "url": request.url, "headers": headers, "body": request.body},
+        "changes": preview.changes,
+    });
+    if let (Some(object), Value::Object(revision)) = (object.as_object_mut(), json!(preview.revision)) {
+        object.extend(revision);
+        object.entry("why").or_insert(Value::Null);
+        object.insert("notes".into(), json!(preview.notes));
+        object.insert("consent".into(), json!(preview.consent));
+    }
+    object
+}
