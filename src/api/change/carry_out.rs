@@ -104,7 +104,7 @@ impl ControlPlane {
             Err(ApiError { kind: Kind::NotFound, .. }) => {
                 return Err(stale(format!("{name} vanished since it was looked at")));
             }
-            Err(error) => return Err(ApiError { hint: error.hint.or(Some("nothing was sent".into())), ..error }),
+            Err(error) => return Err(hinted(error, "nothing was sent")),
         };
         let before = plan.before.as_ref().unwrap_or(&Value::Null);
         if super::is_being_deleted(&now) && !super::is_being_deleted(before) {
@@ -213,9 +213,11 @@ fn explained(error: ApiError) -> ApiError {
         }
         _ => return error,
     };
-    let hint = match error.hint {
-        Some(other) => format!("{other}; {hint}"),
-        None => hint.to_string(),
-    };
+    hinted(error, hint)
+}
+
+/// The error with one more thing to know.
+fn hinted(error: ApiError, more: &str) -> ApiError {
+    let hint = error.hint.map_or_else(|| more.to_string(), |hint| format!("{hint}; {more}"));
     ApiError { hint: Some(hint), ..error }
 }
