@@ -624,7 +624,11 @@ fn a_profile_is_edited_checked_used_and_saved() {
     assert!(dash.keys("<ctrl-r>").is_empty());
     dash.keys("<Backspace><Backspace><Backspace>NEW\"<Enter>label = \"PROD\"");
     let screen = dash.screen();
-    assert!(screen.contains("label = \"PROD\"") && screen.contains("● a profile"), "{screen}");
+    assert!(
+        screen.contains("label = \"PROD\"")
+            && screen.contains("● a profile, and every key is known   ctrl-r checks it"),
+        "{screen}"
+    );
     let effects = dash.keys("<ctrl-r>");
     assert!(dash.screen().contains("checking eu…") && dash.screen().contains("PROFILES"), "{}", dash.screen());
     answered(&mut dash, &effects, Ok(()));
@@ -759,4 +763,49 @@ fn any_size_of_the_pages_can_be_drawn() {
             dash.screen();
         }
     }
+}
+
+#[test]
+fn rows_of_production_are_marked() {
+    let mut dash = Dash::new(
+        "[profiles.us]\nregion = \"us\"\nlabel = \"PROD\"\n[profiles.eu]\nregion = \"eu\"\nlabel = \"staging\"\n",
+        (140, 40),
+    );
+    deployment(&mut dash, "us", "support-bot");
+    deployment(&mut dash, "eu", "triage");
+    for (size, ascii, mark) in [((140, 40), false, "◆"), ((80, 24), false, "◆"), ((60, 12), true, "!")] {
+        dash.resize(size.0, size.1);
+        dash.ascii = ascii;
+        let screen = dash.screen();
+        let row =
+            |name: &str| screen.lines().find(|l| l.contains(name)).unwrap_or_else(|| panic!("{screen}")).to_string();
+        assert!(row("support-bot").contains(&format!("{mark}support-bot")), "{screen}");
+        assert!(!row("triage").contains(mark), "{screen}");
+    }
+}
+
+#[test]
+fn what_was_switched_to_and_is_gone_leaves_what_the_file_chooses() {
+    let file = |more: &str| format!("default_profiles = [\"us\"]\n{TWO}{more}");
+    let mut dash = Dash::new(&file("[profiles.apac]\nregion = \"apac\"\n"), (140, 40));
+    choose(&mut dash, "apac");
+    let effects = dash.keys("<Enter>");
+    answered(&mut dash, &effects, Ok(()));
+    assert_eq!(used(&dash), ["apac"]);
+    reload(&mut dash, &file(""));
+    assert_eq!(used(&dash), ["us"]);
+}
+
+#[test]
+fn the_demos_key_survives_an_edit_and_is_never_written_down() {
+    let key = secrecy::SecretString::from("canary".to_string());
+    let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
+    profile.key = Some(runtail::config::SecretSource::Given(key));
+    let dash = Dash::new(TWO, (140, 40));
+    let (mut app, _) = runtail::app::App::new(&[profile], dash.app.settings.clone(), (140, 40), dash.app.now);
+    let text = app.profile_text(Some("us"));
+    assert!(!text.contains("canary"));
+    let effects = app.profile_edited(&format!("{text}label = \"mine\"\n")).unwrap();
+    assert!(!is_tried(&effects), "only the label changed: {effects:?}");
+    assert!(!format!("{app:?}{effects:?}").contains("canary"));
 }

@@ -61,9 +61,7 @@ impl Subject {
     /// What the document is, for the line that says that nothing is wrong with it.
     pub fn form(&self) -> &'static str {
         match self {
-            Subject::Profile(_) => {
-                "a profile: going on checks it and uses it in this session; the file is not written yet"
-            }
+            Subject::Profile(_) => "a profile, and every key is known",
             _ => "TOML, and every field is known",
         }
     }

@@ -7,7 +7,7 @@ use super::profiles::{Known, Origin, Then};
 use super::scroll::Place;
 use super::{App, Overlay, Page};
 use crate::config::edit::{profile_of, profile_template};
-use crate::config::{ConfigError, DiffLine, Draft, Profile};
+use crate::config::{ConfigError, DiffLine, Draft, Profile, SecretSource};
 
 impl App {
     /// Opens the text of a profile, or that of a new one.
@@ -38,8 +38,13 @@ impl App {
     /// # Errors
     /// What is wrong with the text, and where.
     pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, ConfigError> {
-        let profile = self.read_profile(text)?;
+        let mut profile = self.read_profile(text)?;
         let name = profile.name.clone();
+        // The demo's key has no place that a text could name.
+        let given = self.catalogue.known(&name).and_then(|known| known.profile.key.clone());
+        if let (None, Some(given @ SecretSource::Given(_))) = (&profile.key, given) {
+            profile.key = Some(given);
+        }
         if self.catalogue.known(&name).is_none() {
             self.catalogue.all.push(Known::of(profile.clone()));
         }
@@ -129,7 +134,11 @@ pub(super) fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line>
     let mut lines = Vec::new();
     let mut say = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
     if draft.is_new() {
-        say(Tone::Plain, "The file is going to be made, for you alone to read:");
+        say(
+            Tone::Plain,
+            "The file is going to be made, for you alone to read. Where there is one, the variables of the environment make \
+             no profile any more.",
+        );
     } else {
         say(Tone::Plain, "These lines of the file go (-) and come (+); everything else stays as it is:");
     }

@@ -273,7 +273,13 @@ impl App {
                 self.notify(false, format!("{name} can be reached."));
                 Vec::new()
             }
-            (Ok(()), then) => self.adopt(&name, then == Then::Switch),
+            (Ok(()), then) => {
+                let effects = self.adopt(&name, then == Then::Switch);
+                if effects.is_empty() {
+                    self.notify(false, format!("{name} can be reached, and is what is in use."));
+                }
+                effects
+            }
             (Err(error), then) => {
                 let stays = match (then, self.catalogue.used(&name).is_some()) {
                     (Then::Nothing, _) => String::new(),
@@ -374,6 +380,10 @@ impl App {
             if let (None, Some(known)) = (list.iter().find(|p| p.name == *name), self.catalogue.known(name)) {
                 list.push(known.profile.clone());
             }
+        }
+        // What was switched to is gone: what the file chooses is used.
+        if list.is_empty() {
+            list = chosen.iter().filter_map(|name| Some(self.catalogue.known(name)?.profile.clone())).collect();
         }
         let more = if words.is_empty() { String::new() } else { format!(" {}.", words.join("; ")) };
         self.notify(false, format!("The configuration was read again.{more}"));

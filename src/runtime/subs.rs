@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 /// The pause between two looks at the configuration file.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Runs subscriptions and effects as tasks.
 pub struct Runner {

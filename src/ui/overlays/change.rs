@@ -4,7 +4,7 @@ use super::lines;
 use super::text_area::text_area;
 use crate::app::App;
 use crate::app::confirm::{Confirm, Stage, confirm_area};
-use crate::app::editor::Editor;
+use crate::app::editor::{Editor, Subject};
 use crate::app::journal::{JournalView, outcome};
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
@@ -36,7 +36,14 @@ pub fn editor(app: &App, editor: &Editor, canvas: &mut Canvas<'_>) -> Option<(u1
     let used = canvas.title(head(area), title, true);
     about(app, canvas, area, used, name, editor.subject.profile());
     let state = match &editor.problem {
-        None => Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.form()),
+        None => {
+            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.form());
+            let key = app.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
+            match editor.subject {
+                Subject::Profile(_) => line.with(Tone::Plain, &format!("   {key} checks it, for this session")),
+                _ => line,
+            }
+        }
         Some(problem) => Line::of(Tone::Bad, "✗ ")
             .with(Tone::Plain, &format!("line {}, column {}: {}", problem.line, problem.column, problem.message)),
     };

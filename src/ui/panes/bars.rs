@@ -1,5 +1,6 @@
 //! The header (which profiles, how they are) and the footer (what goes on, which keys make sense).
 
+use super::deployments::PRODUCTION;
 use crate::api::ApiError;
 use crate::app::fleet::ProfileState;
 use crate::app::layout::Area;
@@ -57,6 +58,9 @@ fn left(app: &App, names: bool) -> Line {
     let all_read_only = !app.profiles.is_empty() && app.profiles.iter().all(|p| p.read_only);
     for (profile, label) in app.profiles.iter().filter_map(|p| Some((p, p.label.as_deref()?))) {
         line.push(Tone::Dim, " │ ");
+        if profile.production {
+            line.push(Tone::Strong, PRODUCTION);
+        }
         line.push(Tone::Strong, &format!("‹{label}›"));
         if profile.read_only && !all_read_only {
             line.push(Tone::Dim, " read-only");

@@ -11,6 +11,9 @@ use crate::ui::Canvas;
 use crate::ui::theme::{deployment_look, phase_look};
 use jiff::Timestamp;
 
+/// What stands before everything of a profile that is production.
+pub(super) const PRODUCTION: &str = "◆";
+
 /// Draws the pane.
 pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let focused = app.focus == Pane::Deployments;
@@ -28,6 +31,9 @@ pub fn deployments(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     for (line, number) in fleet.picker.window(fleet.len(), rows.h as usize).into_iter().enumerate() {
         let (Some(row), y) = (fleet.shown(number), rows.y + line as u16) else { continue };
         let Some(profile) = app.profiles.get(row.profile) else { continue };
+        if profile.production {
+            canvas.foreign(rows.x + 2, y, 1, PRODUCTION, Tone::Strong);
+        }
         for place in &columns {
             // What is stale is dim as a whole: its age stands in the header.
             let stale = profile.error.is_some() && row.deployment.is_some();

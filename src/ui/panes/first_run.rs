@@ -94,7 +94,12 @@ fn outcome(app: &App, width: usize) -> Vec<Line> {
     match app.first_profile().map(|known| (known, &known.trial, &known.tried)) {
         Some((known, Some(_), _)) => say(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
         Some((_, None, Some((_, Err(error))))) => {
-            say(Tone::Bad, &format!("✗ {}", ApiError::story(error)));
+            let story = ApiError::story(error);
+            let (first, rest) = story.split_once('\n').unwrap_or((&story, ""));
+            say(Tone::Bad, &format!("✗ {first}"));
+            if !rest.is_empty() {
+                say(Tone::Plain, rest);
+            }
             say(Tone::Dim, "⏎ on the first line changes it, u uses it anyway, s writes it to the file.");
         }
         _ => say(Tone::Dim, "Nothing is written to the file before you save. A file that comes to be is read at once."),

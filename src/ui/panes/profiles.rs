@@ -1,6 +1,7 @@
 //! The page of all profiles: which are used, where each leads, and how it is.
 
 use super::bars::health;
+use super::deployments::PRODUCTION;
 use crate::app::App;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone, wrap};
@@ -89,7 +90,8 @@ impl Columns {
 }
 
 fn label(profile: &Profile) -> String {
-    profile.label.as_ref().map(|label| format!("‹{label}›")).unwrap_or_default()
+    let mark = if profile.is_production() { PRODUCTION } else { "" };
+    profile.label.as_ref().map(|label| format!("{mark}‹{label}›")).unwrap_or_default()
 }
 
 /// The region, or the host.
