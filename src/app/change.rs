@@ -46,21 +46,12 @@ impl App {
         may
     }
 
-    /// The profile of the selected row, or else the first, that has a control plane. Says so where none has.
-    pub(super) fn control_profile(&mut self) -> Option<Arc<str>> {
-        let selected = self.fleet.selected().map(|row| row.profile_name.clone());
-        let has_control = |name: &Arc<str>| self.profiles.iter().any(|p| p.name == *name && p.control_plane);
-        let first = || self.profiles.iter().find(|p| p.control_plane).map(|p| p.name.clone());
-        let profile = selected.filter(has_control).or_else(first);
-        if profile.is_none() {
-            self.notify(true, "None of the profiles has a control plane.");
-        }
-        profile
-    }
-
     /// Opens a document for a new deployment, of the profile of the selected row.
     pub(super) fn begin_create(&mut self) -> Vec<Effect> {
-        let Some(profile) = self.control_profile() else { return Vec::new() };
+        let Some(profile) = self.meant_profile() else {
+            self.notify(true, "None of the profiles has a control plane on which a deployment could be created.");
+            return Vec::new();
+        };
         if self.may_write(&profile) {
             self.edit(Subject::CreateDeployment { profile }, DeploymentSpec::EXAMPLE);
         }
