@@ -106,10 +106,10 @@ async fn a_deployment_is_created_from_a_file() {
     assert!(done.stderr.ends_with("nothing was sent: this was a dry run\n"), "{}", done.stderr);
     let table = world.run(&[&create[..], &["--dry-run", "-o", "table"]].concat()).expect(0).stdout;
     for part in [
-        "Create bot (one)\n\nPOST http://",
+        "Create bot (one)\nThis makes a new revision: a deployment begins with its first.\n! ",
         "\"value\": \"***\"",
-        "This makes a new revision: a deployment begins with its first.\n",
-        "warning: ",
+        "what would be sent:\n  POST http://",
+        "  x-api-key: $KEY\n",
     ] {
         assert!(table.contains(part), "{part}\n{table}");
     }
@@ -196,10 +196,7 @@ async fn an_update_by_options() {
         assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
     }
     let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false"]).expect(0);
-    assert_eq!(
-        (done.stdout.as_str(), done.stderr.as_str()),
-        ("", "bot is as it is wanted already: there is nothing to change; nothing was sent\n")
-    );
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", "nothing to do: bot is as it is wanted already\n"));
     assert_eq!(world.writes(), [patch.as_str()]);
     // The revision of this very change is waited for.
     let wait = ["--wait", "--interval", "200ms", "-o", "json"];
@@ -248,10 +245,10 @@ async fn secrets_by_options_are_references() {
         done.stderr
     );
     let done = world.run(&args).expect(0);
-    assert!(done.stderr.contains("nothing to change"), "{}", done.stderr);
+    assert!(done.stderr.contains("nothing to do: bot is as it is wanted"), "{}", done.stderr);
     let done =
         world.run(&["deployments", "update", "bot", "--replace-secrets", "--secret", "NEW=file:secret"]).expect(0);
-    assert!(done.stderr.contains("warning: These secrets are dropped: OPENAI_API_KEY.\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("! These secrets are dropped: OPENAI_API_KEY.\n"), "{}", done.stderr);
     let done = world.run(&["deployments", "update", "bot", "--remove-secret", "NEW"]).expect(2);
     assert!(done.stderr.contains("the last secret cannot be removed"), "{}", done.stderr);
     let bodies: Vec<Value> =
@@ -289,7 +286,7 @@ async fn deleting_wants_the_exact_name() {
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
         let done = world.run(&["deployments", "delete", "bot", "--confirm", wrong]).expect(2);
         assert!(
-            done.stderr.contains("nothing was sent: this wants the exact name, --confirm bot, and not"),
+            done.stderr.contains("--confirm names something else, and nothing was sent\n  give --confirm 'bot'"),
             "{}",
             done.stderr
         );
@@ -398,7 +395,7 @@ async fn what_is_redeployed_is_waited_for() {
         world.run(&["revisions", "redeploy", "bot", first, "--wait", "--interval", "200ms", "-o", "json"]).expect(0);
     let row = &done.json()[0];
     assert!(row["revision_id"] != first && row["revision_id"] != second && row["outcome"] == "deployed", "{row}");
-    assert!(done.stderr.contains("warning: It is older than"), "{}", done.stderr);
+    assert!(done.stderr.contains("! It is older than"), "{}", done.stderr);
 }
 
 /// The command against a server with the deployment `bot`, whose record is answered so: when it is looked up, planned, looked

@@ -1,6 +1,6 @@
 //! `integrations`: the GitHub accounts, their repositories, and how Forge's app is installed.
 
-use super::make::Making;
+use super::change::Sending;
 use super::output::placed;
 use super::services::{Written, change};
 use super::{Context, Exit, Failure, Globals, Output, collections};
@@ -35,7 +35,7 @@ pub enum Forge {
 #[derive(Debug, Args)]
 pub struct Link {
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `integrations forge session`.
@@ -61,7 +61,7 @@ pub struct Select {
     #[arg(long)]
     install_new: bool,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `integrations list`.
@@ -108,18 +108,18 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             };
             collections::list(&context, &of, &output).await
         }
-        Command::Forge(Forge::Link(Link { making })) => {
-            change(&context, Service::ForgeLink, Written::of(None, []), &making, None).await
+        Command::Forge(Forge::Link(Link { sending })) => {
+            change(&context, Service::ForgeLink, Written::of(None, []), &sending, None).await
         }
         Command::Forge(Forge::Session(Session { session, output })) => {
             let (site, control) = collections::only_site(&context).await?;
             output.one(&placed(&site.profile, control.forge_session(&session).await?))?;
             Ok(Exit::Done)
         }
-        Command::Forge(Forge::Select(Select { session, attach, install_new, making })) => {
+        Command::Forge(Forge::Select(Select { session, attach, install_new, sending })) => {
             let action = if install_new { "INSTALL_NEW" } else { "ATTACH" };
             let given = [("action", Some(action.into())), ("installation_id", attach.map(Value::from))];
-            change(&context, Service::ForgeSelect(session), Written::of(None, given), &making, None).await
+            change(&context, Service::ForgeSelect(session), Written::of(None, given), &sending, None).await
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `listeners`: list, get, create, update, delete.
 
-use super::make::{Confirm, Making};
+use super::change::{Confirm, Sending};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Globals, Output, collections};
 use crate::model::{Collection, Service};
@@ -56,7 +56,7 @@ pub struct Create {
     #[arg(id = "version_", long = "listener-version", value_name = "V")]
     version: Option<String>,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `listeners update`.
@@ -75,7 +75,7 @@ pub struct Update {
     #[arg(id = "version_", long = "listener-version", value_name = "V")]
     version: Option<String>,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `listeners delete`.
@@ -87,7 +87,7 @@ pub struct Delete {
     #[command(flatten)]
     confirm: Confirm,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 fn config(namespaces: Vec<String>) -> Option<Value> {
@@ -101,23 +101,23 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Get(Get { listener, output }) => {
             collections::get(&context, &Collection::Listeners, &listener, &output).await
         }
-        Command::Create(Create { file, compute_id, namespaces, version, making }) => {
+        Command::Create(Create { file, compute_id, namespaces, version, sending }) => {
             let options = [
                 ("compute_type", Some("k8s".into())),
                 ("compute_id", compute_id.map(Value::from)),
                 ("compute_config", config(namespaces).or(Some(json!({})))),
                 ("version", version.map(Value::from)),
             ];
-            change(&context, Service::CreateListener, Written::of(file, options), &making, None).await
+            change(&context, Service::CreateListener, Written::of(file, options), &sending, None).await
         }
-        Command::Update(Update { listener, file, namespaces, version, making }) => {
+        Command::Update(Update { listener, file, namespaces, version, sending }) => {
             let options = [("compute_config", config(namespaces)), ("version", version.map(Value::from))];
             let written = Written::of(file, options);
             let of = Collection::Listeners;
-            change_one(&context, &of, &listener, Service::UpdateListener, written, (&making, None)).await
+            change_one(&context, &of, &listener, Service::UpdateListener, written, (&sending, None)).await
         }
-        Command::Delete(Delete { listener, confirm, making }) => {
-            let how = (&making, confirm.confirm.as_deref());
+        Command::Delete(Delete { listener, confirm, sending }) => {
+            let how = (&sending, confirm.confirm.as_deref());
             let of = Collection::Listeners;
             change_one(&context, &of, &listener, Service::DeleteListener, Written::of(None, []), how).await
         }

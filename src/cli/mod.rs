@@ -20,7 +20,6 @@ mod listeners;
 mod log;
 mod log_text;
 mod logs;
-mod make;
 mod man;
 mod output;
 mod recorder;

@@ -1,6 +1,6 @@
 //! Changing listeners, providers, tokens and connections: from a file or from options, over the one way that changes go.
 
-use super::make::{Making, make};
+use super::change::{Sending, make_and_print};
 use super::{Context, Exit, Failure, collections, input, resolve};
 use crate::config::Profile;
 use crate::model::{Collection, Intent, Service, ServiceChange};
@@ -33,12 +33,12 @@ pub(super) async fn change(
     context: &Context,
     what: Service,
     written: Written,
-    making: &Making,
+    sending: &Sending,
     confirm: Option<&str>,
 ) -> Result<Exit, Failure> {
     let change = read(what, written).await?;
-    let (site, control) = collections::only_site(context).await?;
-    make(context, (&site, &control), &Intent::Service(Box::new(change)), making, confirm).await
+    let (site, _) = collections::only_site(context).await?;
+    make_and_print(context, &site, &Intent::Service(Box::new(change)), sending, confirm).await
 }
 
 /// Makes a change to something by its id, or PROFILE/ID, in whichever of the profiles knows it.
@@ -48,7 +48,7 @@ pub(super) async fn change_one(
     id: &str,
     what: impl FnOnce(String) -> Service,
     written: Written,
-    (making, confirm): (&Making, Option<&str>),
+    (sending, confirm): (&Sending, Option<&str>),
 ) -> Result<Exit, Failure> {
     let (profiles, id) = resolve::narrowed(context, id);
     let profiles = collections::with_control_plane(profiles)?;
@@ -59,8 +59,8 @@ pub(super) async fn change_one(
         _ => the_one_that_knows(profiles, of, id).await?,
     };
     let context = Context { profiles: vec![profile], ..context.clone() };
-    let (site, control) = collections::only_site(&context).await?;
-    make(&context, (&site, &control), &Intent::Service(Box::new(change)), making, confirm).await
+    let (site, _) = collections::only_site(&context).await?;
+    make_and_print(&context, &site, &Intent::Service(Box::new(change)), sending, confirm).await
 }
 
 async fn the_one_that_knows(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Profile, Failure> {

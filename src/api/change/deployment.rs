@@ -58,7 +58,7 @@ impl ControlPlane {
         let fetched = fetch(spec).await?;
         let draft = spec.update(&record, self.installation(), &fetched).map_err(PlanError::Wrong)?;
         if draft.body.as_object().is_none_or(Map::is_empty) {
-            return Err(PlanError::Nothing(format!("{name} is as it is wanted already: there is nothing to change")));
+            return Err(PlanError::Nothing(format!("{name} is as it is wanted already")));
         }
         Ok(self.plan_of(Draft {
             title: format!("Update {name}"),

@@ -1,6 +1,6 @@
 //! `auth connections`.
 
-use super::make::{Confirm, Making};
+use super::change::{Confirm, Sending};
 use super::services::{Written, change};
 use super::{Context, Exit, Failure, Output, collections, resolve};
 use crate::model::{Collection, Service};
@@ -37,7 +37,7 @@ pub struct Create {
     #[arg(long, value_name = "ID")]
     token: String,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `auth connections delete`.
@@ -52,7 +52,7 @@ pub struct Delete {
     #[command(flatten)]
     confirm: Confirm,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
@@ -60,15 +60,15 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
         Command::List(List { agent, output }) => {
             collections::list(context, &Collection::Connections(agent), &output).await
         }
-        Command::Create(Create { agent, token, making }) => {
+        Command::Create(Create { agent, token, sending }) => {
             let (context, agent) = narrowed(context, &agent);
             let written = Written::of(None, [("oauth_token_id", Some(token.into()))]);
-            change(&context, Service::Connect { agent }, written, &making, None).await
+            change(&context, Service::Connect { agent }, written, &sending, None).await
         }
-        Command::Delete(Delete { agent, connection, confirm, making }) => {
+        Command::Delete(Delete { agent, connection, confirm, sending }) => {
             let (context, agent) = narrowed(context, &agent);
             let what = Service::Disconnect { agent, connection };
-            change(&context, what, Written::of(None, []), &making, confirm.confirm.as_deref()).await
+            change(&context, what, Written::of(None, []), &sending, confirm.confirm.as_deref()).await
         }
     }
 }

@@ -5,7 +5,7 @@ mod connections;
 mod providers;
 mod tokens;
 
-use super::{Context, Exit, Failure, Globals, Output, Site, collections, make, output, resolve, services};
+use super::{Context, Exit, Failure, Globals, Output, Site, change, collections, output, resolve, services};
 use clap::Subcommand;
 
 /// What can be done with the auth service.

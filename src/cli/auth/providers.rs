@@ -1,6 +1,6 @@
 //! `auth providers`.
 
-use super::make::{Confirm, Making};
+use super::change::{Confirm, Sending};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, collections};
 use crate::model::{Collection, Service};
@@ -100,7 +100,7 @@ pub struct Create {
     #[arg(long, value_name = "M")]
     token_endpoint_auth_method: Option<String>,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `auth providers discover`.
@@ -116,7 +116,7 @@ pub struct Discover {
     #[arg(long, value_name = "URL")]
     mcp_server_url: String,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `auth providers update`.
@@ -131,7 +131,7 @@ pub struct Update {
     #[command(flatten)]
     fields: Fields,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `auth providers delete`.
@@ -143,7 +143,7 @@ pub struct Delete {
     #[command(flatten)]
     confirm: Confirm,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// A file or options, and not both.
@@ -162,26 +162,26 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
             collections::get(context, &Collection::Providers, &provider, &output).await
         }
         Command::Create(options) => {
-            let Create { file, provider_id, fields, provider_type, token_endpoint_auth_method, making } = *options;
+            let Create { file, provider_id, fields, provider_type, token_endpoint_auth_method, sending } = *options;
             let mut given = vec![("provider_id", provider_id.map(Value::from))];
             given.extend(fields.given());
             given.push(("provider_type", provider_type.map(Value::from)));
             given.push(("token_endpoint_auth_method", token_endpoint_auth_method.map(Value::from)));
-            change(context, Service::CreateProvider, written(file, given)?, &making, None).await
+            change(context, Service::CreateProvider, written(file, given)?, &sending, None).await
         }
-        Command::Discover(Discover { provider_id, name, mcp_server_url, making }) => {
+        Command::Discover(Discover { provider_id, name, mcp_server_url, sending }) => {
             let given = [("provider_id", provider_id), ("name", name), ("mcp_server_url", mcp_server_url)];
             let given = given.map(|(name, value)| (name, Some(value.into())));
-            change(context, Service::DiscoverProvider, Written::of(None, given), &making, None).await
+            change(context, Service::DiscoverProvider, Written::of(None, given), &sending, None).await
         }
         Command::Update(options) => {
-            let Update { provider, file, fields, making } = *options;
+            let Update { provider, file, fields, sending } = *options;
             let written = written(file, fields.given().into())?;
             let of = Collection::Providers;
-            change_one(context, &of, &provider, Service::UpdateProvider, written, (&making, None)).await
+            change_one(context, &of, &provider, Service::UpdateProvider, written, (&sending, None)).await
         }
-        Command::Delete(Delete { provider, confirm, making }) => {
-            let how = (&making, confirm.confirm.as_deref());
+        Command::Delete(Delete { provider, confirm, sending }) => {
+            let how = (&sending, confirm.confirm.as_deref());
             let of = Collection::Providers;
             change_one(context, &of, &provider, Service::DeleteProvider, Written::of(None, []), how).await
         }

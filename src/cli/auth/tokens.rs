@@ -1,6 +1,6 @@
 //! `auth tokens`: what is kept of the caller's own tokens. The tokens themselves are never sent by the service.
 
-use super::make::{Confirm, Making};
+use super::change::{Confirm, Sending};
 use super::output::{cell, column, placed};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, Site, collections, resolve};
@@ -59,7 +59,7 @@ pub struct Metadata {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     is_default: Option<bool>,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 /// Options of `auth tokens delete`.
@@ -77,7 +77,7 @@ pub struct Delete {
     #[command(flatten)]
     confirm: Confirm,
     #[command(flatten)]
-    making: Making,
+    sending: Sending,
 }
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
@@ -86,14 +86,14 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
             collections::list(context, &Collection::Tokens(provider), &output).await
         }
         Command::Exists(options) => exists(context, options).await,
-        Command::Metadata(Metadata { token, label, is_default, making }) => {
+        Command::Metadata(Metadata { token, label, is_default, sending }) => {
             let given =
                 [("provider_account_label", label.map(Value::from)), ("is_default", is_default.map(Value::from))];
             let (of, written) = (Collection::Tokens(None), Written::of(None, given));
-            change_one(context, &of, &token, Service::UpdateToken, written, (&making, None)).await
+            change_one(context, &of, &token, Service::UpdateToken, written, (&sending, None)).await
         }
-        Command::Delete(Delete { token, provider, confirm, making, .. }) => {
-            let how = (&making, confirm.confirm.as_deref());
+        Command::Delete(Delete { token, provider, confirm, sending, .. }) => {
+            let how = (&sending, confirm.confirm.as_deref());
             let nothing = Written::of(None, []);
             match (token, provider) {
                 (Some(token), _) => {

@@ -1,7 +1,7 @@
 //! `deployments create`, `update` and `delete`.
 
 use super::fields::{Fields, document};
-use super::{Done, Sending, Waiting, control, make, make_and_wait, row_of};
+use super::{Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
 use crate::api::ApiError;
 use crate::cli::output::{complain, placed};
 use crate::cli::resolve::{self, Found};
@@ -59,9 +59,8 @@ pub struct Delete {
     /// An id, a name, or PROFILE/NAME
     #[arg(value_name = "D")]
     deployment: String,
-    /// The deployment's exact name
-    #[arg(long, value_name = "NAME", required_unless_present = "dry_run")]
-    confirm: Option<String>,
+    #[command(flatten)]
+    confirm: Confirm,
     /// Delete its tracing project too, with all traces; only then the name is free again for sure
     #[arg(long)]
     delete_tracing_project: bool,
@@ -140,7 +139,7 @@ impl Delete {
         let Delete { delete_tracing_project, force, .. } = self;
         let intent = Intent::DeleteDeployment { id: id.clone(), delete_tracing_project, force };
         let signals = self.wait.then(Signals::listen);
-        let making = make(context, &site, &intent, &self.sending, self.confirm.as_deref());
+        let making = make(context, &site, &intent, &self.sending, self.confirm.confirm.as_deref());
         let done = match &signals {
             Some(signals) => signals.unless_stopped(making).await?,
             None => making.await?,
@@ -213,26 +212,5 @@ async fn one_site(context: &Context) -> Result<Site, Failure> {
             let names: Vec<_> = all.iter().map(|profile| text::clean(&profile.name)).collect();
             Err(Failure::usage(format!("in which profile? Choose one with -p: {}", names.join(", "))))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        delete: Delete,
-    }
-
-    #[test]
-    fn deleting_wants_the_name_unless_it_is_only_looked_at() {
-        assert!(Line::try_parse_from(["x", "bot"]).is_err());
-        assert!(Line::try_parse_from(["x", "bot", "--dry-run"]).is_ok());
-        let line = Line::try_parse_from(["x", "bot", "--confirm", "bot", "--wait"]).unwrap();
-        assert!(line.delete.waits());
-        assert!(Line::try_parse_from(["x", "bot", "--confirm", "bot", "--wait", "--dry-run"]).is_err());
     }
 }

@@ -28,6 +28,14 @@ pub struct Sending {
     pub output: Output,
 }
 
+/// The option of changes that take something away.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Confirm {
+    /// The exact name of what goes, without which nothing is sent; --dry-run shows it
+    #[arg(long, value_name = "NAME")]
+    pub confirm: Option<String>,
+}
+
 /// What can be asked for where a change makes a revision.
 #[derive(Debug, Clone, Args)]
 pub struct Waiting {
@@ -71,7 +79,7 @@ pub(super) async fn make(
     let plan = match control.plan(intent).await {
         Ok(plan) => plan,
         Err(PlanError::Nothing(why)) => {
-            complain(&format!("{why}; nothing was sent"));
+            complain(&format!("nothing to do: {why}"));
             return Ok(None);
         }
         Err(error) => return Err(unplanned(error)),
@@ -81,23 +89,22 @@ pub(super) async fn make(
         return Ok(None);
     }
     if let Consent::Name(name) = &plan.preview.consent
-        && !plan.preview.consent.is_given(confirm.unwrap_or_default())
+        && !confirm.is_some_and(|typed| plan.preview.consent.is_given(typed))
     {
-        let given = confirm.map(|given| format!(", and not {}", text::clean(given))).unwrap_or_default();
-        return Err(Failure::usage(format!(
-            "nothing was sent: this wants the exact name, --confirm {}{given}",
-            text::clean(name)
-        )));
+        let why = if confirm.is_some() { "--confirm names something else" } else { "it has to be confirmed" };
+        let (title, name) = (&plan.preview.title, text::clean(name));
+        return Err(Failure::usage(format!("{title}: {why}, and nothing was sent\n  give --confirm '{name}'")));
     }
     preview::tell(&plan.preview);
     let made = control.carry_out(&plan).await?;
+    complain(&format!("done: {}", plan.preview.title));
     if let Some(doubt) = &made.doubt {
         complain(&format!("warning: which revision came of it is not sure: {doubt}"));
     }
     Ok(Some(Done { plan, made }))
 }
 
-/// Plans, makes and prints a change that makes no revision: the record as it is then.
+/// Plans, makes and prints a change that makes no revision: the record as it is then, where the server answers one.
 pub(super) async fn make_and_print(
     context: &Context,
     site: &Site,
@@ -105,8 +112,11 @@ pub(super) async fn make_and_print(
     sending: &Sending,
     confirm: Option<&str>,
 ) -> Result<Exit, Failure> {
-    if let Some(done) = make(context, site, intent, sending, confirm).await? {
-        sending.output.one(&placed(&site.profile, done.made.record))?;
+    match make(context, site, intent, sending, confirm).await? {
+        Some(done) if !done.made.record.is_null() => {
+            sending.output.one(&placed(&site.profile, done.made.record))?;
+        }
+        _ => {}
     }
     Ok(Exit::Done)
 }

@@ -2,14 +2,14 @@
 
 use crate::cli::output::{self, complain};
 use crate::cli::{Failure, Format, Output};
-use crate::model::{Change, Preview};
+use crate::model::{Consent, Preview};
 use crate::text;
 use serde_json::{Value, json};
 
 /// Prints what would be sent: the data of `--dry-run`.
 pub(super) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
     let printed = match output.format() {
-        Format::Table => text::clean_lines(&whole(preview)).into_owned(),
+        Format::Table => format!("{}\n", text::clean_lines(&whole(preview))),
         Format::Json => format!("{:#}\n", object(preview)),
         Format::Jsonl => format!("{}\n", object(preview)),
     };
@@ -31,31 +31,30 @@ fn title(Preview { title, profile, target, .. }: &Preview) -> String {
     format!("{title} ({}{id})", text::clean(profile))
 }
 
-/// Whether a revision comes of it, and the notes.
+/// Whether a revision comes of it, and the notes; those that warn stand behind an exclamation mark.
 fn what_else(preview: &Preview) -> Vec<String> {
     let sentence = Some(preview.revision.sentence()).filter(|sentence| !sentence.is_empty());
-    let notes = preview.notes.iter().map(|note| match note.warns {
-        true => format!("warning: {}", note.text),
-        false => note.text.clone(),
-    });
+    let notes = preview.notes.iter().map(|note| format!("{} {}", if note.warns { "!" } else { "-" }, note.text));
     sentence.into_iter().chain(notes).collect()
 }
 
 fn whole(preview: &Preview) -> String {
-    let request = &preview.request;
-    let mut lines = vec![title(preview), String::new(), format!("{} {}", request.method, request.url)];
-    lines.extend(request.headers.iter().map(|(name, value)| format!("{name}: {value}")));
-    lines.extend(request.body.as_ref().map(|body| format!("\n{body:#}")));
+    let mut lines = vec![title(preview)];
+    lines.extend(what_else(preview));
     if !preview.changes.is_empty() {
-        lines.push("\nWhat changes:".into());
-        lines.extend(preview.changes.iter().map(|change: &Change| format!("  {}", change.line())));
+        lines.push("what differs from today:".into());
+        lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
     }
-    let more = what_else(preview);
-    if !more.is_empty() {
-        lines.push(String::new());
-        lines.extend(more);
+    let request = &preview.request;
+    lines.push("what would be sent:".into());
+    lines.push(format!("  {} {}", request.method, request.url));
+    lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
+    if let Some(body) = &request.body {
+        lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
     }
-    lines.push(String::new());
+    if let Consent::Name(name) = &preview.consent {
+        lines.push(format!("to be confirmed with: --confirm '{name}'"));
+    }
     lines.join("\n")
 }
 
