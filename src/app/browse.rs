@@ -1,13 +1,15 @@
 //! The browser: the lists beside the deployments (integrations, listeners, providers, tokens, connections) of one profile
 //! at a time, as a table over the panes.
 
+use super::editor::Subject;
 use super::keys::Action;
 use super::list::Picker;
 use super::msg::Effect;
+use super::open::read_only_text;
 use super::server::Loaded;
 use super::{App, Overlay};
 use crate::api::{ApiError, Listing};
-use crate::model::{Collection, Field, parse_time};
+use crate::model::{Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -74,6 +76,63 @@ impl Browse {
     pub fn selected(&self) -> Option<(String, &Value)> {
         let id = self.picker.selected.as_ref()?;
         self.shown().into_iter().find(|(shown, _)| shown == id)
+    }
+
+    /// What the footer shows for this list, most useful first.
+    pub fn hints(&self) -> &'static [&'static str] {
+        match self.of {
+            Collection::Integrations(GithubApp::Deployments) => &[
+                "browse.open",
+                "browse.describe",
+                "browse.filter",
+                "browse.profile",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
+            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => &[
+                "browse.open",
+                "browse.create",
+                "browse.filter",
+                "browse.profile",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+                &["browse.open", "browse.filter", "app.copy", "app.back", "app.command", "app.help"]
+            }
+            Collection::Listeners => &[
+                "browse.open",
+                "browse.create",
+                "browse.update",
+                "browse.delete",
+                "browse.profile",
+                "app.back",
+                "app.help",
+            ],
+            Collection::Providers => &[
+                "browse.sign_in",
+                "browse.tokens",
+                "browse.create",
+                "browse.update",
+                "browse.delete",
+                "app.back",
+                "app.help",
+            ],
+            Collection::Tokens(_) => &[
+                "browse.sign_in",
+                "browse.update",
+                "browse.delete",
+                "app.copy",
+                "browse.profile",
+                "app.back",
+                "app.help",
+            ],
+            Collection::Connections(_) => {
+                &["browse.open", "browse.create", "browse.delete", "app.copy", "app.back", "app.command", "app.help"]
+            }
+        }
     }
 
     /// The table of the rows that are shown, at the server's time.
@@ -214,6 +273,61 @@ impl App {
 
     /// Keys that lead to a change, or to an authentication: of a row where one is selected.
     fn begin_with(
+        &mut self,
+        action: Action,
+        profile: Arc<str>,
+        of: Collection,
+        row: Option<(String, Value)>,
+    ) -> Vec<Effect> {
+        let id = row.as_ref().map(|(id, _)| id.clone());
+        let what = match (action, &of, id) {
+            (Action::Create, Collection::Listeners, _) => Service::CreateListener,
+            (Action::Create, Collection::Providers, _) => Service::CreateProvider,
+            (Action::Create, Collection::Connections(agent), _) => Service::Connect { agent: agent.clone() },
+            (Action::Create, Collection::Integrations(GithubApp::Forge), _) => Service::ForgeLink,
+            (Action::Discover, Collection::Providers, _) => Service::DiscoverProvider,
+            (Action::Update, Collection::Listeners, Some(id)) => Service::UpdateListener(id),
+            (Action::Update, Collection::Providers, Some(slug)) => Service::UpdateProvider(slug),
+            (Action::Update, Collection::Tokens(_), Some(id)) => Service::UpdateToken(id),
+            (Action::Delete, Collection::Listeners, Some(id)) => Service::DeleteListener(id),
+            (Action::Delete, Collection::Providers, Some(slug)) => Service::DeleteProvider(slug),
+            (Action::Delete, Collection::Tokens(_), Some(id)) => Service::DeleteToken(id),
+            (Action::Delete, Collection::Connections(agent), Some(connection)) => {
+                Service::Disconnect { agent: agent.clone(), connection }
+            }
+            (Action::DeleteAll, Collection::Tokens(Some(slug)), _) => Service::DeleteTokensOf(slug.clone()),
+            (Action::DeleteAll, Collection::Providers, Some(slug)) => Service::DeleteTokensOf(slug),
+            _ => return self.begin_sign_in_with(action, profile, of, row),
+        };
+        let name = row.as_ref().and_then(|(_, row)| of.name_of(row)).filter(|_| action == Action::Update);
+        let row = row.map(|(_, row)| row).unwrap_or_default();
+        self.begin_service(profile, what, &row, name.as_deref())
+    }
+
+    /// Begins a change: what has fields is written down first, the rest is shown at once.
+    pub(super) fn begin_service(
+        &mut self,
+        profile: Arc<str>,
+        what: Service,
+        record: &Value,
+        name: Option<&str>,
+    ) -> Vec<Effect> {
+        if what.fields().is_empty() {
+            let change = ServiceChange { what, document: Default::default() };
+            return self.begin_intent(profile, Intent::Service(Box::new(change)));
+        }
+        if self.is_read_only(&profile) {
+            let text = read_only_text(&profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let text = what.template(record);
+        let name = name.unwrap_or(what.target()).into();
+        self.edit(Subject::Service { profile, what, name }, &text);
+        Vec::new()
+    }
+
+    fn begin_sign_in_with(
         &mut self,
         action: Action,
         profile: Arc<str>,

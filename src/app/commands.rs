@@ -4,7 +4,7 @@ use super::key::{Code, Key};
 use super::keys::{Action, Context};
 use super::msg::Effect;
 use super::{App, Overlay, Pane};
-use crate::model::{Collection, GithubApp};
+use crate::model::{Collection, GithubApp, Service};
 
 /// A command.
 pub struct Command {
@@ -63,6 +63,13 @@ pub const COMMANDS: &[Command] = &[
     command("connections", "AGENT", "The tokens that an agent may use", |app, agent| match agent {
         "" => app.explain_argument("connections AGENT: the agent's id is missing."),
         agent => app.browse_meant(Collection::Connections(agent.to_string()), agent),
+    }),
+    command("revokeslack", "", "Revoke everybody's tokens of Slack in the workspace", |app, _| {
+        app.begin_meant(Service::RevokeSlack)
+    }),
+    command("forgeselect", "SESSION", "Choose in a session of Forge's picker", |app, session| match session {
+        "" => app.explain_argument("forgeselect SESSION: the session's id is missing."),
+        session => app.begin_meant(Service::ForgeSelect(session.to_string())),
     }),
     command("authenticate", "PROVIDER", "Ask for a token of a third party", |app, provider| {
         match app.meant_profile() {
@@ -166,6 +173,13 @@ impl App {
     fn browse_meant(&mut self, of: Collection, owner: &str) -> Vec<Effect> {
         match self.meant_profile() {
             Some(profile) => self.open_browse(of, profile, owner),
+            None => self.explain_argument("None of the profiles has a control plane to ask."),
+        }
+    }
+
+    fn begin_meant(&mut self, what: Service) -> Vec<Effect> {
+        match self.meant_profile() {
+            Some(profile) => self.begin_service(profile, what, &serde_json::Value::Null, None),
             None => self.explain_argument("None of the profiles has a control plane to ask."),
         }
     }

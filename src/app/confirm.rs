@@ -274,6 +274,7 @@ impl App {
                 }
                 self.notify(false, said);
                 self.begin_again();
+                return self.reread_browse();
             }
             Err(error) => {
                 match self.confirm_of(number) {

@@ -4,8 +4,7 @@ use super::key::Key;
 use super::textarea::{Problem, TextArea};
 use super::{App, Overlay};
 use crate::config::{ConfigError, Profile};
-use crate::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent};
-use crate::text;
+use crate::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, Service};
 use std::sync::Arc;
 
 /// What a document is about.
@@ -34,6 +33,15 @@ pub enum Subject {
     },
     /// A profile by its name, or a new one.
     Profile(Option<Arc<str>>),
+    /// What stands beside the deployments.
+    Service {
+        /** The profile. */
+        profile: Arc<str>,
+        /** What is done. */
+        what: Service,
+        /** What it is done to, in words. */
+        name: Arc<str>,
+    },
 }
 
 impl Subject {
@@ -42,19 +50,21 @@ impl Subject {
         match self {
             Subject::CreateDeployment { profile }
             | Subject::UpdateDeployment { profile, .. }
-            | Subject::Authenticate { profile, .. } => profile,
+            | Subject::Authenticate { profile, .. }
+            | Subject::Service { profile, .. } => profile,
             Subject::Profile(name) => name.as_deref().unwrap_or_default(),
         }
     }
 
     /// What is done, and to what.
-    pub fn words(&self) -> (&'static str, &str) {
+    pub fn words(&self) -> (String, &str) {
         match self {
-            Subject::CreateDeployment { .. } => ("CREATE", "a deployment"),
-            Subject::UpdateDeployment { name, .. } => ("UPDATE", name),
-            Subject::Authenticate { provider, .. } => ("AUTHENTICATE", provider),
-            Subject::Profile(Some(_)) => ("PROFILE", ""),
-            Subject::Profile(None) => ("PROFILE", "a new one"),
+            Subject::CreateDeployment { .. } => ("CREATE".into(), "a deployment"),
+            Subject::UpdateDeployment { name, .. } => ("UPDATE".into(), name),
+            Subject::Authenticate { provider, .. } => ("AUTHENTICATE".into(), provider),
+            Subject::Service { what, name, .. } => (what.verb().to_uppercase(), name),
+            Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
+            Subject::Profile(None) => ("PROFILE".into(), "a new one"),
         }
     }
 
@@ -79,7 +89,12 @@ impl Subject {
             Subject::UpdateDeployment { id, .. } => {
                 Written::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
             }
-            Subject::Authenticate { .. } => Written::Authentication(request(text)?),
+            Subject::Authenticate { .. } => {
+                Written::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
+            }
+            Subject::Service { what, .. } => {
+                Written::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
+            }
             Subject::Profile(_) => {
                 Written::Profile(Box::new(crate::config::edit::profile_of(text, None).map_err(problem)?))
             }
@@ -96,17 +111,6 @@ pub enum Written {
     Authentication(AuthAuthenticateRequest),
     /// A profile.
     Profile(Box<Profile>),
-}
-
-/// The authentication that a document describes.
-fn request(text: &str) -> Result<AuthAuthenticateRequest, Problem> {
-    toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let before = text.get(..at).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
-        Problem { line, column, message: text::clean(error.message()).into_owned() }
-    })
 }
 
 /// Where and what an error is, for the mark under the text.

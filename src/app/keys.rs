@@ -164,6 +164,8 @@ pub enum Action {
     NextProfile,
     PrevProfile,
     TokensOf,
+    Discover,
+    DeleteAll,
     SignIn,
     OpenLink,
 }
@@ -439,6 +441,11 @@ pub const BINDINGS: &[Binding] = {
         bind("browse.back_profile", Browse, &["BackTab"], A::PrevProfile, "profile", "The same list of the one before"),
         bind("browse.filter", Browse, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         bind("browse.tokens", Browse, &["t"], A::TokensOf, "tokens", "The tokens that you have of the provider"),
+        bind("browse.create", Browse, &["a"], A::Create, "create", "Create one (add): written down, shown, then sent"),
+        bind("browse.discover", Browse, &["m"], A::Discover, "of MCP", "Create the provider of an MCP server"),
+        bind("browse.update", Browse, &["u"], A::Update, "update", "Change it: written down, shown, then sent"),
+        bind("browse.delete", Browse, &["D"], A::Delete, "delete", "Delete or revoke it: its name has to be typed"),
+        bind("browse.delete_all", Browse, &["X"], A::DeleteAll, "revoke all", "Delete all your tokens of the provider"),
         bind("browse.sign_in", Browse, &["s"], A::SignIn, "sign in", "Authenticate with the provider"),
         bind("signin.send", Request, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
         bind("signin.link", SignIn, &["o", "Enter"], A::OpenLink, "open link", "Open the link in the browser"),
@@ -567,12 +574,17 @@ impl Keymap {
             Context::Composer | Context::Editor | Context::Confirm | Context::Command => &[],
             _ => &["app.command", "app.help"],
         };
+        self.hints_of(ids.iter().chain(help), ascii)
+    }
+
+    /// Rows of the table for the footer, by their names.
+    pub fn hints_of<'i>(&self, ids: impl IntoIterator<Item = &'i &'i str>, ascii: bool) -> Vec<(String, &'static str)> {
         let row = |id: &&str| {
             let binding = BINDINGS.iter().find(|b| b.id == *id)?;
             let key = self.keys_of(id).first()?;
             Some((key_glyph(*key, ascii), binding.label))
         };
-        ids.iter().chain(help).filter_map(row).collect()
+        ids.into_iter().filter_map(row).collect()
     }
 }
 

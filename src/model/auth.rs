@@ -1,12 +1,26 @@
 //! The authentication call of the control plane: an OAuth token of a third party for an agent (contract §2).
 
 use super::{Secrets, mask_record};
+use crate::config::{ConfigError, Document, Field, Form, Format};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+const FIELDS: &[Field] = &[
+    Field::new("provider", Form::Text).needed(),
+    Field::new("scopes", Form::Texts).needed(),
+    Field::new("user_id", Form::Text),
+    Field::new("ls_user_id", Form::Text),
+    Field::new("agent_id", Form::Text),
+    Field::new("force_new", Form::Bool),
+    Field::new("token_id", Form::Uuid),
+    Field::new("redirect_uri", Form::Text),
+    Field::new("is_default", Form::Bool),
+    Field::new("use_agent_builder_public_oauth", Form::Bool),
+    Field::new("check_only", Form::Bool),
+];
+
 /// Body of `POST /v2/auth/authenticate`. What is `None` is left out, so that the server's defaults hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct AuthAuthenticateRequest {
     /// The provider, by its slug.
     pub provider: String,
@@ -42,6 +56,15 @@ pub struct AuthAuthenticateRequest {
 }
 
 impl AuthAuthenticateRequest {
+    /// Reads a document, as [`AuthAuthenticateRequest::example`] writes it.
+    ///
+    /// # Errors
+    /// See [`Document::parse`].
+    pub fn read(text: &str) -> Result<AuthAuthenticateRequest, ConfigError> {
+        let document = Document::parse(text, Format::Toml, None, FIELDS)?;
+        serde_json::from_value(document.fields.into()).map_err(|e| ConfigError::new(e.to_string()))
+    }
+
     /// A document with every field, to be filled in.
     pub fn example(provider: &str) -> String {
         let provider = Value::from(provider);
@@ -205,6 +228,19 @@ mod tests {
         assert_eq!((odd.word(), odd.status(), odd.url(), odd.auth_id()), ("", AuthStatus::Unknown, None, None));
         assert!(!odd.has_token);
         assert_eq!(AuthAnswer::new(json!("pending")).word(), "", "an answer that is no object");
+    }
+
+    #[test]
+    fn a_document_holds_every_field() {
+        let example = AuthAuthenticateRequest::example("go\"ogle");
+        let read = AuthAuthenticateRequest::read(&example).unwrap();
+        assert_eq!((read.provider.as_str(), read.scopes.len(), read.force_new), ("go\"ogle", 0, None));
+        let uuid = "token_id = \"11111111-1111-4111-8111-111111111111\"";
+        let all: String = example.lines().skip(1).map(|line| format!("{}\n", line.trim_start_matches("# "))).collect();
+        let all = AuthAuthenticateRequest::read(&all.replace("token_id = \"…\"", uuid)).unwrap();
+        let Value::Object(written) = serde_json::to_value(all).unwrap() else { panic!() };
+        assert!(FIELDS.iter().all(|field| written.contains_key(field.name)), "{written:?}");
+        assert_eq!(written.len(), FIELDS.len());
     }
 
     #[test]

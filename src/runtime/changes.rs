@@ -54,8 +54,12 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     let doubt = made.doubt.map(|doubt| format!(" {doubt}.")).unwrap_or_default();
     let target = plan.preview.target.as_ref().filter(|target| target.kind == "deployment" && plan.method == "DELETE");
     let vanishing = target.map(|target| (profile.into(), target.id.as_str().into(), target.name.clone()));
+    // The answer of these is a link to go on with.
+    let link = ["url", "redirect_url"].into_iter().find_map(|field| made.record[field].as_str());
+    let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
+    let link = link.map(|link| format!(" It goes on here:\n{link}")).unwrap_or_default();
     let follow = if vanishing.is_some() { " It is followed until it is gone." } else { "" };
-    Ok(Made { said: format!("{}: done.{doubt}{follow}", plan.preview.title), revision, vanishing })
+    Ok(Made { said: format!("{}: done.{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
 }
 
 /// What a subject is now, as a document to edit.
@@ -68,5 +72,6 @@ pub async fn document(services: &Services, subject: &Subject) -> Result<String, 
         Subject::Profile(_) => Ok(crate::config::edit::profile_template(None)),
         Subject::CreateDeployment { .. } => Ok(crate::model::DeploymentSpec::EXAMPLE.to_string()),
         Subject::Authenticate { provider, .. } => Ok(crate::model::AuthAuthenticateRequest::example(provider)),
+        Subject::Service { what, .. } => Ok(what.template(&serde_json::Value::Null)),
     }
 }

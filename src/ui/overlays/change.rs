@@ -33,7 +33,7 @@ fn about(app: &App, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str, 
 pub fn editor(app: &App, editor: &Editor, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = app.overlay_area();
     let (title, name) = editor.subject.words();
-    let used = canvas.title(head(area), title, true);
+    let used = canvas.title(head(area), &title, true);
     about(app, canvas, area, used, name, editor.subject.profile());
     let state = match &editor.problem {
         None => {

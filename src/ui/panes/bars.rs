@@ -189,7 +189,11 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         return;
     }
     let mut hints = Line::new();
-    let mut all = app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab), app.settings.ascii);
+    let mut all = match app.overlays.last() {
+        // What can be done differs from list to list.
+        Some(Overlay::Browse(list)) => app.keymap.hints_of(list.hints(), app.settings.ascii),
+        _ => app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab), app.settings.ascii),
+    };
     // In little room the less useful ones give way; the help stays.
     let room =
         |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
