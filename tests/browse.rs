@@ -95,8 +95,8 @@ fn from_an_integration_to_its_repositories_and_back() {
     );
     let screen = dash.screen();
     assert!(screen.contains("REPOSITORIES") && screen.contains("of labs in prod-eu"), "{screen}");
-    // Every field, and the id for the clipboard.
-    assert_eq!(dash.keys("c"), [Effect::Copy("7".into())]);
+    // Every field, and for the clipboard what a deployment names it by.
+    assert_eq!(dash.keys("c"), [Effect::Copy("https://github.com/labs/bot".into())]);
     dash.keys("<Enter>");
     assert!(
         dash.screen().contains(r#""default_branch""#) || dash.screen().contains("default_branch"),
@@ -262,7 +262,10 @@ fn changes_are_written_down_then_shown() {
     answer(&mut dash, number, listeners());
     assert_eq!(dash.keys("u"), []);
     let screen = dash.screen();
-    assert!(screen.contains("UPDATE") && screen.contains(r#"k8s_namespaces = ["agents","batch"]"#), "{screen}");
+    assert!(
+        screen.contains("UPDATE") && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
+        "{screen}"
+    );
     let (_, what) = begun(&dash.keys("<ctrl-r>"));
     assert_eq!(what, Service::UpdateListener("11111111-1111-4111-8111-111111111111".into()));
     dash.keys("<Esc><Esc>");
@@ -409,7 +412,7 @@ fn live(dash: &mut Dash, keys: &str) -> Vec<Effect> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_begun_that_was_not_looked_at(steps in proptest::collection::vec(pressed(), 1..60)) {
@@ -435,4 +438,16 @@ proptest! {
             prop_assert!(!effects.iter().any(writes), "{step}: {effects:?}");
         }
     }
+}
+
+#[test]
+fn a_session_of_forges_picker_is_shown() {
+    let mut dash = demo_like((120, 30));
+    let effects = dash.keys(":forgesession s-1<Enter>");
+    let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((what.profile(), what.title().as_str()), ("prod-eu", "session s-1"));
+    dash.done(Done::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}))));
+    assert!(dash.screen().contains("installations"), "{}", dash.screen());
+    assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
+    assert!(dash.screen().contains("the session's id is missing"), "{}", dash.screen());
 }

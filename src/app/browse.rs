@@ -78,6 +78,17 @@ impl Browse {
         self.shown().into_iter().find(|(shown, _)| shown == id)
     }
 
+    /// What copying a row gives: its identity; of a repository its address, which is what deployments name it by.
+    pub fn copied(&self) -> Option<String> {
+        let (id, row) = self.selected()?;
+        match &self.of {
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+                Some(row["url"].as_str().map_or(id, str::to_string))
+            }
+            _ => Some(id),
+        }
+    }
+
     /// What the footer shows for this list, most useful first.
     pub fn hints(&self) -> &'static [&'static str] {
         match self.of {

@@ -2,7 +2,7 @@
 
 use super::key::{Code, Key};
 use super::keys::{Action, Context};
-use super::msg::Effect;
+use super::msg::{Described, Effect};
 use super::{App, Overlay, Pane};
 use crate::model::{Collection, GithubApp, Service};
 
@@ -66,6 +66,13 @@ pub const COMMANDS: &[Command] = &[
     }),
     command("revokeslack", "", "Revoke everybody's tokens of Slack in the workspace", |app, _| {
         app.begin_meant(Service::RevokeSlack)
+    }),
+    command("forgesession", "SESSION", "A session of Forge's picker", |app, session| {
+        match (session, app.meant_profile()) {
+            ("", _) => app.explain_argument("forgesession SESSION: the session's id is missing."),
+            (_, None) => app.explain_argument("None of the profiles has a control plane to ask."),
+            (id, Some(profile)) => app.describe(Described::ForgeSession(profile, id.to_string())),
+        }
     }),
     command("forgeselect", "SESSION", "Choose in a session of Forge's picker", |app, session| match session {
         "" => app.explain_argument("forgeselect SESSION: the session's id is missing."),

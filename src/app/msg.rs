@@ -237,6 +237,8 @@ pub enum Described {
     Deployment(Arc<str>, Arc<str>, String),
     /// A revision.
     Revision(RevisionRef),
+    /// A session of Forge's picker: its profile and its id.
+    ForgeSession(Arc<str>, String),
 }
 
 impl Described {
@@ -246,6 +248,7 @@ impl Described {
             Described::Thread(server, _) => &server.profile,
             Described::Deployment(profile, ..) => profile,
             Described::Revision(of) => &of.profile,
+            Described::ForgeSession(profile, _) => profile,
         }
     }
 
@@ -255,6 +258,7 @@ impl Described {
             Described::Thread(_, id) => format!("thread {}", crate::text::short_id(id)),
             Described::Deployment(_, _, name) => format!("deployment {name}"),
             Described::Revision(of) => format!("revision {}", crate::text::short_id(&of.revision)),
+            Described::ForgeSession(_, id) => format!("session {}", crate::text::short_id(id)),
         }
     }
 }

@@ -580,7 +580,7 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
 fn copy(app: &mut App) -> Vec<Effect> {
     let text = match (app.overlays.last(), app.focus) {
         (Some(Overlay::Inspect { tree, .. }), _) => tree.value_under_cursor(),
-        (Some(Overlay::Browse(browse)), _) => browse.picker.selected.clone(),
+        (Some(Overlay::Browse(browse)), _) => browse.copied(),
         (Some(Overlay::SignIn(sign_in)), _) => sign_in.link().or(sign_in.auth_id()).map(str::to_string),
         (Some(_), _) => None,
         (None, Pane::Deployments) => app.fleet.selected().map(|r| match &r.deployment {

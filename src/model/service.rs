@@ -178,12 +178,15 @@ impl Service {
                  k8s_namespaces = [\"default\"]      # the namespaces that it serves\n"
                 .into(),
             Service::UpdateListener(_) => {
-                let namespaces = &record["compute_config"]["k8s_namespaces"];
-                let namespaces = if namespaces.is_array() { namespaces.to_string() } else { "[]".into() };
                 let version = line("version", &record["version"], "\"…\"");
+                let namespaces = &record["compute_config"]["k8s_namespaces"];
+                let namespaces = match namespaces.is_array() {
+                    true => format!("compute_config.k8s_namespaces = {namespaces}"),
+                    false => "# compute_config.k8s_namespaces = [\"default\"]".into(),
+                };
                 format!(
-                    "# What stays behind a # is not sent, and stays as it is.\n{version}\n[compute_config]\n\
-                     k8s_namespaces = {namespaces}      # all of them: the list is replaced\n"
+                    "# What stays behind a # is not sent, and stays as it is; the list of namespaces is replaced.\n\
+                     {version}{namespaces}\n"
                 )
             }
             Service::CreateProvider => "# An OAuth provider. What stays behind a # is not sent, and the server's default holds.\n\
@@ -264,10 +267,9 @@ mod tests {
             for record in [&record, &Value::Null] {
                 let text = what.template(record);
                 for field in what.fields() {
-                    assert!(
-                        text.contains(&format!("{} = ", field.name)) || text.contains(&format!("[{}]", field.name)),
-                        "{text}"
-                    );
+                    let name = field.name;
+                    let forms = [format!("{name} = "), format!("{name}."), format!("[{name}]")];
+                    assert!(forms.iter().any(|form| text.contains(form)), "{name}: {text}");
                 }
                 let change = what.clone().read(&text, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert_eq!(change.what, what);

@@ -105,6 +105,11 @@ async fn record(services: &Services, what: &Described) -> Result<Value, ApiError
             let row = services.control_plane(profile).await?.deployment_row(id).await?;
             Ok(services.keep_secrets(profile, row))
         }
+        Described::ForgeSession(profile, id) => {
+            let mut row = services.control_plane(profile).await?.forge_session(id).await?;
+            crate::model::mask_record(&mut row);
+            Ok(row)
+        }
         Described::Revision(of) => {
             let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
             Ok(services.without_secrets(&of.profile, &of.deployment, row))

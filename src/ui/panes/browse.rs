@@ -20,7 +20,7 @@ pub fn browse(app: &App, list: &Browse, canvas: &mut Canvas<'_>) {
     }
     let profile = app.profiles.iter().find(|p| p.name == list.profile);
     let now = profile.map_or(app.now, |profile| profile.server_time(app.now));
-    let table = list.table(rows.w.saturating_sub(3) as usize, now);
+    let table = list.table(rows.w.saturating_sub(4) as usize, now);
     let titles = table.columns.iter().map(|(title, _)| *title);
     let widths: Vec<usize> = table.columns.iter().map(|(_, width)| *width).collect();
     canvas.line(rows.x + 2, area.y, area.w, &Line::of(Tone::Dim, &joined(titles, &widths)));
