@@ -159,7 +159,8 @@ impl Catalogue {
                 known.typed = None;
                 known.define(profile.clone());
             }
-            known.filed = Some((profile.clone(), config.tables.get(&profile.name).cloned()));
+            let is_filed = config.path.is_some();
+            known.filed = is_filed.then(|| (profile.clone(), config.tables.get(&profile.name).cloned()));
             self.all.push(known);
         }
         let typed = before.into_iter().filter(|known| known.typed.is_some());

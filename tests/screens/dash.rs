@@ -30,7 +30,7 @@ pub struct Dash {
 
 impl Dash {
     pub fn new(toml: &str, size: (u16, u16)) -> Dash {
-        let mut config = Config::parse(toml, None).unwrap();
+        let mut config = Config::parse(toml, Some(std::path::Path::new("config.toml"))).unwrap();
         config.seal(false, false);
         let settings = Settings {
             demo: false,
