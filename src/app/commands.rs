@@ -213,7 +213,7 @@ mod tests {
             let palette = Palette { text: text.into(), at: 0 };
             palette.fitting().iter().map(|c| c.name).collect::<Vec<_>>()
         };
-        assert_eq!(names("re"), ["revisions", "redeploy", "refresh", "create", "threads"]);
+        assert_eq!(names("re"), ["revisions", "redeploy", "revokeslack", "refresh", "create", "threads"]);
         assert_eq!(names("REDEPLOY x")[0], "redeploy");
         assert_eq!(names("").len(), COMMANDS.len());
         assert!(names("nonsense").is_empty());
