@@ -7,7 +7,7 @@ use common::{BEARER, CANARY, Server, answer, json, profile};
 use futures::StreamExt;
 use runtail::api::{ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
 use runtail::config::SecretSource;
-use runtail::model::{AuthAuthenticateRequest, RunCreate};
+use runtail::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
@@ -97,30 +97,30 @@ async fn revisions_are_newest_first_or_made_so() {
 
 #[tokio::test]
 async fn what_writes_wants_its_own_status() {
-    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.ends_with("/right")) {
-        ("POST", _) if seen.body.contains("right") => {
-            json(201, r#"{"id":"new","latest_revision_id":"r1","secrets":[{"name":"A","value":"canary"}]}"#)
+    let spec = |text: &str| Box::new(DeploymentSpec::parse(text, Format::Toml, None).unwrap());
+    let create = Intent::CreateDeployment(spec("name = \"new\"\nsource = \"internal_docker\""));
+    let update = Intent::UpdateDeployment { id: "d".into(), spec: spec("display_name = \"D\"") };
+    let delete = Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false };
+    // Right for other calls, wrong for these.
+    for (intent, right, wrong) in [(create, 201, 200), (update, 200, 202), (delete, 204, 200)] {
+        for (status, is_right) in [(right, true), (wrong, false)] {
+            let server = Server::start(move |seen| match (seen.method.as_str(), status) {
+                ("GET", _) => json(200, r#"{"id":"d","name":"d"}"#),
+                (_, 204) => answer(204, "text/plain", ""),
+                _ => json(status, r#"{"id":"d","secrets":[{"name":"A","value":"canary"}]}"#),
+            })
+            .await;
+            let plan = server.control().plan(&intent).await.unwrap();
+            match server.control().carry_out(&plan).await {
+                Ok(made) => assert!(is_right && !format!("{made:?}").contains("canary")),
+                Err(error) => assert!(!is_right && error.kind == Kind::Status(wrong), "{error}"),
+            }
+            let seen = server.seen();
+            let sent: Vec<_> = seen.iter().filter(|seen| seen.method != "GET").collect();
+            assert_eq!((sent.len(), sent[0].body.is_empty()), (1, right == 204));
+            assert!(right == 204 || sent[0].header("content-type") == Some("application/json"));
         }
-        ("PATCH", true) => json(200, r#"{"id":"right"}"#),
-        ("DELETE", true) => answer(204, "text/plain", ""),
-        // Right for other calls, wrong for these.
-        ("POST", _) => json(200, r#"{"id":"new"}"#),
-        ("PATCH", _) => json(202, r#"{"id":"x"}"#),
-        _ => json(200, "{}"),
-    })
-    .await;
-    let control = server.control();
-    let made = control.create_deployment(&value!({"name": "right"})).await.unwrap();
-    assert_eq!((made.id.as_str(), made.latest_revision_id.as_deref()), ("new", Some("r1")));
-    assert!(!format!("{made:?}").contains("canary") && !serde_json::to_string(&made).unwrap().contains("canary"));
-    assert_eq!(control.patch_deployment("right", &value!({})).await.unwrap().id, "right");
-    control.delete_deployment("right").await.unwrap();
-    assert_eq!(control.create_deployment(&value!({})).await.unwrap_err().kind, Kind::Status(200));
-    assert_eq!(control.patch_deployment("x", &value!({})).await.unwrap_err().kind, Kind::Status(202));
-    assert_eq!(control.delete_deployment("x").await.unwrap_err().kind, Kind::Status(200));
-    let seen = server.seen();
-    assert_eq!(seen[0].header("content-type"), Some("application/json"));
-    assert_eq!(seen[0].body, r#"{"name":"right"}"#);
+    }
 }
 
 #[tokio::test]

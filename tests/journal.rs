@@ -5,23 +5,43 @@ mod common;
 
 use common::{BEARER, CANARY, Server, json, profile};
 use proptest::prelude::*;
-use runtail::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Outcome, ThreadQuery};
+use runtail::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Outcome, PlanError, ThreadQuery};
 use runtail::config::{Config, Profile, SecretSource};
-use runtail::model::{AuthAuthenticateRequest, RunCreate};
+use runtail::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
 /// Everything that a client can be asked to write.
 const WRITES: usize = 9;
 
+/// A change that is planned and made.
+async fn change(control: &ControlPlane, intent: Intent) -> Result<(), ApiError> {
+    match control.plan(&intent).await {
+        Ok(plan) => control.carry_out(&plan).await.map(drop),
+        Err(PlanError::Asked(error)) => Err(error),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// What is created, with a secret that is this program's search path.
+fn spec() -> Box<DeploymentSpec> {
+    let text = "name = \"bot\"\nsource = \"internal_docker\"\nsecrets.A = \"env:PATH\"";
+    Box::new(DeploymentSpec::parse(text, Format::Toml, None).expect("a document"))
+}
+
 /// Asks for one of them.
 async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: &str) -> Result<(), ApiError> {
     let body = value!({"name": text, "secrets": [{"name": "A", "value": "canary-of-the-body"}]});
+    let mut push = DeploymentSpec::default();
+    push.set(["", "display_name"], "Bot".into());
     let auth = AuthAuthenticateRequest { provider: text.into(), ..AuthAuthenticateRequest::default() };
     match which % WRITES {
-        0 => control.create_deployment(&body).await.map(drop),
-        1 => control.patch_deployment("d", &body).await.map(drop),
-        2 => control.delete_deployment("d").await,
+        0 => change(control, Intent::CreateDeployment(spec())).await,
+        1 => change(control, Intent::UpdateDeployment { id: "d".into(), spec: Box::new(push) }).await,
+        2 => {
+            let intent = Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false };
+            change(control, intent).await
+        }
         3 => control.authenticate(&auth).await.map(drop),
         4 => agent.create_thread(&body).await.map(drop),
         5 => agent.create_thread_row(&body).await.map(drop),
@@ -92,6 +112,7 @@ proptest! {
 async fn what_is_sent_is_noted_without_a_secret() {
     let server = Server::start(|seen| match seen.method.as_str() {
         "DELETE" => json(404, r#"{"detail":"gone"}"#),
+        "GET" => json(200, r#"{"id":"d"}"#),
         _ => json(201, r#"{"id":"d","thread_id":"t"}"#),
     })
     .await;
@@ -111,7 +132,8 @@ async fn what_is_sent_is_noted_without_a_secret() {
     assert_eq!(headers(0), ["x-api-key: $KEY", "x-tenant-id: w-1"]);
     assert_eq!(headers(2), ["x-api-key: $KEY", "authorization: Bearer $TOKEN"]);
     let told = format!("{entries:?} {}", entries.iter().map(|e| e.request.curl()).collect::<String>());
-    assert!(!told.contains(CANARY) && !told.contains(BEARER) && !told.contains("canary-of-the-body"), "{told}");
+    let path = std::env::var("PATH").unwrap();
+    assert!(!told.contains(CANARY) && !told.contains(BEARER) && !told.contains(&path), "{told}");
 }
 
 #[tokio::test]
@@ -121,12 +143,13 @@ async fn what_got_no_answer_is_noted_as_such() {
     drop(nobody);
     let journal = Journal::default();
     let http = Http::noting(&profile(), journal.clone()).unwrap();
-    ControlPlane::new(http, url).delete_deployment("d").await.unwrap_err();
+    let auth = AuthAuthenticateRequest::default();
+    ControlPlane::new(http, url).authenticate(&auth).await.unwrap_err();
     assert!(matches!(&journal.entries()[0].outcome, Outcome::NoAnswer(why) if why.contains("refused")), "{journal:?}");
     // One that is given up half-way may have arrived.
     let server = Server::start(|_| json(200, Value::Null)).await;
     let (control, _) = clients(&server, &profile(), &journal);
-    let mut sent = Box::pin(control.delete_deployment("d"));
+    let mut sent = Box::pin(control.authenticate(&auth));
     assert!(futures::poll!(&mut sent).is_pending());
     drop(sent);
     assert_eq!(journal.entries().len(), 2);

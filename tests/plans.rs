@@ -15,12 +15,12 @@ use url::Url;
 /// The simulator with one deployment, and a client of it.
 async fn sim() -> (Sim, ControlPlane, Value) {
     let sim = Sim::start(Options::default()).await.unwrap();
-    let body = value!({"name": "bot", "source": "github", "secrets": [{"name": "K", "value": "canary-one"}],
-        "source_config": {"repo_url": "https://github.com/acme/bot", "deployment_type": "dev", "build_on_push": true},
-        "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"}});
     let control = client(&sim, false);
-    let made = control.create_deployment(&body).await.unwrap();
-    let record = control.deployment_row(&made.id).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("name = \"bot\"\n{GITHUB}[secrets]\nK = {}", secret(&folder, "canary-one"));
+    let create = Intent::CreateDeployment(spec(&text.replace("build_on_push = false", "build_on_push = true")));
+    let made = control.carry_out(&control.plan(&create).await.unwrap()).await.unwrap();
+    let record = control.deployment_row(&id(&made.record)).await.unwrap();
     sim.forget_requests();
     (sim, control, record)
 }

@@ -138,23 +138,6 @@ impl ControlPlane {
         self.get(&["v2", "deployments", id]).await?.json()
     }
 
-    /// Creates a deployment, and with it its first revision. Sent once. Any status but 201 is a failure (contract §7).
-    pub async fn create_deployment(&self, body: &Value) -> Result<Deployment, ApiError> {
-        self.send(Method::POST, &["v2", "deployments"], Some(body), &[201]).await?.json()
-    }
-
-    /// Changes a deployment; a `source_revision_config` in the body makes a new revision. Sent once. Any status but 200
-    /// is a failure.
-    pub async fn patch_deployment(&self, id: &str, body: &Value) -> Result<Deployment, ApiError> {
-        self.send(Method::PATCH, &["v2", "deployments", id], Some(body), &[200]).await?.json()
-    }
-
-    /// Deletes a deployment. Sent once. Any status but 204 is a failure. The server deletes softly: the deployment may
-    /// stay readable for a while.
-    pub async fn delete_deployment(&self, id: &str) -> Result<(), ApiError> {
-        self.send(Method::DELETE, &["v2", "deployments", id], None, &[204]).await.map(drop)
-    }
-
     /// The newest revisions of a deployment, at most `limit`.
     pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
         let Revisions { items, was_sorted } = self.revision_rows(id, limit).await?;
