@@ -318,7 +318,7 @@ fn every_change_of_the_lists_has_its_key() {
     answer(&mut dash, number, json!([]));
     seen.push(begun(&dash.keys("a")).1);
     dash.keys("<Esc>");
-    seen.push(begun(&dash.keys(":revokeslack<Enter>")).1);
+    seen.push(begun(&dash.keys(":revoke-slack<Enter>")).1);
     dash.keys("<Esc>");
     seen.push(begun(&dash.keys(":forgeselect s1<Enter><ctrl-r>")).1);
     let github = || "github".to_string();
@@ -365,7 +365,7 @@ fn pressed() -> impl Strategy<Value = &'static str> {
         ":integrations<Enter>",
         ":forge<Enter>",
         ":authenticate google<Enter>",
-        ":revokeslack<Enter>",
+        ":revoke-slack<Enter>",
         ":forgeselect s<Enter>",
         "<Enter>",
         "<Esc>",

@@ -64,7 +64,7 @@ pub const COMMANDS: &[Command] = &[
         "" => app.explain_argument("connections AGENT: the agent's id is missing."),
         agent => app.browse_meant(Collection::Connections(agent.to_string()), agent),
     }),
-    command("revokeslack", "", "Revoke everybody's tokens of Slack in the workspace", |app, _| {
+    command("revoke-slack", "", "Revoke everybody's tokens of Slack in the workspace", |app, _| {
         app.begin_meant(Service::RevokeSlack)
     }),
     command("forgesession", "SESSION", "A session of Forge's picker", |app, session| {
@@ -213,7 +213,7 @@ mod tests {
             let palette = Palette { text: text.into(), at: 0 };
             palette.fitting().iter().map(|c| c.name).collect::<Vec<_>>()
         };
-        assert_eq!(names("re"), ["revisions", "redeploy", "revokeslack", "refresh", "create", "threads"]);
+        assert_eq!(names("re"), ["revisions", "redeploy", "revoke-slack", "refresh", "create", "threads"]);
         assert_eq!(names("REDEPLOY x")[0], "redeploy");
         assert_eq!(names("").len(), COMMANDS.len());
         assert!(names("nonsense").is_empty());
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_plain() {
         for (n, one) in COMMANDS.iter().enumerate() {
-            assert!(one.name.bytes().all(|b| b.is_ascii_lowercase()), "{}", one.name);
+            assert!(one.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", one.name);
             assert!(COMMANDS[n + 1..].iter().all(|other| other.name != one.name), "{}", one.name);
         }
     }
