@@ -468,6 +468,18 @@ fn whatever_happens_between_looking_and_sending() {
 }
 
 #[test]
+fn what_could_not_be_looked_at_is_not_said_to_be_gone() {
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("", &[ok(json!({"resources": [record()]}))]);
+    server.reply("/bot", &[ok(record()), ok(record()), Reply::Http(204, "", String::new()), refuse(403)]);
+    let (_folder, path) = config(&[("one", &server)]);
+    let args = ["--config", &path, "deployments", "delete", "bot", "--confirm", "bot", "-o", "json"];
+    let done = launch(command(args), "").wait().expect(0);
+    assert!(done.stderr.contains("how bot is now could not be read: "), "{}", done.stderr);
+    assert!(!done.stderr.contains("is gone") && done.json()["status"].is_null(), "{}", done.stderr);
+}
+
+#[test]
 fn a_name_that_a_tracing_project_still_has() {
     let server = Scripted::plane(&[]);
     let folder = tempfile::tempdir().expect("a folder");

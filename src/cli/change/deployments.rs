@@ -146,22 +146,22 @@ impl Delete {
         };
         let Some(Done { plan, .. }) = done else { return Ok(Exit::Done) };
         let name = plan.preview.target.as_ref().map_or(id.as_str(), |target| target.name.as_str());
-        let status = match &signals {
-            None => control(&site)?.what_is_left(&id).await.unwrap_or_else(|error| {
-                complain(&format!("warning: how it is now could not be read: {error}"));
-                None
-            }),
+        let left = match &signals {
+            None => control(&site)?.what_is_left(&id).await,
             Some(signals) => {
                 let timeout = self.timeout.unwrap_or(context.config.poll.timeout);
                 let patience = Patience::new(timeout, self.interval.unwrap_or(LOOK));
                 signals.unless_stopped(until_gone(&site, &id, name, &patience)).await?;
-                None
+                Ok(None)
             }
         };
-        complain(&match &status {
-            Some(status) => format!("{name} is being deleted: {status}"),
-            None => format!("{name} is gone"),
+        complain(&match &left {
+            Ok(Some(status)) => format!("{name} is being deleted: {status}"),
+            Ok(None) => format!("{name} is gone"),
+            // That it was deleted stays true.
+            Err(error) => format!("warning: how {name} is now could not be read: {error}"),
         });
+        let status = left.unwrap_or_default();
         self.sending.output.one(&placed(&site.profile, row_of(&plan, status)))?;
         Ok(Exit::Done)
     }
