@@ -226,6 +226,11 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
     assert!(std::fs::symlink_metadata(at("config.toml")).unwrap().is_symlink());
     assert!(std::fs::read_to_string(at("dotfiles/real.toml")).unwrap().contains("[profiles.a]"));
     assert_eq!(mode("dotfiles/real.toml"), 0o640);
+    // Who made it read-only meant it.
+    std::fs::set_permissions(at("dotfiles/real.toml"), std::fs::Permissions::from_mode(0o440)).unwrap();
+    let draft = Draft::new(&at("config.toml"), vec!["[profiles.b]\nregion = \"us\"\n".into()]).unwrap();
+    let error = draft.write().unwrap_err().to_string();
+    assert!(error.contains("the file is read-only") && error.contains("nothing was written"), "{error}");
     // A new one, in a new folder.
     let draft = Draft::new(&at("new/folder/config.toml"), vec![typed.into()]).unwrap();
     assert!(draft.is_new());

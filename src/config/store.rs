@@ -91,6 +91,10 @@ impl Draft {
         let target = self.path.canonicalize().map_err(system)?;
         let folder = target.parent().unwrap_or(Path::new("/"));
         let rights = std::fs::metadata(&target).map_err(system)?.permissions();
+        // Another file can take its place all the same, which is not what its owner meant.
+        if rights.readonly() {
+            return Err(failed("the file is read-only".into()));
+        }
         let mut beside = tempfile_in(folder).map_err(system)?;
         beside.file.write_all(self.after.as_bytes()).map_err(system)?;
         beside.file.set_permissions(rights).map_err(system)?;
@@ -108,8 +112,12 @@ impl Draft {
             std::fs::create_dir_all(folder)?;
         }
         let mut file = private(&self.path)?;
-        file.write_all(self.after.as_bytes())?;
-        file.sync_all()
+        let written = file.write_all(self.after.as_bytes()).and_then(|()| file.sync_all());
+        if written.is_err() {
+            // Half a file would be a configuration too. The first failure is the one to be told.
+            let _ = std::fs::remove_file(&self.path);
+        }
+        written
     }
 }
 
