@@ -4,7 +4,7 @@ use super::answer::{self, About, Plane, Shown};
 use super::journal::{Journal, Noted, Outcome};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
-use crate::model::{PlainRequest, Secrets, secret_texts};
+use crate::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
 use crate::text;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -395,10 +395,10 @@ impl Http {
         let Inner { key, bearer, workspace, .. } = &*self.0;
         let mut headers = Vec::new();
         if key.is_some() {
-            headers.push((API_KEY, "$KEY".to_string()));
+            headers.push((API_KEY, KEY_PLACE.to_string()));
         }
         if bearer.is_some() && (key.is_none() || plane == Plane::Agent) {
-            headers.push((AUTHORIZATION, "Bearer $TOKEN".to_string()));
+            headers.push((AUTHORIZATION, TOKEN_PLACE.to_string()));
         }
         if let Some(workspace) = workspace.as_ref().filter(|_| plane == Plane::Control) {
             headers.push((WORKSPACE, text::clean(workspace).into_owned()));

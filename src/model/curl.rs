@@ -1,6 +1,12 @@
 //! A request as a command line for curl, with `$KEY` where the key would stand.
 
+use super::mask::MASK;
 use serde_json::Value;
+
+/// What stands in the place of a key.
+pub const KEY_PLACE: &str = "$KEY";
+/// What stands in the place of a bearer token.
+pub const TOKEN_PLACE: &str = "Bearer $TOKEN";
 
 /// A request without any secret in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,24 +22,43 @@ pub struct PlainRequest {
 }
 
 impl PlainRequest {
-    /// The command. The shell puts the key in: `KEY=… ` before it, or exported. Secrets of the body stay `***`, so a request
-    /// that carries some has to be completed by hand.
+    /// The command. The shell puts the key in: `KEY=… ` before it, or exported. A body whose secrets are masked would put the
+    /// masks in their place, so such a command is a comment until somebody completes it.
     pub fn curl(&self) -> String {
         let mut words = vec!["curl -sS".to_string()];
         if self.method != "GET" {
             words.push(format!("-X {}", self.method));
         }
         words.push(quoted(&self.url));
-        words.extend(self.headers.iter().map(|(name, value)| match value.contains('$') {
-            // Placeholders are ours and need the shell.
-            true => format!("-H \"{name}: {value}\""),
-            false => format!("-H {}", quoted(&format!("{name}: {value}"))),
-        }));
+        words.extend(self.headers.iter().map(
+            |(name, value)| match [KEY_PLACE, TOKEN_PLACE].contains(&value.as_str()) {
+                // The shell puts these in.
+                true => format!("-H \"{name}: {value}\""),
+                false => format!("-H {}", quoted(&format!("{name}: {value}"))),
+            },
+        ));
         if let Some(body) = &self.body {
             words.push("-H 'Content-Type: application/json'".into());
             words.push(format!("--data {}", quoted(&body.to_string())));
         }
-        words.join(" \\\n  ")
+        let command = words.join(" \\\n  ");
+        match self.body.as_ref().is_some_and(is_masked) {
+            true => format!(
+                "# Put the secrets in where *** stands, then take the # away.\n# {}",
+                command.replace('\n', "\n# ")
+            ),
+            false => command,
+        }
+    }
+}
+
+/// Whether a secret of a body is masked.
+fn is_masked(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MASK),
+        Value::Array(items) => items.iter().any(is_masked),
+        Value::Object(fields) => fields.values().any(is_masked),
+        _ => false,
     }
 }
 
@@ -52,7 +77,7 @@ mod tests {
         let request = PlainRequest {
             method: "PATCH".into(),
             url: "https://h/v2/deployments/1?a=b&c=it's".into(),
-            headers: vec![("X-Api-Key".into(), "$KEY".into()), ("X-Tenant-Id".into(), "w 1".into())],
+            headers: vec![("X-Api-Key".into(), "$KEY".into()), ("X-Tenant-Id".into(), "w $(id) 1".into())],
             body: Some(json!({"name": "it's $HOME `x`"})),
         };
         let echo = request.curl().replacen("curl", "printf '%s\\n'", 1);
@@ -67,12 +92,24 @@ mod tests {
             "-H",
             "X-Api-Key: k-1",
             "-H",
-            "X-Tenant-Id: w 1",
+            "X-Tenant-Id: w $(id) 1",
             "-H",
             "Content-Type: application/json",
             "--data",
             r#"{"name":"it's $HOME `x`"}"#,
         ];
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_shell_does_not_send_masks_in_the_place_of_secrets() {
+        let request = PlainRequest {
+            method: "PATCH".into(),
+            url: "https://h/v2/deployments/1".into(),
+            headers: vec![("X-Api-Key".into(), "$KEY".into())],
+            body: Some(json!({"secrets": [{"name": "A", "value": "***"}]})),
+        };
+        let curl = request.curl();
+        assert!(curl.contains("curl -sS") && curl.lines().all(|line| line.starts_with('#')), "{curl}");
     }
 }

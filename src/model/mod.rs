@@ -25,7 +25,7 @@ pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
-pub use curl::PlainRequest;
+pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
 pub use failure::{
     CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, ServesInstead, StatusTime,
