@@ -1,6 +1,7 @@
 //! Changes to what stands beside the deployments: listeners, OAuth providers, tokens, connections, Forge's installations
 //! (control-plane reference §2). Which there are, which fields each has, and how a person writes them down.
 
+use super::MASK;
 use crate::config::{ConfigError, Document, Field, Form, Format};
 use serde_json::Value;
 use std::path::Path;
@@ -232,9 +233,11 @@ impl Service {
     }
 }
 
-/// A line of a template: the field as it is, or behind a `#` where it is not set.
+/// A line of a template: the field as it is, or behind a `#` where it is not set, or where a mask stands for a part of it:
+/// that must not be sent.
 fn line(name: &str, value: &Value, instead: &str) -> String {
     match value {
+        Value::String(text) if text.contains(MASK) => format!("# {name} = {value}\n"),
         // TOML writes these as JSON does.
         Value::String(_) | Value::Bool(_) | Value::Number(_) => format!("{name} = {value}\n"),
         _ => format!("# {name} = {instead}\n"),
@@ -285,6 +288,14 @@ mod tests {
                 .collect();
             what.clone().read(&all, None).unwrap_or_else(|e| panic!("{e}\n{all}"));
         }
+    }
+
+    #[test]
+    fn what_is_masked_is_not_sent_back() {
+        let record = json!({"name": "n", "auth_url": "https://***@login.example/authorize"});
+        let change = Service::UpdateProvider("p".into());
+        let read = change.clone().read(&change.template(&record), None).unwrap();
+        assert_eq!(serde_json::Value::Object(read.document.fields), json!({"name": "n"}));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{DeploymentSpec, fields};
 use crate::config::{Field, Format};
+use crate::model::Secrets;
 use crate::text;
 use serde_json::Value;
 
@@ -26,6 +27,7 @@ const SECRETS: &str = "
 impl DeploymentSpec {
     /// A commented document of what a record says today. Of secrets it holds the names alone. As it is it changes nothing.
     pub fn template_of(record: &Value) -> String {
+        let secrets = Secrets::of_records(&[record]);
         let name = text::clean(record["name"].as_str().unwrap_or_default());
         let source = text::clean(record["source"].as_str().unwrap_or("an unknown source"));
         let mut out = format!("# {name} ({source})\n{HEAD}\n");
@@ -44,9 +46,10 @@ impl DeploymentSpec {
             // The service sets the address itself but for images.
             let is_set_there = field.name == "custom_url" && record["source"] != "external_docker";
             let mark = if never || is_set_there { "# (cannot be changed) " } else { "" };
-            out += &line(field.name, &config[field.name]).map(|line| format!("{mark}{line}")).unwrap_or_default();
+            out +=
+                &line(field.name, &config[field.name]).map(|line| without(&secrets, mark, &line)).unwrap_or_default();
         }
-        out += &resources(&config["resource_spec"]);
+        out += &resources(&config["resource_spec"], &secrets);
         out += REVISION;
         out += "# [source_revision_config]\n";
         let revision = &record["source_revision_config"];
@@ -70,15 +73,16 @@ impl DeploymentSpec {
 
 /// The resources as a table of their own. What is given replaces the whole, so what the document cannot say, or should not
 /// show, makes all of it a comment.
-fn resources(spec: &Value) -> String {
+fn resources(spec: &Value, secrets: &Secrets) -> String {
     let Some(spec) = spec.as_object() else {
         return "\n# Given resources replace all that are there.\n# [source_config.resource_spec]\n# cpu = 1\n".into();
     };
     let set: Vec<(&String, &Value)> = spec.iter().filter(|(_, value)| !value.is_null()).collect();
     let is_known = |name: &str| fields::RESOURCE_SPEC.iter().any(|field| field.name == name);
     let is_plain = |name: &str, value: &Value| is_known(name) && !value.to_string().contains("\"env\"");
+    let is_open = |line: &String| secrets.scrub(line) == *line;
     let lines: Vec<Option<String>> =
-        set.iter().map(|(name, value)| line(name, value).filter(|_| is_plain(name, value))).collect();
+        set.iter().map(|(name, value)| line(name, value).filter(is_open).filter(|_| is_plain(name, value))).collect();
     let can_be_given = lines.iter().all(Option::is_some);
     let mut out =
         "\n# They replace each other as a whole: what is not here any more is not set any more.\n".to_string();
@@ -89,6 +93,15 @@ fn resources(spec: &Value) -> String {
     out += &format!("{mark}[source_config.resource_spec]\n");
     lines.into_iter().flatten().for_each(|line| out += &format!("{mark}{line}"));
     out
+}
+
+/// A line behind its mark. One that repeats a secret is shown without it, and behind a mark: as it is shown it must not be
+/// sent.
+fn without(secrets: &Secrets, mark: &str, line: &str) -> String {
+    match secrets.scrub(line) {
+        open if open == line => format!("{mark}{line}"),
+        masked => format!("# (holds a secret) {masked}"),
+    }
 }
 
 /// `name = value` in TOML; nothing where there is none.

@@ -247,6 +247,12 @@ fn a_template_changes_nothing_and_shows_no_secret() {
     let mut sidecar = record();
     sidecar["source_config"]["resource_spec"] =
         json!({"sidecars": [{"name": "x", "image": "y", "env": [{"name": "E", "value": "gamma-canary"}]}]});
+    let mut repeated = record();
+    repeated["secrets"] = json!([{"name": "T", "value": "delta-canary"}]);
+    repeated["source_config"]["repo_url"] = json!("https://me:canary@git.example/a");
+    repeated["source_config"]["install_command"] = json!("install --token=delta-canary");
+    repeated["source_config"]["resource_spec"] =
+        json!({"sidecars": [{"name": "x", "image": "y", "args": ["delta-canary"]}]});
     let mut broken = record();
     broken["source_config"]["integration_id"] = json!("no uuid");
     broken["display_name"] = json!(7);
@@ -255,6 +261,7 @@ fn a_template_changes_nothing_and_shows_no_secret() {
         record(),
         odd,
         sidecar,
+        repeated,
         broken,
         json!({}),
         json!({"name": "x\ny = 1", "secrets": [{"name": "a\nb = 2", "value": "canary"}]}),
