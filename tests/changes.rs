@@ -82,6 +82,20 @@ fn deleting_wants_the_exact_name_and_enter_never_confirms() {
 }
 
 #[test]
+fn a_key_that_is_held_down_since_before_there_was_anything_to_read_does_not_send() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty(), "nothing is planned yet");
+    let number = planned(&mut dash, &effects);
+    for _ in 0..100 {
+        dash.later(30);
+        assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    }
+    dash.later(1000);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+}
+
+#[test]
 fn what_is_deleted_is_frozen_when_the_dialog_opens() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
@@ -115,6 +129,20 @@ fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys("<Esc>"), [Effect::Forget(number)]);
     assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+}
+
+#[test]
+fn a_command_over_a_dialog_forgets_the_change_and_keeps_the_document() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("a");
+    let Some(Overlay::Edit(_)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    dash.keys("# mine<Enter>");
+    let effects = dash.keys("<ctrl-r>");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(dash.keys(":deployments<Enter>"), [Effect::Forget(number)]);
+    assert!(dash.app.overlays.is_empty());
+    dash.keys("a");
+    assert!(dash.screen().contains("# mine"), "{}", dash.screen());
 }
 
 #[test]
@@ -225,7 +253,7 @@ fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
     dash.keys("j<Enter>");
     insta::assert_snapshot!("journal_entry_100x30", dash.screen());
     let Some(Effect::Copy(curl)) = dash.keys("C").pop() else { panic!() };
-    assert!(curl.starts_with("curl -sS") && curl.contains("-X DELETE") && curl.contains("x-api-key: $KEY"), "{curl}");
+    assert!(curl.contains("\n# curl -sS") && curl.contains("-X DELETE") && curl.contains("x-api-key: $KEY"), "{curl}");
 }
 
 #[test]

@@ -245,10 +245,30 @@ impl App {
 
     /// Does in another place what a key does there.
     pub(super) fn act_in(&mut self, context: Context, action: Action) -> Vec<Effect> {
+        let mut effects = Vec::new();
         if context != Context::Global {
-            self.overlays.clear();
+            effects = self.leave_overlays();
             self.focus = Pane::Deployments;
         }
-        super::update::act(self, context, action)
+        effects.extend(super::update::act(self, context, action));
+        effects
+    }
+
+    /// Leaves all that lies over the panes: what was typed is kept, and what was asked about is not sent.
+    pub(super) fn leave_overlays(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for overlay in std::mem::take(&mut self.overlays) {
+            match overlay {
+                Overlay::Compose(composer) => self.draft = Some(*composer),
+                Overlay::Edit(editor) => self.keep_draft(*editor),
+                Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
+                    effects.push(Effect::Forget(confirm.number));
+                }
+                // There is nothing behind it.
+                Overlay::FirstRun(at) => self.overlays.push(Overlay::FirstRun(at)),
+                _ => {}
+            }
+        }
+        effects
     }
 }

@@ -197,9 +197,9 @@ impl App {
     }
 
     fn go_to(&mut self, pane: Pane) -> Vec<Effect> {
-        self.overlays.clear();
+        let effects = self.leave_overlays();
         self.focus = pane;
-        Vec::new()
+        effects
     }
 }
 

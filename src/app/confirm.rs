@@ -11,6 +11,7 @@ use super::{App, Overlay};
 use crate::api::{ApiError, Kind, PlanError};
 use crate::model::{Consent, Intent, Preview};
 use crate::text;
+use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 
 /// A change that the person is asked about.
@@ -26,9 +27,14 @@ pub struct Confirm {
     pub stage: Stage,
     /// What was typed of the name that has to be.
     pub typed: String,
+    /// When the key that sends was pressed before there was anything to read: it may be held down since.
+    pub held: Option<Timestamp>,
     /// Where in the preview one reads.
     pub place: Place,
 }
+
+/// A key that comes again so soon is held down: longer than any terminal waits before it repeats one.
+const HELD: SignedDuration = SignedDuration::from_secs(1);
 
 /// How far a change is.
 #[derive(Debug, Clone)]
@@ -196,6 +202,7 @@ impl App {
             intent,
             stage: Stage::Planning,
             typed: String::new(),
+            held: None,
             place: Place::at_start(),
         })));
         vec![plan]
@@ -227,6 +234,11 @@ impl App {
     pub(super) fn send_change(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return Vec::new() };
         let (number, profile) = (confirm.number, confirm.profile.clone());
+        let is_held = confirm.held.is_some_and(|last| self.now.duration_since(last) < HELD);
+        if is_held || matches!(confirm.stage, Stage::Planning) {
+            confirm.held = Some(self.now);
+            return Vec::new();
+        }
         if !confirm.may_be_sent() {
             if let Some(name) = confirm.wants_name() {
                 let text = format!("Nothing is sent before you have typed {} exactly.", text::clean(name));

@@ -189,10 +189,16 @@ impl App {
 
     /// Leaves the editor that lies on top; what was typed is kept.
     pub(super) fn leave_editor(&mut self) {
-        if let Some(Overlay::Edit(editor)) = self.overlays.pop()
-            && editor.is_changed()
-        {
-            self.drafts.insert(editor.subject.clone(), editor.text.text());
+        if let Some(Overlay::Edit(editor)) = self.overlays.pop() {
+            self.keep_draft(*editor);
+        }
+    }
+
+    /// Keeps what was typed, for when the same is edited again.
+    pub(super) fn keep_draft(&mut self, editor: Editor) {
+        if editor.is_changed() {
+            let text = editor.text.text();
+            self.drafts.insert(editor.subject, text);
         }
     }
 

@@ -114,7 +114,7 @@ impl App {
                 Overlay::Compose(composer) => self.draft = Some(*composer),
                 Overlay::Edit(editor) if editor.is_changed() => {
                     closed.push("the document that was edited (it is kept)".into());
-                    self.drafts.insert(editor.subject.clone(), editor.text.text());
+                    self.keep_draft(*editor);
                 }
                 _ => {}
             }

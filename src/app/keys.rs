@@ -1,6 +1,6 @@
 //! The one table of keys: it feeds dispatch, the footer, the help screen and the configuration's `[keys]`.
 
-use super::key::Key;
+use super::key::{Code, Key};
 use super::line::{Line, Tone};
 use super::server::Tab;
 use std::collections::BTreeMap;
@@ -174,6 +174,12 @@ impl Action {
     /// Whether it is one of a dialog that asks about a change, rather than one that moves in it.
     pub(super) fn is_of_confirm(self) -> bool {
         matches!(self, Action::Send | Action::Back | Action::Quit | Action::Traces | Action::Curl)
+    }
+
+    /// Whether it leads to where something can be sent.
+    fn leads_to_sending(self) -> bool {
+        use Action::*;
+        matches!(self, Preview | Create | Update | Delete | DeleteAll | Redeploy | Interrupt | Rollback)
     }
 }
 
@@ -487,19 +493,29 @@ impl Keymap {
         let mut keys: BTreeMap<(Context, Key), Action> = BTreeMap::new();
         let mut owners: BTreeMap<(Context, Key), &'static str> = BTreeMap::new();
         let mut shown: BTreeMap<&'static str, Vec<Key>> = BTreeMap::new();
+        let mut wanted: Vec<(&Binding, Vec<Key>)> = Vec::new();
         for binding in BINDINGS {
             let own = binding.keys.iter().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
-            let wanted = match changes.get(binding.id) {
-                None => own,
-                Some(list) => {
-                    let parsed: Result<Vec<Key>, String> = list.iter().map(|k| k.parse()).collect();
-                    parsed.unwrap_or_else(|e| {
-                        problems.push(format!("[keys] {}: {e}", binding.id));
-                        own
-                    })
-                }
-            };
+            let list = changes.get(binding.id).map(|list| list.iter().map(|key| sendable(binding, key)).collect());
+            wanted.push((
+                binding,
+                list.unwrap_or_else(|| Ok(own.clone())).unwrap_or_else(|e: String| {
+                    problems.push(format!("[keys] {}: {e}", binding.id));
+                    own
+                }),
+            ));
+        }
+        let sends = |(binding, _): &&(&Binding, Vec<Key>)| binding.action == Action::Send;
+        let sending: Vec<Key> = wanted.iter().filter(sends).flat_map(|(_, keys)| keys.clone()).collect();
+        for (binding, wanted) in wanted {
             for key in wanted {
+                if binding.action.leads_to_sending() && sending.contains(&key) {
+                    problems.push(format!(
+                        "[keys] {key} sends, so it cannot be {} too: one that is held down must not send",
+                        binding.id
+                    ));
+                    continue;
+                }
                 if let Some(owner) = owners.get(&(binding.context, key)) {
                     problems.push(format!("[keys] {key} is both {owner} and {}: the first keeps it", binding.id));
                     continue;
@@ -585,6 +601,15 @@ impl Keymap {
             Some((key_glyph(*key, ascii), binding.label))
         };
         ids.into_iter().filter_map(row).collect()
+    }
+}
+
+/// Reads a key of the configuration. What sends is no key that one presses by habit, or that a pasted text could hold.
+fn sendable(binding: &Binding, key: &str) -> Result<Key, String> {
+    let key: Key = key.parse()?;
+    match binding.action == Action::Send && (key.code == Code::Enter || key.text().is_some()) {
+        true => Err(format!("{key} never sends; choose one with ctrl, or F1 to F12")),
+        false => Ok(key),
     }
 }
 
@@ -678,5 +703,32 @@ mod tests {
         assert_eq!(map.action(Context::Stream, "?".parse().unwrap()), None);
         assert_eq!(map.action(Context::Stream, "f".parse().unwrap()), Some(Action::Zoom));
         assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Quit));
+    }
+
+    #[test]
+    fn what_leads_to_a_change_never_sends_it() {
+        let key = |text: &str| text.parse::<Key>().unwrap();
+        let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|k| k.to_string()).collect());
+        for never in ["Enter", "y", "Space"] {
+            let (map, problems) = Keymap::new(&BTreeMap::from([set("confirm.send", &[never])]));
+            assert!(problems.len() == 1 && problems[0].contains("never sends"), "{problems:?}");
+            assert_eq!(
+                map.action(Context::Confirm, key("ctrl-s")),
+                Some(Action::Send),
+                "what is wrong changes nothing"
+            );
+            assert_ne!(map.action(Context::Confirm, key(never)), Some(Action::Send));
+        }
+        let changes = BTreeMap::from([set("confirm.send", &["ctrl-r"]), set("revisions.redeploy", &["ctrl-s", "R"])]);
+        let (map, problems) = Keymap::new(&changes);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(map.action(Context::Confirm, key("ctrl-r")), Some(Action::Send));
+        assert_eq!(map.action(Context::Editor, key("ctrl-r")), None);
+        assert_eq!(map.action(Context::Editor, key("F5")), Some(Action::Preview));
+        assert_eq!(
+            map.action(Context::Revisions, key("ctrl-s")),
+            None,
+            "it sends an authentication, and writes the file"
+        );
     }
 }

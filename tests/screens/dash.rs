@@ -54,6 +54,11 @@ impl Dash {
         update(&mut self.app, self.now, msg)
     }
 
+    /// So many milliseconds pass.
+    pub fn later(&mut self, milliseconds: i64) {
+        self.now += SignedDuration::from_millis(milliseconds);
+    }
+
     /// An answer to what was asked just now.
     pub fn done(&mut self, done: Done) -> Vec<Effect> {
         let since = self.app.epoch;
