@@ -4,7 +4,8 @@
 mod common;
 
 use common::{Server, answer, json, profile};
-use runtail::api::{ApiError, ControlPlane, Http, Kind, PlanError};
+use proptest::prelude::*;
+use runtail::api::{ApiError, ControlPlane, Http, Journal, Kind, PlanError};
 use runtail::config::Format;
 use runtail::model::{Consent, DeploymentSpec, Intent, NewRevision, Plan};
 use runtail::sim::{self, Options, Rule, Sim};
@@ -325,6 +326,84 @@ async fn a_push_that_lands_at_the_same_moment_is_told_apart() {
         let made = server.control().carry_out(&plan).await.unwrap();
         assert_eq!(made.revision.as_deref(), Some(expected), "{newest} {older}");
         assert_eq!(made.doubt.is_some(), newest == older);
+    }
+}
+
+/// Plans and makes a change of a record, answered with a refusal that repeats all that there is; gives everything that a person
+/// may see of it.
+async fn seen_of(record: Value, toml: String, echo: String) -> String {
+    let journal = Journal::default();
+    let answered = record.clone();
+    let server = Server::start(move |seen| match &*seen.method {
+        "GET" => json(200, answered.to_string()),
+        _ => json(
+            422,
+            value!({"detail": [{"loc": ["body", echo], "msg": format!("no {echo}"), "type": echo, "input": echo}]}),
+        ),
+    })
+    .await;
+    let http = Http::noting(&profile(), journal.clone()).unwrap();
+    let control = ControlPlane::new(http, server.url.clone());
+    let intent = Intent::UpdateDeployment { id: "d".into(), spec: spec(&toml) };
+    let mut all = format!("{intent:?}");
+    match control.plan(&intent).await {
+        Ok(plan) => {
+            let preview = &plan.preview;
+            let lines: String = preview.changes.iter().map(|change| change.line()).collect();
+            all += &format!(
+                "{plan:?} {} {lines} {}",
+                preview.request.curl(),
+                value!([preview.changes, preview.notes, preview.request.body])
+            );
+            let error = control.carry_out(&plan).await.unwrap_err();
+            all += &format!("{error} {error:?} {}", error.story());
+        }
+        Err(error) => all += &format!("{error} {error:?}"),
+    }
+    all + &format!("{:?}", journal.entries())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A secret of the record, or one that is given, repeated anywhere: in what differs, in what is sent, in what comes back.
+    #[test]
+    fn no_secret_is_ever_seen(
+        secrets in proptest::collection::vec("[A-Za-z0-9+/=_\"\\\\é -]{8,20}", 3),
+        places in proptest::collection::vec(0..3usize, 5),
+        is_sent in any::<bool>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        // Blanks around are no part of what is told apart, and words of the documents are no secrets.
+        let secrets: Vec<String> = secrets.iter().enumerate().map(|(n, s)| format!("x{n}{}x", s.trim())).collect();
+        let at = |n: usize| secrets[places[n]].as_str();
+        let quoted = |text: String| value!(text).to_string();
+        let record = value!({"id": "d", "name": "bot", "source": "github", "status": "READY", "latest_revision_id": "r",
+            "source_config": {"install_command": format!("old {}", at(0)), "resource_spec": {"labels": {"a": at(1)}},
+                "repo_url": "https://github.com/acme/bot"},
+            "source_revision_config": {"repo_ref": "main", "langgraph_config_path": format!("{}.json", at(2))},
+            "secrets": [{"name": "A", "value": secrets[0]}, {"name": "B", "value": secrets[1]}]});
+        let mut toml = format!(
+            "[source_config]\ninstall_command = {}\nbuild_command = {}\nrepo_url = {}\n[source_config.resource_spec]\nlabels = {{a = {}, b = {}}}\n",
+            quoted(format!("new {}", at(3))), quoted(at(4).into()), quoted("https://me:pass-word@github.com/x".into()),
+            quoted(at(0).into()), quoted(at(1).into()),
+        );
+        // The third one is known only where it is given.
+        let is_known = is_sent || !places.contains(&2);
+        if is_sent {
+            toml += &format!("[secrets]\nC = {}\n", secret(&folder, &secrets[2]));
+        }
+        let echo = if is_sent { secrets.concat() } else { secrets[..2].concat() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let all = runtime.block_on(seen_of(record, toml, echo));
+        prop_assert!(all.contains("Plan {"), "{all}");
+        // What somebody wrote into the document itself stands in the document.
+        let seen = all.split_once("Plan {").map_or("", |(_, seen)| seen);
+        prop_assert!(!seen.contains("pass-word"), "{seen}");
+        for secret in secrets.iter().take(if is_known { 3 } else { 2 }) {
+            let json = value!(secret).to_string();
+            prop_assert!(!seen.contains(secret.as_str()) && !seen.contains(&json[1..json.len() - 1]), "{secret}\n{seen}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong with a request, said for the person who has to act on it.
 
+use crate::model::Secrets;
 use std::fmt;
 use std::time::Duration;
 
@@ -90,6 +91,17 @@ impl ApiError {
             Kind::Server(code) | Kind::Status(code) => Some(code),
             _ => None,
         }
+    }
+
+    /// The same without these secrets: servers repeat what they know.
+    pub fn without(mut self, secrets: &Secrets) -> ApiError {
+        self.detail = secrets.scrub(&self.detail);
+        // A server may name a request by what it was sent.
+        self.at.request_id = self.at.request_id.map(|id| secrets.scrub(&id));
+        if let Kind::Invalid(fields) = &mut self.kind {
+            fields.iter_mut().for_each(|field| *field = secrets.scrub(field));
+        }
+        self
     }
 
     /// What went wrong, in a line.

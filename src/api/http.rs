@@ -204,7 +204,7 @@ impl Http {
             if call.retry.heeds {
                 self.quiet().await;
             }
-            let error = match self.once(&call, &mut None).await {
+            let error = match self.once(&call, &mut None, None).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -218,11 +218,17 @@ impl Http {
     /// Makes a request once and tells also what is known of an answer that was not welcome.
     pub(super) async fn probe(&self, call: &Call<'_>) -> (Option<Head>, Result<Answer, ApiError>) {
         let mut head = None;
-        let result = self.once(call, &mut head).await;
+        let result = self.once(call, &mut head, None).await;
         (head, result)
     }
 
-    async fn once(&self, call: &Call<'_>, head: &mut Option<Head>) -> Result<Answer, ApiError> {
+    /// Makes a request once. It is written down as `shown`, where its maker knows of more secrets than those in its body.
+    pub(super) async fn once(
+        &self,
+        call: &Call<'_>,
+        head: &mut Option<Head>,
+        shown: Option<&PlainRequest>,
+    ) -> Result<Answer, ApiError> {
         let at = self.place(&call.method, &call.url);
         if !call.reads {
             self.check_write(&at)?;
@@ -233,7 +239,8 @@ impl Http {
             request = request.json(body);
         }
         let broken = |e: reqwest::Error| self.scrubbed(network::failure(&e, &call.url, at.clone()), call.body);
-        let mut noted = (!call.reads).then(|| self.note(&at, call.plane, &call.url, call.body));
+        let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
+        let mut noted = (!call.reads).then(|| self.0.journal.begin(&at, shown.cloned().unwrap_or_else(own)));
         let began = Instant::now();
         let sent = request.send().await;
         self.trace(&at, began, sent.as_ref().ok());
@@ -465,15 +472,8 @@ impl Http {
     }
 
     /// Takes out of an error whatever was repeated of the keys, and of the secrets in the body that was sent.
-    fn scrubbed(&self, mut error: ApiError, sent: Option<&Value>) -> ApiError {
-        let secrets = self.secrets(sent);
-        error.detail = secrets.scrub(&error.detail);
-        // A server may name a request by what it was sent.
-        error.at.request_id = error.at.request_id.map(|id| secrets.scrub(&id));
-        if let Kind::Invalid(fields) = &mut error.kind {
-            fields.iter_mut().for_each(|field| *field = secrets.scrub(field));
-        }
-        error
+    fn scrubbed(&self, error: ApiError, sent: Option<&Value>) -> ApiError {
+        error.without(&self.secrets(sent))
     }
 
     /// The keys, and the secrets in the body that was sent.

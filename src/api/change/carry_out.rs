@@ -3,7 +3,7 @@
 use crate::api::answer::Plane;
 use crate::api::http::{Answer, Call, REQUEST_TIMEOUT};
 use crate::api::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
-use crate::model::{Guard, NewRevision, Phase, Plan, compare};
+use crate::model::{Guard, NewRevision, Phase, Plan, Secrets, compare};
 use crate::text;
 use reqwest::Method;
 use serde_json::Value;
@@ -48,7 +48,10 @@ impl ControlPlane {
             Err(error) if is_missing_route(plan, &error) => self.send_other_spelling(plan, error).await,
             other => other,
         };
-        let record = answer.and_then(|answer| answer.maybe_json()).map_err(explained)?;
+        // A refusal may repeat what the record holds, and was not sent.
+        let secrets = Secrets::of_records(&plan.before.iter().chain(&now).collect::<Vec<_>>());
+        let failed = |error: ApiError| explained(error).without(&secrets);
+        let record = answer.and_then(|answer| answer.maybe_json()).map_err(failed)?;
         let (revision, doubt) = self.made_by(plan, now.as_ref(), &record).await;
         Ok(Made { record, revision, doubt })
     }
@@ -69,7 +72,8 @@ impl ControlPlane {
             timeout: REQUEST_TIMEOUT,
             retry: Retry::NONE,
         };
-        self.http.call(call).await
+        let shown = (path == plan.path).then_some(&plan.preview.request);
+        self.http.once(&call, &mut None, shown).await
     }
 
     /// The call that interrupts, by its other name. The first one was refused as a path that nobody knows, so nothing was
