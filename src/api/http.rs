@@ -100,7 +100,8 @@ pub(super) struct Answer {
     headers: HeaderMap,
     body: Bytes,
     at: Place,
-    http: Http,
+    /// The keys, and the secrets that were sent: an answer may repeat them, be it welcome or not.
+    secrets: Secrets,
 }
 
 impl Http {
@@ -274,7 +275,7 @@ impl Http {
             let detail = format!("the answer is larger than {}", text::bytes(MAX_BODY as u64));
             return Err(ApiError { kind: Kind::Protocol, at, detail, hint: None });
         };
-        Ok(Answer { headers, body, at, http: self.clone() })
+        Ok(Answer { headers, body, at, secrets: self.secrets(call.body) })
     }
 
     /// Opens a stream of events on an agent server. One attempt; a limit on the head of the answer, none on the stream.
@@ -325,7 +326,7 @@ impl Http {
         if response.status() != StatusCode::OK {
             return Err(self.refused(response, at, Plane::Agent, false, body).await);
         }
-        stream::of_response(self, response, url, at).await
+        stream::of_response(self, response, url, at).await.map_err(|error| self.scrubbed(error, body))
     }
 
     /// Starts a request: checks that its target may be spoken to and puts on it what its service expects (contract §5).
@@ -496,8 +497,12 @@ fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
 impl Answer {
     /// Reads the body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        serde_json::from_slice(&self.body)
-            .map_err(|e| self.http.scrubbed(answer::not_json(&self.headers, &self.body, &e, self.at.clone()), None))
+        serde_json::from_slice(&self.body).map_err(|e| {
+            // Before it is cut, as in a refusal.
+            let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MAX_REFUSAL)]);
+            let head = self.secrets.scrub(&head);
+            answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone()).without(&self.secrets)
+        })
     }
 
     /// The same where the answer may also be empty: then it is null.
@@ -507,7 +512,7 @@ impl Answer {
 
     /// The server's name for the request, if it gave one, without what it was sent.
     pub fn request_id(&self) -> Option<String> {
-        Some(self.http.secrets(None).scrub(&answer::request_id(&self.headers)?))
+        Some(self.secrets.scrub(&answer::request_id(&self.headers)?))
     }
 
     /// The error that an answer of an unexpected shape is.
@@ -515,7 +520,7 @@ impl Answer {
         let mut at = self.at.clone();
         at.request_id = answer::request_id(&self.headers);
         let detail = format!("an answer that is not understood: {}", answer::line(why));
-        self.http.scrubbed(ApiError { kind: Kind::Protocol, at, detail, hint: None }, None)
+        ApiError { kind: Kind::Protocol, at, detail, hint: None }.without(&self.secrets)
     }
 }
 

@@ -50,9 +50,10 @@ pub(super) async fn of_response(
     if let Some(kind) = kind.filter(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")) {
         let headers = headers.clone();
         let head = tokio::time::timeout(Duration::from_secs(5), read_head(response, 16 << 10)).await;
-        let head = head.unwrap_or_default();
-        let detail = if answer::is_html(&headers, &head) {
-            answer::html_detail(&head)
+        // Before it is cut: half of a key at a cut would not be found any more.
+        let head = http.secrets(None).scrub(&String::from_utf8_lossy(&head.unwrap_or_default()));
+        let detail = if answer::is_html(&headers, head.as_bytes()) {
+            answer::html_detail(head.as_bytes())
         } else {
             format!("{} instead of a stream of events", text::fit(&text::clean(&kind), 80))
         };
