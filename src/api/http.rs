@@ -1,13 +1,13 @@
 //! The one HTTP client: who may be sent a key, what goes into every request, how answers are read within bounds.
 
 use super::answer::{self, About, Plane, Shown};
+use super::body::{read_body, read_head};
 use super::journal::{Journal, Noted, Outcome};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
 use crate::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
 use crate::text;
-use bytes::{Bytes, BytesMut};
-use futures::StreamExt;
+use bytes::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -569,35 +569,4 @@ pub(super) fn join(http: &Http, method: &Method, base: &Url, parts: &[&str]) -> 
         segments.pop_if_empty().extend(parts);
     }
     Ok(url)
-}
-
-/// Reads a body up to a limit; nothing when it is larger.
-async fn read_body(response: Response, limit: usize) -> Result<Option<Bytes>, reqwest::Error> {
-    if response.content_length().is_some_and(|n| n > limit as u64) {
-        return Ok(None);
-    }
-    let mut body = BytesMut::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk?;
-        if body.len() + chunk.len() > limit {
-            return Ok(None);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Some(body.freeze()))
-}
-
-/// Reads the head of a body, as far as it comes.
-pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
-    let mut body = BytesMut::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(Ok(chunk)) = chunks.next().await {
-        body.extend_from_slice(&chunk);
-        if body.len() >= limit {
-            body.truncate(limit);
-            break;
-        }
-    }
-    body.freeze()
 }

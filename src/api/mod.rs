@@ -3,6 +3,7 @@
 mod agent_server;
 mod answer;
 mod auth;
+mod body;
 mod change;
 mod collections;
 mod control_plane;

@@ -1,7 +1,8 @@
 //! A stream of events as it comes off the wire: bytes, and what the head of the answer said.
 
 use super::answer;
-use super::http::{Http, read_head};
+use super::body::read_head;
+use super::http::Http;
 use super::{ApiError, Kind, Place, network};
 use crate::text;
 use bytes::Bytes;

@@ -2,6 +2,7 @@
 //! and subscriptions go out, and the screen is drawn from what is here.
 
 mod act;
+mod bindings;
 pub mod browse;
 mod change;
 pub mod columns;
@@ -27,6 +28,7 @@ pub mod logs;
 mod mouse;
 pub mod msg;
 pub mod open;
+mod press;
 mod profile_file;
 pub mod profiles;
 mod records;

@@ -1,10 +1,10 @@
 //! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
 
 use super::act::{act_card, act_deployments, act_inspector, act_logs, act_revisions, act_server, act_stream};
-use super::key::Key;
 use super::keys::{Action, Context};
 use super::mouse::{click, wheel};
 use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
+use super::press::{paste, press};
 use super::scroll::Place;
 use super::server::Tab;
 use super::{App, Overlay, Page, Pane};
@@ -214,107 +214,6 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         Done::Tried(number, result) => return app.tried(number, result),
         Done::Drafted(draft) => app.take_draft(draft),
         Done::Saved(result) => app.take_saved(result),
-    }
-    Vec::new()
-}
-
-fn press(app: &mut App, key: Key) -> Vec<Effect> {
-    let context = app.context();
-    app.fleet.touched = true;
-    app.describing = None;
-    app.pass_notice();
-    if app.filtering {
-        app.type_key(key);
-        return Vec::new();
-    }
-    match context {
-        Context::Composer => return composer_key(app, key),
-        Context::Command => return app.palette_key(key),
-        Context::Editor => return editor_key(app, key),
-        // Where a name is typed, letters are letters.
-        Context::Confirm if app.types_name() && key.text().is_some() => {
-            app.confirm_key(key);
-            return Vec::new();
-        }
-        _ => {}
-    }
-    match app.keymap.action(context, key) {
-        Some(action) if context == Context::Confirm && action.is_of_confirm() => app.act_confirm(action),
-        Some(action) => act(app, context, action),
-        None => {
-            app.confirm_key(key);
-            Vec::new()
-        }
-    }
-}
-
-fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
-    // Only the composer's own keys, and those that no text field wants.
-    let action = app.keymap.action(Context::Composer, key);
-    match action {
-        Some(Action::Start) => app.start_composed(),
-        Some(Action::Back) => {
-            if let Some(Overlay::Compose(composer)) = app.overlays.pop() {
-                app.draft = Some(*composer);
-            }
-        }
-        Some(Action::NextField | Action::PrevField) => {
-            if let Some(Overlay::Compose(composer)) = app.overlays.last_mut() {
-                composer.next_field(if action == Some(Action::NextField) { 1 } else { -1 });
-            }
-        }
-        Some(Action::QuitNow) => app.quit = true,
-        Some(Action::Suspend) => return vec![Effect::Suspend],
-        Some(Action::Redraw) => return vec![Effect::Redraw],
-        _ => {
-            let start = match app.overlays.last_mut() {
-                Some(Overlay::Compose(composer)) => composer.key(key),
-                _ => false,
-            };
-            if start {
-                app.start_composed();
-            }
-        }
-    }
-    Vec::new()
-}
-
-/// As in the composer: only the editor's own keys, and those that no text field wants.
-fn editor_key(app: &mut App, key: Key) -> Vec<Effect> {
-    match app.keymap.action(Context::Editor, key) {
-        Some(Action::Preview) => return app.preview_edited(),
-        Some(Action::Back) => app.leave_editor(),
-        Some(Action::Anew) => app.begin_anew(),
-        Some(Action::EditOutside) => {
-            if let Some(Overlay::Edit(editor)) = app.overlays.last() {
-                return vec![Effect::EditOutside(editor.text.text())];
-            }
-        }
-        Some(Action::QuitNow) => app.quit = true,
-        Some(Action::Suspend) => return vec![Effect::Suspend],
-        Some(Action::Redraw) => return vec![Effect::Redraw],
-        _ => {
-            if let Some(Overlay::Edit(editor)) = app.overlays.last_mut() {
-                editor.key(key);
-            }
-        }
-    }
-    Vec::new()
-}
-
-fn paste(app: &mut App, text: &str) -> Vec<Effect> {
-    if app.filtering {
-        app.type_paste(text);
-        return Vec::new();
-    }
-    match app.overlays.last_mut() {
-        Some(Overlay::Compose(composer)) => composer.paste(text),
-        Some(Overlay::Edit(editor)) => editor.paste(text),
-        Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some() => {
-            confirm.typed.push_str(text.lines().next().unwrap_or_default());
-        }
-        Some(Overlay::Command(_)) => app.palette_paste(text),
-        _ => {}
     }
     Vec::new()
 }

@@ -1,0 +1,110 @@
+//! Where a key or a pasted text goes: to what is typed in, to a dialog, or to what it means where one is.
+
+use super::key::Key;
+use super::keys::{Action, Context};
+use super::msg::Effect;
+use super::update::act;
+use super::{App, Overlay};
+
+/// A key was pressed.
+pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
+    let context = app.context();
+    app.fleet.touched = true;
+    app.describing = None;
+    app.pass_notice();
+    if app.filtering {
+        app.type_key(key);
+        return Vec::new();
+    }
+    match context {
+        Context::Composer => return composer_key(app, key),
+        Context::Command => return app.palette_key(key),
+        Context::Editor => return editor_key(app, key),
+        // Where a name is typed, letters are letters.
+        Context::Confirm if app.types_name() && key.text().is_some() => {
+            app.confirm_key(key);
+            return Vec::new();
+        }
+        _ => {}
+    }
+    match app.keymap.action(context, key) {
+        Some(action) if context == Context::Confirm && action.is_of_confirm() => app.act_confirm(action),
+        Some(action) => act(app, context, action),
+        None => {
+            app.confirm_key(key);
+            Vec::new()
+        }
+    }
+}
+
+fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
+    // Only the composer's own keys, and those that no text field wants.
+    let action = app.keymap.action(Context::Composer, key);
+    match action {
+        Some(Action::Start) => app.start_composed(),
+        Some(Action::Back) => {
+            if let Some(Overlay::Compose(composer)) = app.overlays.pop() {
+                app.draft = Some(*composer);
+            }
+        }
+        Some(Action::NextField | Action::PrevField) => {
+            if let Some(Overlay::Compose(composer)) = app.overlays.last_mut() {
+                composer.next_field(if action == Some(Action::NextField) { 1 } else { -1 });
+            }
+        }
+        Some(Action::QuitNow) => app.quit = true,
+        Some(Action::Suspend) => return vec![Effect::Suspend],
+        Some(Action::Redraw) => return vec![Effect::Redraw],
+        _ => {
+            let start = match app.overlays.last_mut() {
+                Some(Overlay::Compose(composer)) => composer.key(key),
+                _ => false,
+            };
+            if start {
+                app.start_composed();
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// As in the composer: only the editor's own keys, and those that no text field wants.
+fn editor_key(app: &mut App, key: Key) -> Vec<Effect> {
+    match app.keymap.action(Context::Editor, key) {
+        Some(Action::Preview) => return app.preview_edited(),
+        Some(Action::Back) => app.leave_editor(),
+        Some(Action::Anew) => app.begin_anew(),
+        Some(Action::EditOutside) => {
+            if let Some(Overlay::Edit(editor)) = app.overlays.last() {
+                return vec![Effect::EditOutside(editor.text.text())];
+            }
+        }
+        Some(Action::QuitNow) => app.quit = true,
+        Some(Action::Suspend) => return vec![Effect::Suspend],
+        Some(Action::Redraw) => return vec![Effect::Redraw],
+        _ => {
+            if let Some(Overlay::Edit(editor)) = app.overlays.last_mut() {
+                editor.key(key);
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// A text was pasted.
+pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    if app.filtering {
+        app.type_paste(text);
+        return Vec::new();
+    }
+    match app.overlays.last_mut() {
+        Some(Overlay::Compose(composer)) => composer.paste(text),
+        Some(Overlay::Edit(editor)) => editor.paste(text),
+        Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some() => {
+            confirm.typed.push_str(text.lines().next().unwrap_or_default());
+        }
+        Some(Overlay::Command(_)) => app.palette_paste(text),
+        _ => {}
+    }
+    Vec::new()
+}
