@@ -452,4 +452,86 @@ async fn what_may_have_been_done_all_the_same_is_said() {
     let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
     let error = failed(&server, &plan).await;
     assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("all the same"), "{error}");
+    assert!(!error.to_string().contains("canary"), "a secret of the record, which was not sent: {error}");
+    // A success that is not the one of this call, with the record, secrets included.
+    let (server, plan) = scripted(|_| json(202, value!({"secrets": [{"name": "N", "value": "canary-new"}]}))).await;
+    let error = failed(&server, &plan).await.to_string();
+    assert!(error.contains("202 Accepted") && error.contains("all the same") && !error.contains("canary"), "{error}");
+}
+
+#[tokio::test]
+async fn a_redeployed_revision_counts_only_where_something_happens_to_it() {
+    for (status, expected) in [("DEPLOYED", None), ("BUILD_FAILED", None), ("QUEUED", Some("r1"))] {
+        let server =
+            Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
+                ("GET", Some("/revisions")) => json(200, value!({"resources": [{"id": "r1", "status": status}]})),
+                ("GET", Some("/revisions/r1")) => json(200, value!({"id": "r1", "status": "DEPLOYED"})),
+                _ => json(200, value!({"id": "d", "name": "bot", "status": "READY", "latest_revision_id": "r1"})),
+            })
+            .await;
+        let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
+        let plan = server.control().plan(&intent).await.unwrap();
+        let made = server.control().carry_out(&plan).await.unwrap();
+        assert_eq!((made.revision.as_deref(), made.doubt.is_some()), (expected, true), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_the_answer_does_not_show_is_complained_of() {
+    for (push, name, expected) in [
+        (true, "Bot", Some("shows as before: display_name, source_config.build_on_push")),
+        (false, "Bot", Some("shows as before: display_name")),
+        (false, "Support", None),
+        // What the server makes of it is its own affair.
+        (false, "SUPPORT", None),
+    ] {
+        let server = Server::start(move |seen| {
+            let record = |push: bool, name: &str| {
+                value!({"id": "d", "name": "bot", "status": "READY",
+                "display_name": name, "source": "github", "source_config": {"build_on_push": push}})
+            };
+            match &*seen.method {
+                "GET" => json(200, record(true, "Bot")),
+                _ => json(200, record(push, name)),
+            }
+        })
+        .await;
+        let spec = spec("display_name = \"Support\"\nsource_config.build_on_push = false");
+        let plan = server.control().plan(&Intent::UpdateDeployment { id: "d".into(), spec }).await.unwrap();
+        let complaint = server.control().carry_out(&plan).await.unwrap().complaint();
+        match expected {
+            Some(expected) => assert!(complaint.is_some_and(|said| said.ends_with(expected)), "{expected}"),
+            None => assert_eq!(complaint, None),
+        }
+    }
+    // An answer without a record shows nothing, and nothing is made of that.
+    let server = Server::start(move |seen| match &*seen.method {
+        "GET" => {
+            json(200, value!({"id": "d", "name": "bot", "source": "github", "source_config": {"build_on_push": true}}))
+        }
+        _ => json(200, value!({})),
+    })
+    .await;
+    let intent = Intent::UpdateDeployment { id: "d".into(), spec: spec("source_config.build_on_push = false") };
+    let plan = server.control().plan(&intent).await.unwrap();
+    assert_eq!(server.control().carry_out(&plan).await.unwrap().complaint(), None);
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_reason_once() {
+    let answers = [
+        (409, "A tracing project named 'bot' already exists.", "another name"),
+        (400, "'source_config.listener_id' is required", "listener_id"),
+    ];
+    for (status, detail, reason) in answers {
+        let server = Server::start(move |seen| match &*seen.method {
+            "GET" => json(200, value!({"resources": []})),
+            _ => json(status, value!({"detail": detail})),
+        })
+        .await;
+        let spec = spec("name = \"bot\"\nsource = \"internal_docker\"");
+        let plan = server.control().plan(&Intent::CreateDeployment(spec)).await.unwrap();
+        let hint = server.control().carry_out(&plan).await.unwrap_err().hint.unwrap_or_default();
+        assert!(hint.matches(reason).count() == 1, "{hint}");
+    }
 }

@@ -344,7 +344,7 @@ impl AgentServer {
         reads: bool,
     ) -> Result<Answer, ApiError> {
         let (plane, retry, timeout) = (Plane::Agent, self.retry, REQUEST_TIMEOUT);
-        let call = Call { plane, method, url, body, expect, is_list: false, reads, retry, timeout };
+        let call = Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout };
         self.http.call(call).await
     }
 

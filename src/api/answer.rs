@@ -65,11 +65,12 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut 
     if status.is_redirection() {
         return redirect(status, headers, at);
     }
-    let said = read(headers, body);
-    let detail = match said.detail {
-        detail if detail.is_empty() => status.to_string(),
-        detail => detail,
-    };
+    let mut said = read(headers, body);
+    // What a success says is a record, secrets included, and no reason.
+    if said.detail.is_empty() || (status.is_success() && !is_html(headers, body)) {
+        said.detail = status.to_string();
+    }
+    let detail = said.detail;
     let kind = match status.as_u16() {
         401 => Kind::Unauthorized,
         403 => Kind::Forbidden,
@@ -156,7 +157,7 @@ fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
         }
         Kind::Conflict if says("tracing project") => {
             "a deployment of this name that was deleted left its tracing project: choose another name, or delete that \
-             project (deleting a deployment together with it avoids this)"
+             project; `deployments delete --delete-tracing-project` takes it along the next time"
         }
         Kind::Invalid(_) if says("listener_id' is required") => {
             "deployments of this organisation run on its own clusters: `runtail listeners list` names them, and \

@@ -92,6 +92,7 @@ impl ControlPlane {
             method: Method::GET,
             url,
             body: None,
+            about: None,
             expect: &[200],
             is_list: false,
             reads: true,

@@ -225,6 +225,7 @@ impl ControlPlane {
                 method,
                 url,
                 body,
+                about: None,
                 expect,
                 is_list,
                 reads,

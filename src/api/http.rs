@@ -73,6 +73,8 @@ pub(super) struct Call<'a> {
     pub method: Method,
     pub url: Url,
     pub body: Option<&'a Value>,
+    /// The record that it is about, whose secrets an answer may repeat.
+    pub about: Option<&'a Value>,
     /// Statuses that mean success.
     pub expect: &'a [u16],
     pub is_list: bool,
@@ -239,7 +241,7 @@ impl Http {
         if let Some(body) = call.body {
             request = request.json(body);
         }
-        let broken = |e: reqwest::Error| self.scrubbed(network::failure(&e, &call.url, at.clone()), call.body);
+        let broken = |e: &reqwest::Error| self.scrubbed(network::failure(e, &call.url, at.clone()), call.body);
         let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
         let mut noted = (!call.reads).then(|| self.0.journal.begin(&at, shown.cloned().unwrap_or_else(own)));
         let began = Instant::now();
@@ -248,12 +250,10 @@ impl Http {
         if let Some(noted) = &mut noted {
             noted.ended(match &sent {
                 Ok(response) => Outcome::Status(response.status().as_u16()),
-                Err(e) => {
-                    Outcome::NoAnswer(self.scrubbed(network::failure(e, &call.url, at.clone()), call.body).detail)
-                }
+                Err(e) => Outcome::NoAnswer(broken(e).detail),
             });
         }
-        let response = sent.map_err(broken)?;
+        let response = sent.map_err(|e| broken(&e))?;
         let skew = clock_skew(response.headers(), jiff::Timestamp::now());
         if let (Plane::Control, Some(skew)) = (call.plane, skew) {
             self.0.skew.store(skew, Ordering::Relaxed);
@@ -261,7 +261,8 @@ impl Http {
         let is_html = answer::is_html(response.headers(), b"");
         *head = Some(Head { status: response.status().as_u16(), skew, is_html, took: began.elapsed() });
         if !call.expect.contains(&response.status().as_u16()) {
-            let error = self.refused(response, at, call.plane, call.is_list, call.body).await;
+            let error =
+                self.refused(response, at, call.plane, call.is_list, call.body.into_iter().chain(call.about)).await;
             if let (Kind::RateLimited(_), Plane::Control) = (&error.kind, call.plane) {
                 let until = Instant::now() + error.quiet();
                 let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -270,7 +271,7 @@ impl Http {
             return Err(error);
         }
         let headers = response.headers().clone();
-        let body = read_body(response, MAX_BODY).await.map_err(broken)?;
+        let body = read_body(response, MAX_BODY).await.map_err(|e| broken(&e))?;
         let Some(body) = body else {
             let detail = format!("the answer is larger than {}", text::bytes(MAX_BODY as u64));
             return Err(ApiError { kind: Kind::Protocol, at, detail, hint: None });
@@ -426,21 +427,22 @@ impl Http {
         }
     }
 
-    async fn refused(
-        &self,
+    async fn refused<'s>(
+        &'s self,
         response: Response,
         at: Place,
         plane: Plane,
         is_list: bool,
-        sent: Option<&Value>,
+        known: impl IntoIterator<Item = &'s Value>,
     ) -> ApiError {
         let about = About { plane, is_list, shown: self.credentials(plane), has_workspace: self.0.workspace.is_some() };
         let (status, headers) = (response.status(), response.headers().clone());
         // The status is what matters; a body that breaks off says nothing and takes nothing away.
         let read = tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
         // Before the body is read and cut: half of a key at a cut would not be found any more.
-        let body = self.secrets(sent).scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
-        self.scrubbed(answer::refusal(status, &headers, body.as_bytes(), at, about), sent)
+        let secrets = self.secrets(known);
+        let body = secrets.scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
+        answer::refusal(status, &headers, body.as_bytes(), at, about).without(&secrets)
     }
 
     /// Tells the diagnostics of a request: where it went and what came, never a header, a body or a query.
@@ -477,11 +479,11 @@ impl Http {
         error.without(&self.secrets(sent))
     }
 
-    /// The keys, and the secrets in the body that was sent.
-    pub(super) fn secrets(&self, sent: Option<&Value>) -> Secrets {
+    /// The keys, and the secrets in what is known: the body that was sent, the record that it is about.
+    pub(super) fn secrets<'s>(&'s self, known: impl IntoIterator<Item = &'s Value>) -> Secrets {
         let Inner { key, bearer, .. } = &*self.0;
         let keys = key.iter().chain(bearer).map(|key| key.expose_secret());
-        Secrets::new(keys.chain(sent.into_iter().flat_map(secret_texts)), MIN_SECRET)
+        Secrets::new(keys.chain(known.into_iter().flat_map(secret_texts)), MIN_SECRET)
     }
 }
 

@@ -146,7 +146,8 @@ impl ControlPlane {
         let body = body.as_ref();
         let (plane, retry, timeout) = (Plane::Control, self.retry, REQUEST_TIMEOUT);
         // The older calls are questions too, though they are POSTs.
-        let call = Call { plane, method, url, body, expect: &[200], is_list: false, reads: true, retry, timeout };
+        let call =
+            Call { plane, method, url, body, about: None, expect: &[200], is_list: false, reads: true, retry, timeout };
         page(&self.http.call(call).await?)
     }
 

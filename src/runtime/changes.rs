@@ -40,6 +40,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
         return Err(services.refused(profile, "this change was sent already, or given up: nothing was sent"));
     };
     let made = control_plane.carry_out(&plan).await?;
+    let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
     // The path of every change to a deployment names it; a new one is named by the answer.
     let named = |path: &[String]| match path {
         [_, kind, id, ..] if kind == "deployments" => Some(id.clone()),
@@ -59,7 +60,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
     let link = link.map(|link| format!(" It goes on here:\n{link}")).unwrap_or_default();
     let follow = if vanishing.is_some() { " It is followed until it is gone." } else { "" };
-    Ok(Made { said: format!("{}: done.{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
+    Ok(Made { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
 }
 
 /// What a subject is now, as a document to edit.

@@ -22,12 +22,24 @@ pub struct Made {
     pub revision: Option<String>,
     /// Why it is not sure that it is that revision.
     pub doubt: Option<String>,
+    /// Fields that the server's own answer shows as they were before, though it took the change.
+    pub unseen: Vec<String>,
 }
 
 impl std::fmt::Debug for Made {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The record holds secrets.
         f.debug_struct("Made").field("revision", &self.revision).field("doubt", &self.doubt).finish_non_exhaustive()
+    }
+}
+
+impl Made {
+    /// What is not as a change that was taken should leave it, in a sentence; nothing where all is as it was wanted.
+    pub fn complaint(&self) -> Option<String> {
+        (!self.unseen.is_empty()).then(|| {
+            let unseen = text::clean(&self.unseen.join(", ")).into_owned();
+            format!("the server took the change, but its answer shows as before: {unseen}")
+        })
     }
 }
 
@@ -53,19 +65,21 @@ impl ControlPlane {
         let failed = |error: ApiError| explained(error).without(&secrets);
         let record = answer.and_then(|answer| answer.maybe_json()).map_err(failed)?;
         let (revision, doubt) = self.made_by(plan, now.as_ref(), &record).await;
-        Ok(Made { record, revision, doubt })
+        let unseen = now.map_or_else(Vec::new, |before| unseen(plan.body.as_ref(), &before, &record));
+        Ok(Made { record, revision, doubt, unseen })
     }
 
     async fn send_plan(&self, plan: &Plan, path: &[String]) -> Result<Answer, ApiError> {
         let method = method(plan);
         let url = self.plan_url(&method, path, &plan.query)?;
-        let (body, expect) = (plan.body.as_ref(), plan.expect);
+        let (body, about, expect) = (plan.body.as_ref(), plan.before.as_ref(), plan.expect);
         // Whoever wants a change answered with a list, or asked twice, is not here.
         let call = Call {
             plane: Plane::Control,
             method,
             url,
             body,
+            about,
             expect,
             is_list: false,
             reads: false,
@@ -82,7 +96,11 @@ impl ControlPlane {
         let Some((_, revision)) = plan.path.split_last() else { return Err(error) };
         self.row_at(revision).await?;
         let other = [revision, &[SPELLINGS[1].to_string()]].concat();
-        self.send_plan(plan, &other).await
+        let neither = "it knows neither spelling of this call: it may not be able to interrupt";
+        self.send_plan(plan, &other).await.map_err(|error| match error.kind {
+            Kind::NotFound | Kind::Status(405) => hinted(error, neither),
+            _ => error,
+        })
     }
 
     /// Reads a record by its path.
@@ -164,11 +182,12 @@ impl ControlPlane {
             (_, [one]) => (id(one), None),
             ([one], _) => (id(one), Some("the only new revision is not made from what was sent".into())),
             ([], _) if matches!(plan.preview.revision, NewRevision::May(_)) => (None, None),
-            // What is deployed again may keep its id: the reference leaves that open.
+            // What is deployed again may keep its id: the reference leaves that open. One that is still settled is as it was.
             ([], _) => {
                 let target = plan.preview.target.as_ref().filter(|target| target.kind == "revision");
-                let why = "the server took the change, but shows no new revision";
-                (target.map(|target| target.id.clone()), Some(why.into()))
+                let again = target.and_then(|target| rows.iter().find(|row| row["id"] == target.id));
+                let again = again.filter(|row| !Phase::of(row["status"].as_str().unwrap_or_default()).is_final());
+                (again.and_then(id), Some("the server took the change, but shows no new revision".into()))
             }
             ([newest, ..], []) => {
                 (id(newest), Some(format!("of {} new revisions none is made from what was sent", new.len())))
@@ -183,6 +202,36 @@ impl ControlPlane {
 
 fn method(plan: &Plan) -> Method {
     Method::from_bytes(plan.method.as_bytes()).unwrap_or(Method::POST)
+}
+
+/// The fields that were sent and that the answer shows as they were before. What a revision is made from is no part of it:
+/// that is looked for in the revision; and of secrets only the service knows.
+fn unseen(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
+    const NOT_SHOWN: [&str; 6] = [
+        "source_revision_config",
+        "secrets",
+        "client_secret",
+        "secret_references",
+        "revision_source",
+        "tracked_packages",
+    ];
+    let is_unseen = |sent: &Value, before: &Value, after: &Value| {
+        !after.is_null() && compare(before, after).is_empty() && !compare(sent, after).is_empty()
+    };
+    let mut unseen = Vec::new();
+    for (name, sent) in sent.and_then(Value::as_object).into_iter().flatten() {
+        let (before, after) = (&before[name], &after[name]);
+        match (name.as_str(), sent) {
+            (name, _) if NOT_SHOWN.contains(&name) => {}
+            ("source_config", Value::Object(fields)) => {
+                let fields = fields.iter().filter(|(name, sent)| is_unseen(sent, &before[*name], &after[*name]));
+                unseen.extend(fields.map(|(field, _)| format!("{name}.{field}")));
+            }
+            _ if is_unseen(sent, before, after) => unseen.push(name.clone()),
+            _ => {}
+        }
+    }
+    unseen
 }
 
 /// Whether a revision is made from this source, as far as that is known. Not every server says what one is made from.
@@ -204,24 +253,22 @@ fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
 /// What is to be said where a change was refused for a known reason, or where it is not known whether it was made.
 fn explained(error: ApiError) -> ApiError {
     let hint = match error.kind {
-        Kind::Network | Kind::Timeout | Kind::Protocol | Kind::Server(_) => {
+        // A success that is not the one of this call is none to count on.
+        Kind::Network | Kind::Timeout | Kind::Protocol | Kind::Server(_) | Kind::Status(200..=299) => {
             "it was sent once and may have been carried out all the same: look before you try again"
         }
-        // Control-plane reference §6.
-        Kind::Conflict if error.at.path.ends_with("/v2/deployments") => {
+        // Control-plane reference §6. Where the server says so itself, the error has its hint.
+        Kind::Conflict if error.hint.is_none() && error.at.path.ends_with("/v2/deployments") => {
             "the tracing project of an earlier deployment of that name may still be there: choose another name, or delete \
              that project; `deployments delete --delete-tracing-project` takes it along the next time"
-        }
-        Kind::Invalid(_) if error.detail.contains("listener_id' is required") => {
-            "it runs on a cluster of yours: give source_config.listener_id (`runtail listeners list`)"
         }
         _ => return error,
     };
     hinted(error, hint)
 }
 
-/// The error with one more thing to know.
+/// The error with one more thing to know, which is said first.
 fn hinted(error: ApiError, more: &str) -> ApiError {
-    let hint = error.hint.map_or_else(|| more.to_string(), |hint| format!("{hint}; {more}"));
+    let hint = error.hint.map_or_else(|| more.to_string(), |hint| format!("{more}; {hint}"));
     ApiError { hint: Some(hint), ..error }
 }

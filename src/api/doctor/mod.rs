@@ -188,6 +188,7 @@ impl Desk {
             method,
             url,
             body,
+            about: None,
             expect: &[200],
             is_list,
             reads: true,

@@ -98,6 +98,9 @@ pub(super) async fn make(
     preview::tell(&plan.preview);
     let made = control.carry_out(&plan).await?;
     complain(&format!("done: {}", plan.preview.title));
+    if let Some(complaint) = made.complaint() {
+        complain(&format!("warning: {complaint}"));
+    }
     if let Some(doubt) = &made.doubt {
         complain(&format!("warning: which revision came of it is not sure: {doubt}"));
     }
@@ -143,7 +146,7 @@ pub(super) async fn make_and_wait(
             wait::for_made(context, &signals, site, ids, waiting.timing, sending.output.clone()).await
         }
         _ if matches!(plan.preview.revision, NewRevision::Yes(_)) => Err(Failure::not_found(
-            "the change was made, but not which revision came of it is known: there is none to wait for",
+            "the change was made, but the server does not say which revision came of it: there is none to wait for",
         )),
         _ => {
             complain("this made no revision: there is nothing to wait for");
