@@ -109,11 +109,18 @@ fn name(item: &Value) -> &str {
     item["name"].as_str().unwrap_or_default()
 }
 
-/// The value of a secret, where the server really shows it.
+/// The value of a secret, where the server really shows it. A mask that is taken for one would be stored in its place, so
+/// whatever may be a mask counts as one.
 fn value(item: &Value) -> Option<&str> {
-    let is_masked =
-        |value: &str| value.is_empty() || value.contains("***") || value.chars().all(|c| "•●*…".contains(c));
     item["value"].as_str().filter(|value| !is_masked(value))
+}
+
+fn is_masked(value: &str) -> bool {
+    let word = value.trim_matches(|c: char| "[]<>() ".contains(c)).to_lowercase();
+    value.is_empty()
+        || ["***", "•", "●", "…"].iter().any(|mark| value.contains(mark))
+        || ["redacted", "hidden", "masked"].contains(&word.as_str())
+        || value.chars().all(|c| "*xX".contains(c))
 }
 
 /// Secrets without what else the server says of them.

@@ -216,7 +216,8 @@ fn no_secret_is_dropped_unsaid() {
     same["secrets"] = json!([{"name": "C", "value": "value of C"}]);
     assert_eq!(update("[secrets]\nC = \"env:X\"", &same).unwrap().body, json!({}));
     // The server hides values, or the names too: what cannot be kept is not dropped.
-    for hidden in [json!("***"), json!(""), json!(null), json!("sk-***")] {
+    for hidden in ["***", "", "sk-***", "[REDACTED]", "<hidden>", "xxxxxxxx", "sk-…4f2a", "●●●●4f2a"].map(Value::from)
+    {
         let mut masked = record();
         masked["secrets"][0]["value"] = hidden;
         let wrong = update("[secrets]\nC = \"env:X\"", &masked).err().unwrap_or_default();
@@ -225,6 +226,9 @@ fn no_secret_is_dropped_unsaid() {
         assert!(update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &masked).is_ok());
         assert!(update("source_config.build_on_push = false", &masked).is_ok(), "secrets are not touched");
     }
+    let mut without = record();
+    without["secrets"][0]["value"] = json!(null);
+    assert!(update("[secrets]\nC = \"env:X\"", &without).is_err());
     let mut unsaid = record();
     unsaid.as_object_mut().unwrap().remove("secrets");
     assert!(update("[secrets]\nC = \"env:X\"", &unsaid).err().unwrap()[0].contains("does not say which secrets"));
