@@ -224,6 +224,12 @@ fn every_status_says_what_to_do_next() {
     let refused = Kind::Invalid(vec!["body.scopes: Field required".into()]);
     dash.done(Done::Authenticated(number, Err(error(refused, "the server refused a field"))));
     assert!(dash.screen().contains("body.scopes: Field required"), "{}", dash.screen());
+    // Whoever left meanwhile is told what came of it.
+    let mut dash = demo_like((120, 30));
+    let number = authenticate(&mut dash);
+    dash.keys("<Esc><Esc>");
+    answered(&mut dash, number, json!({"status": "pending", "auth_id": "a"}));
+    assert!(dash.screen().contains("The authentication that was sent: pending"), "{}", dash.screen());
 }
 
 #[test]

@@ -407,6 +407,26 @@ proptest! {
     }
 }
 
+#[tokio::test]
+async fn a_redeployed_revision_that_keeps_its_id_is_ours_only_while_it_moves() {
+    for (status, expected) in [("QUEUED", Some("r1")), ("DEPLOYED", None)] {
+        let server =
+            Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
+                ("GET", Some("")) => {
+                    json(200, value!({"id": "d", "name": "bot", "status": "READY", "latest_revision_id": "r1"}))
+                }
+                ("GET", Some("/revisions")) => json(200, value!({"resources": [{"id": "r1", "status": status}]})),
+                _ => json(200, value!({"id": "r1", "status": status})),
+            })
+            .await;
+        let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
+        let plan = server.control().plan(&intent).await.unwrap();
+        let made = server.control().carry_out(&plan).await.unwrap();
+        assert_eq!(made.revision.as_deref(), expected, "what ended before is not the end of this");
+        assert!(made.doubt.is_some());
+    }
+}
+
 /// A server with one deployment, whose writing call is answered so.
 async fn scripted(write: impl Fn(usize) -> axum::response::Response + Send + Sync + 'static) -> (Server, Plan) {
     let looks = AtomicUsize::new(0);

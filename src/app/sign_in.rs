@@ -237,7 +237,17 @@ impl App {
 
     /// The answer to an authentication.
     pub(super) fn take_authenticated(&mut self, number: u64, result: Result<AuthAnswer, ApiError>) {
-        let Some(sign_in) = self.sign_in_of(number) else { return };
+        let Some(sign_in) = self.sign_in_of(number) else {
+            // The person left meanwhile; it was sent all the same.
+            return match result {
+                Ok(answer) => {
+                    let said =
+                        format!("The authentication that was sent: {}, {}", answer.word(), answer.status().meaning());
+                    self.notify(false, said);
+                }
+                Err(error) => self.notify(true, error.story()),
+            };
+        };
         match result {
             Ok(answer) => sign_in.stage = Stage::Answered(answer),
             Err(error) => {
