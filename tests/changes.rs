@@ -271,14 +271,24 @@ fn commands_are_offered_completed_and_refused() {
 
 #[test]
 fn production_is_written_in_the_dialog() {
-    let mut dash = Dash::new("[profiles.p]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n", (80, 24));
-    dash.app.profiles[0].read_only = false; // as with --write
-    let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
-    dash.answer(|k| matches!(k, SubKey::Deployments(_)), dash::listed(rows));
-    let effects = dash.keys("D");
-    planned(&mut dash, &effects);
-    insta::assert_snapshot!("delete_production_80x24", dash.screen());
-    dash.resize(60, 12);
+    let dialog = |profile: &str, size| {
+        let text = format!("[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n");
+        let mut dash = Dash::new(&text, size);
+        dash.app.profiles[0].read_only = false; // as with --write
+        let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
+        dash.answer(|k| matches!(k, SubKey::Deployments(_)), dash::listed(rows));
+        let effects = dash.keys("D");
+        planned(&mut dash, &effects);
+        dash
+    };
+    insta::assert_snapshot!("delete_production_80x24", dialog("p", (80, 24)).screen());
+    // In little room the profile is still named, and what is out of sight is counted.
+    let mut dash = dialog("production-in-frankfurt", (60, 12));
+    let screen = dash.screen();
+    assert!(screen.contains("production-in-frankfurt ‹PRODUCTION›"), "{screen}");
+    assert!(screen.contains("more lines below"), "{screen}");
+    dash.keys("<End>");
+    assert!(!dash.screen().contains("below"), "{}", dash.screen());
     dash.keys("<PageDown>");
     assert!(dash.screen().contains("Type support-bot"), "{}", dash.screen());
 }

@@ -44,6 +44,19 @@ fn ascii_only() {
 }
 
 #[test]
+fn no_key_of_the_footer_is_cut() {
+    for width in 60..=140 {
+        for ascii in [false, true] {
+            let mut dash = demo_like((width, 24));
+            dash.app.settings.ascii = ascii;
+            let screen = dash.screen();
+            let footer = screen.lines().last().unwrap_or_default();
+            assert!(footer.ends_with("? help"), "{width}: {footer}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_token_by_token() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();

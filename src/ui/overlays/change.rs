@@ -26,7 +26,8 @@ fn about(app: &App, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str, 
     if app.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
     }
-    canvas.line(used + 4, 2, area.w.saturating_sub(used + 3), &line);
+    // Whose it is must be seen; a long name gives way.
+    canvas.line_for_right(used + 4, 2, area.w.saturating_sub(used + 3), &line);
 }
 
 /// Draws a document being edited; says where the text cursor is.
@@ -62,6 +63,13 @@ pub fn confirm(app: &App, confirm: &Confirm, canvas: &mut Canvas<'_>) -> Option<
     let room = confirm_area(area);
     let told = confirm.lines(room.w.saturating_sub(2) as usize);
     lines(canvas, room, &confirm.place, &told);
+    // Nobody sends what could not be read without being told that there is more of it.
+    let shown_to = confirm.place.top.key as usize + room.h as usize;
+    if told.len() > shown_to {
+        let more = told.len() - shown_to;
+        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
+        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
+    }
     // What is asked follows what is told.
     let y = area.y + (told.len() as u16).min(room.h) + 1;
     let key = |id: &str| app.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
@@ -75,8 +83,9 @@ pub fn confirm(app: &App, confirm: &Confirm, canvas: &mut Canvas<'_>) -> Option<
             cursor = Some((x.min(area.x + area.w - 1), y));
             let fits = confirm.may_be_sent();
             let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &typed);
-            if fits {
-                line.push(Tone::Dim, &format!("   {send} sends it, {leave} does nothing"));
+            let hint = format!("   {send} sends it, {leave} does nothing");
+            if fits && line.width() + text::width(&hint) <= area.w as usize {
+                line.push(Tone::Dim, &hint);
             }
             line
         }

@@ -197,7 +197,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     // In little room the less useful ones give way; the help stays.
     let room =
         |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
-    while room(&all) > area.w as usize && all.len() > 1 {
+    while line.width() + room(&all) > area.w as usize && all.len() > 1 {
         all.remove(all.len() - 2);
     }
     for (key, label) in all {
