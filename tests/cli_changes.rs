@@ -174,8 +174,14 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
     let done = world.run(&["deployments", "create", "-f", "none.toml"]).expect(2);
     assert!(done.stderr.contains("none.toml cannot be read: No such file"), "{}", done.stderr);
     assert_eq!(world.sim.requests().len(), 0, "what is wrong in itself is not asked about");
-    // Which profile it is for is not guessed.
+    // Options say as much as files.
     world.file("bot.toml", GITHUB, 0o644);
+    let twice = ["--secret", "A=env:TEST_OPENAI", "--secret", "A=env:HOME"];
+    for (options, says) in [(&["--name", ""][..], "a text was expected"), (&twice, "--secret A is given twice")] {
+        let done = world.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat()).expect(2);
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
+    // Which profile it is for is not guessed.
     let done = world.run(&["-p", "one", "-p", "prod", "deployments", "create", "-f", "bot.toml"]).expect(2);
     assert!(done.stderr.contains("in which profile? Choose one with -p: one, prod"), "{}", done.stderr);
 }
@@ -219,7 +225,8 @@ async fn an_update_by_options() {
         json!({"source_revision_config": {"repo_ref": commit, "langgraph_config_path": "langgraph.json"}})
     );
     let done = world.run(&[&rollback[..], &wait[..]].concat()).expect(0);
-    assert_eq!(done.json()[0]["source_revision_config"]["repo_ref"], *commit);
+    let made_from = &done.json()[0]["source_revision_config"];
+    assert_eq!((&made_from["repo_ref"], &made_from["repo_commit_sha"]), (commit, commit), "exactly that commit again");
     assert_eq!(world.writes(), vec![patch; 3]);
 }
 

@@ -124,6 +124,8 @@ impl SourceRevisionConfig {
         };
         let commit = filled(&self.repo_commit_sha).map(|sha| sha.get(..7).unwrap_or(&sha).to_string());
         match (filled(&self.repo_ref).map(short), commit) {
+            // After a way back the name is the commit itself.
+            (Some(name), Some(commit)) if Some(&name) == self.repo_commit_sha.as_ref() => Some(commit),
             (Some(name), Some(commit)) => Some(format!("{name}@{commit}")),
             (Some(one), None) | (None, Some(one)) => Some(one),
             (None, None) => filled(&self.image_uri).map(|image| {
@@ -196,6 +198,7 @@ mod tests {
             from(r#"{"repo_ref":"refs/tags/v1","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(),
             Some("v1@9fceb02")
         );
+        assert_eq!(from(r#"{"repo_ref":"9fceb02d0ae","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(), Some("9fceb02"));
         assert_eq!(from(r#"{"repo_ref":"main","image_uri":"r/x:1"}"#).as_deref(), Some("main"));
         assert_eq!(from(r#"{"image_uri":"r.io/a/x@sha256:0123456789abcdef"}"#).as_deref(), Some("x@0123456789ab"));
         assert_eq!(from(r#"{"image_uri":"x:1","repo_ref":""}"#).as_deref(), Some("x:1"));

@@ -1,6 +1,6 @@
 //! `deployments create`, `update` and `delete`.
 
-use super::fields::{Fields, document};
+use super::fields::{Fields, document, filled};
 use super::{Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
 use crate::api::ApiError;
 use crate::cli::output::{complain, placed};
@@ -25,7 +25,7 @@ pub struct Create {
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
     /// Its name, over the file's
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = filled)]
     name: Option<String>,
     #[command(flatten)]
     waiting: Waiting,

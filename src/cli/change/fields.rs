@@ -65,7 +65,8 @@ pub struct Fields {
     tracked_packages: Vec<String>,
 }
 
-fn filled(text: &str) -> Result<String, String> {
+/// A text that says something.
+pub(super) fn filled(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("a text was expected".into()) } else { Ok(text.to_string()) }
 }
 
@@ -123,8 +124,13 @@ impl Fields {
             };
             spec.set_resources(&text, &title)?;
         }
+        let mut named = Vec::new();
         for given in &self.secrets {
             let (name, secret) = secret(given)?;
+            if named.contains(&name) {
+                return Err(Failure::usage(format!("--secret {} is given twice: keep one of them", text::clean(name))));
+            }
+            named.push(name);
             spec.set_secret(name, secret);
         }
         spec.remove_secrets.extend(self.remove_secrets);

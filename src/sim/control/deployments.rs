@@ -209,7 +209,10 @@ pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Objec
         Fate::Deployed
     };
     if source == "github" && config["repo_commit_sha"].is_null() {
-        config.insert("repo_commit_sha".into(), json!(stable_hex(&id, 40)));
+        // A repo_ref that is a commit means that one.
+        let commit = config["repo_ref"].as_str().filter(|name| is_commit(name));
+        let commit = commit.map_or_else(|| stable_hex(&id, 40), str::to_string);
+        config.insert("repo_commit_sha".into(), json!(commit));
     }
     deployment.updated_at = now();
     deployment.revisions.push(Revision {
@@ -222,6 +225,11 @@ pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Objec
         interrupted_at: None,
         title: String::new(),
     });
+}
+
+/// Whether a name in a repository can only be a commit.
+fn is_commit(name: &str) -> bool {
+    name.len() == 40 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// The shape of what changes a deployment.
