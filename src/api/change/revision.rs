@@ -79,7 +79,7 @@ impl ControlPlane {
         let parts = ["/latest_revision_id", "/source_revision_config", "/source"].map(String::from).to_vec();
         let body = Value::Object(body);
         Ok(self.plan_of(Draft {
-            title: format!("Roll {name} back to {id}"),
+            title: format!("Roll back {name} to {id}"),
             target: Some(target(revision, &name)),
             method: Method::PATCH,
             path: of_deployment(deployment),

@@ -57,7 +57,11 @@ pub fn editor(app: &App, editor: &Editor, canvas: &mut Canvas<'_>) -> Option<(u1
 pub fn confirm(app: &App, confirm: &Confirm, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = app.overlay_area();
     let title = confirm.title();
-    let (word, name) = title.split_once(' ').unwrap_or((&title, ""));
+    // What is done, then what to.
+    let (word, name) = match title.strip_prefix("Roll back") {
+        Some(rest) => ("Roll back", rest.trim_start()),
+        None => title.split_once(' ').unwrap_or((&title, "")),
+    };
     let used = canvas.title(head(area), &text::clean(word).to_uppercase(), true);
     about(app, canvas, area, used, name, &confirm.profile);
     let room = confirm_area(area);
