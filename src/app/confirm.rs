@@ -93,6 +93,15 @@ impl Confirm {
         matches!(&self.stage, Stage::Ready(preview) if preview.consent.is_given(&self.typed))
     }
 
+    /// What the footer shows: the keys that do something by now.
+    pub fn hints(&self) -> &'static [&'static str] {
+        match self.stage {
+            Stage::Ready(_) => &["confirm.send", "confirm.curl", "confirm.back"],
+            Stage::Sending(_) | Stage::Failed(..) => &["confirm.curl", "confirm.back"],
+            Stage::Planning | Stage::Refused(_) => &["confirm.back"],
+        }
+    }
+
     /// The lines to read.
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();

@@ -284,7 +284,6 @@ impl Keymap {
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
             Context::Editor => &["editor.preview", "editor.outside", "editor.anew", "editor.back"],
-            Context::Confirm => &["confirm.send", "confirm.curl", "confirm.back"],
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
             Context::Browse => {
@@ -298,7 +297,8 @@ impl Keymap {
             }
             Context::Save => &["save.write", "move.page_down", "app.back"],
             Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
-            Context::Command | Context::Global => &[],
+            // What can be done there depends on more than the place (`app/confirm.rs`).
+            Context::Confirm | Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {
             Context::Composer | Context::Editor | Context::Confirm | Context::Command => &[],

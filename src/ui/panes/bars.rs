@@ -190,8 +190,9 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
     let mut hints = Line::new();
     let mut all = match app.overlays.last() {
-        // What can be done differs from list to list.
+        // What can be done differs from list to list, and with how far a change is.
         Some(Overlay::Browse(list)) => app.keymap.hints_of(list.hints(), app.settings.ascii),
+        Some(Overlay::Confirm(confirm)) => app.keymap.hints_of(confirm.hints(), app.settings.ascii),
         _ => app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab), app.settings.ascii),
     };
     // In little room the less useful ones give way; the help stays.
