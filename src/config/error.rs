@@ -5,6 +5,9 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Longest part of a line that is shown, in characters.
+const LONGEST: usize = 200;
+
 /// A configuration that cannot be used.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConfigError {
@@ -120,9 +123,15 @@ impl fmt::Display for ConfigError {
         }
         f.write_str(&self.message)?;
         if let Some(Place { line, column, width, excerpt }) = &self.place {
-            let margin = line.to_string();
-            write!(f, "\n  {margin} | {excerpt}\n  {:1$} | ", "", margin.len())?;
-            write!(f, "{:1$}{2}", "", column - 1, "^".repeat(*width))?;
+            // Of a very long line the part around the mistake.
+            let from = if excerpt.chars().count() > LONGEST { (column - 1).saturating_sub(LONGEST / 2) } else { 0 };
+            let part: String = excerpt.chars().skip(from).take(LONGEST).collect();
+            let cut = if from > 0 { "…" } else { "" };
+            let under = column - 1 - from + cut.chars().count();
+            let width = (*width).min((LONGEST + 1).saturating_sub(column - from)).max(1);
+            let (margin, blank) = (line.to_string(), " ");
+            write!(f, "\n  {margin} | {cut}{part}\n  {} | ", blank.repeat(margin.len()))?;
+            write!(f, "{}{}", blank.repeat(under), "^".repeat(width))?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\n  {hint}")?;
@@ -175,6 +184,21 @@ mod tests {
         assert_eq!(error.to_string(), "c.toml:2:6: no\n  2 | kö = \"nein\"\n    |      ^^^^^^\n  say yes");
         assert_eq!(Place::of("", 0..9).column, 1);
         assert_eq!(Place::of("a\n", 2..2).line, 2);
+    }
+
+    #[test]
+    fn of_a_very_long_line_the_part_around_the_mistake_is_shown() {
+        let text = format!("a = [{}!!, {}]", "1, ".repeat(90_000), "2, ".repeat(90_000));
+        let at = text.find("!!").unwrap();
+        let shown = ConfigError::at(None, &text, at..at + 2, "no").to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() < 260), "{shown}");
+        let mistake = lines[1].chars().position(|c| c == '!').unwrap();
+        assert_eq!(lines[2].chars().position(|c| c == '^'), Some(mistake), "{shown}");
+        assert!(lines[2].ends_with("^^") && !lines[2].ends_with("^^^"), "{shown}");
+        // What is marked may itself be long.
+        let all = ConfigError::at(None, &text, 0..text.len(), "no").to_string();
+        assert!(all.lines().all(|line| line.chars().count() < 260), "{all}");
     }
 
     #[test]
