@@ -64,25 +64,26 @@ impl App {
         if !self.may_write(&profile) {
             return Vec::new();
         }
-        let subject = Subject::UpdateDeployment {
-            profile: profile.clone(),
-            id: id.as_str().into(),
-            name: row.name.as_str().into(),
-        };
+        let id: Arc<str> = id.into();
         // The document comes over what one does now, so only who still waits for it gets it.
-        self.describing = Some(Described::Deployment(profile, id.into(), row.name));
-        vec![Effect::Write(subject)]
+        self.describing = Some(Described::Deployment(profile.clone(), id.clone(), row.name.clone()));
+        vec![Effect::Write(profile, id, row.name)]
     }
 
-    /// Takes a document to begin from.
-    pub(super) fn take_document(&mut self, subject: Subject, document: Result<String, ApiError>) {
-        let Subject::UpdateDeployment { profile, id, name } = &subject else { return };
-        if self.describing != Some(Described::Deployment(profile.clone(), id.clone(), name.to_string())) {
+    /// Takes what a deployment is now, as a document to begin from.
+    pub(super) fn take_document(
+        &mut self,
+        profile: Arc<str>,
+        id: Arc<str>,
+        name: String,
+        document: Result<String, ApiError>,
+    ) {
+        if self.describing != Some(Described::Deployment(profile.clone(), id.clone(), name.clone())) {
             return;
         }
         self.describing = None;
         match document {
-            Ok(text) => self.edit(subject, &text),
+            Ok(text) => self.edit(Subject::UpdateDeployment { profile, id, name: name.into() }, &text),
             Err(error) => {
                 self.heed(&error);
                 self.notify(true, error.story());

@@ -1,6 +1,5 @@
 //! What can happen (`Msg`), what must be done once (`Effect`), and what must be kept going (`Subscription`).
 
-use super::editor::Subject;
 use super::key::Key;
 use crate::api::doctor::Check;
 use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
@@ -172,8 +171,8 @@ pub enum Done {
     Authenticated(u64, Result<AuthAnswer, ApiError>),
     /// A link could not be opened, in words.
     LinkNotOpened(String),
-    /// A document to begin from.
-    Document(Subject, Result<String, ApiError>),
+    /// A deployment of a profile, by its id and name, written down as a document to edit.
+    Written(Arc<str>, Arc<str>, String, Result<String, ApiError>),
     /// What a change would do, by its number.
     Planned(u64, Result<Box<Preview>, PlanError>),
     /// What came of a change that was sent.
@@ -196,7 +195,7 @@ impl Done {
             Done::Info(server, _) | Done::Assistants(server, _) => Some(&server.profile),
             Done::Described(what, _) => Some(what.profile()),
             Done::Card(of, _) => Some(&of.profile),
-            Done::Document(subject, _) => Some(subject.profile()),
+            Done::Written(profile, ..) => Some(profile),
             Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
             Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) => None,
@@ -275,8 +274,8 @@ pub enum Effect {
     /// Ask for all that explains a revision: how its deployment is called on the command line, and the times that were
     /// spent in each status as far as they were seen.
     Explain(RevisionRef, String, Vec<StatusTime>),
-    /// Write down what a subject is now, as a document to edit.
-    Write(Subject),
+    /// Write down what a deployment of a profile is now, by its id and name, as a document to edit.
+    Write(Arc<str>, Arc<str>, String),
     /// Find out what a change would do, and keep it under its number. Nothing that writes is sent.
     Plan(u64, Arc<str>, Box<Intent>),
     /// Send the change of that number with its profile: the only effect that changes anything on a control plane.

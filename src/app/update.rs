@@ -207,7 +207,7 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
                 }
             }
         }
-        Done::Document(subject, document) => app.take_document(subject, document),
+        Done::Written(profile, id, name, document) => app.take_document(profile, id, name, document),
         Done::Planned(number, planned) => return app.take_planned(number, planned),
         Done::Sent(number, sent) => return app.take_sent(number, sent),
         Done::Journal(entries) => app.take_journal(entries),

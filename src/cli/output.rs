@@ -138,7 +138,7 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// JSON for a terminal: what could change it or hide is written as `\uXXXX`, which says the same in JSON.
+/// JSON for a terminal: what could change it or hide is written as an escape (`\u001b`), which says the same in JSON.
 pub(super) fn escape(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -3,9 +3,8 @@
 
 use super::services::Services;
 use crate::api::{ApiError, ControlPlane, PlanError};
-use crate::app::editor::Subject;
 use crate::app::msg::{Made, RevisionRef};
-use crate::model::{Intent, Plan, Preview};
+use crate::model::{DeploymentSpec, Intent, Plan, Preview};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -63,16 +62,8 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     Ok(Made { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
 }
 
-/// What a subject is now, as a document to edit.
-pub async fn document(services: &Services, subject: &Subject) -> Result<String, ApiError> {
-    match subject {
-        Subject::UpdateDeployment { profile, id, .. } => {
-            let row = services.control_plane(profile).await?.deployment_row(id).await?;
-            Ok(crate::model::DeploymentSpec::template_of(&row))
-        }
-        Subject::Profile(_) => Ok(crate::config::edit::profile_template(None)),
-        Subject::CreateDeployment { .. } => Ok(crate::model::DeploymentSpec::EXAMPLE.to_string()),
-        Subject::Authenticate { provider, .. } => Ok(crate::model::AuthAuthenticateRequest::example(provider)),
-        Subject::Service { what, .. } => Ok(what.template(&serde_json::Value::Null)),
-    }
+/// What a deployment is now, as a document to edit.
+pub async fn document(services: &Services, profile: &str, id: &str) -> Result<String, ApiError> {
+    let row = services.control_plane(profile).await?.deployment_row(id).await?;
+    Ok(DeploymentSpec::template_of(&row))
 }

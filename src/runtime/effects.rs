@@ -38,10 +38,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             services.heed(&of.profile, result.as_ref().err());
             Done::Card(of, result)
         }
-        Effect::Write(subject) => {
-            let document = changes::document(services, &subject).await;
-            services.heed(subject.profile(), document.as_ref().err());
-            Done::Document(subject, document)
+        Effect::Write(profile, id, name) => {
+            let document = changes::document(services, &profile, &id).await;
+            services.heed(&profile, document.as_ref().err());
+            Done::Written(profile, id, name, document)
         }
         Effect::Plan(number, profile, intent) => {
             let planned = changes::plan(services, number, &profile, &intent).await;
