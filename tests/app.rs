@@ -148,12 +148,24 @@ fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
 }
 
 #[test]
-fn a_stream_that_is_left_is_no_longer_subscribed() {
+fn a_stream_goes_on_in_its_tab_until_it_is_closed() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     assert!(listens(&dash, |k| matches!(k, SubKey::Stream(_))));
     assert!(!listens(&dash, |k| matches!(k, SubKey::Threads(_))), "what is not on the screen is not polled");
     dash.keys("<Esc>");
+    assert!(listens(&dash, |k| matches!(k, SubKey::Threads(_))));
+    assert!(listens(&dash, |k| matches!(k, SubKey::Stream(1))), "what came and one's place in it is not lost");
+    // The same thread once more is the same stream; another is another.
+    dash.keys("<Enter>");
+    assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
+    dash.keys("<Esc><Down><Enter>");
+    assert_eq!((dash.app.streams.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
+    dash.keys("}");
+    assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
+    dash.keys("x");
+    assert!(!listens(&dash, |k| matches!(k, SubKey::Stream(1))));
+    dash.keys("x");
     assert!(!listens(&dash, |k| matches!(k, SubKey::Stream(_))));
     assert!(listens(&dash, |k| matches!(k, SubKey::Threads(_))));
 }

@@ -141,11 +141,11 @@ fn what_is_open_of_a_profile_that_goes_is_closed_with_a_word_and_the_rest_is_not
     };
     let rows = |dash: &Dash| dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
     let (before, kept) = (of_us(&dash), rows(&dash));
-    assert!(dash.app.viewer.is_some() && dash.app.watches.len() == 1);
+    assert!(dash.app.viewer().is_some() && dash.app.watches.len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
     assert_eq!(used(&dash), ["prod-us"]);
-    assert!(dash.app.viewer.is_none() && dash.app.server.is_none() && dash.app.watches.is_empty());
+    assert!(dash.app.viewer().is_none() && dash.app.server.is_none() && dash.app.watches.is_empty());
     assert!(dash.app.histories.is_empty() && dash.app.focus == Pane::Deployments);
     assert_eq!((of_us(&dash), rows(&dash)), (before, kept));
     assert!(dash.app.fleet.rows.iter().all(|r| r.profile == 0), "rows know their profile by its new number");

@@ -181,7 +181,7 @@ fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
     term.wait_for("ended: success");
     let screen = term.screen();
     assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
-    term.keys("5g");
+    term.keys("7g");
     term.wait_for("metadata");
     term.keys("\r");
     term.wait_for("event ");

@@ -32,7 +32,7 @@ fn a_run_is_composed_and_read_in_every_view() {
     let messages = term.screen();
     assert!(messages.contains("→ weather {\"city\": \"Kraków\""), "{messages}");
     assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
-    for (key, shown) in [("2", "chat"), ("3", "state "), ("4", "started"), ("5", "messages")] {
+    for (key, shown) in [("2", "chat"), ("3", "state "), ("5", "started"), ("7", "messages")] {
         term.keys(key);
         term.wait_for(shown);
     }
@@ -49,7 +49,7 @@ fn an_interrupt_is_answered() {
     term.keys("\x12");
     term.wait_for("ended: interrupted");
     term.wait_for("waits for");
-    term.keys("n");
+    term.keys("a");
     term.wait_for("ANSWER THE INTERRUPT");
     assert!(term.screen().contains("‹ approval ›"), "the assistant that asked: {}", term.screen());
     // Nothing is approved by two keys.
@@ -79,7 +79,7 @@ fn a_failed_run_says_why_and_its_thread_too() {
     });
     term.keys("\r");
     term.wait_for("LIVE");
-    term.keys("4");
+    term.keys("5");
     term.wait_for("started");
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);

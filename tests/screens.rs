@@ -62,7 +62,7 @@ fn a_stream_token_by_token() {
     dash.open_thread();
     dash.capture("agent-messages-tuple");
     insta::assert_snapshot!("messages_140x40", dash.screen());
-    dash.keys("5");
+    dash.keys("7");
     insta::assert_snapshot!("raw_140x40", dash.screen());
     dash.keys("<Enter>");
     insta::assert_snapshot!("inspector_140x40", dash.screen());
@@ -73,7 +73,7 @@ fn every_view_of_a_run_with_subgraphs() {
     let mut dash = demo_like((120, 36));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
-    for (key, name) in [("1", "messages"), ("2", "updates"), ("3", "values"), ("4", "lifecycle"), ("5", "raw")] {
+    for (key, name) in [("1", "messages"), ("2", "updates"), ("3", "values"), ("5", "lifecycle"), ("7", "raw")] {
         dash.keys(key);
         insta::assert_snapshot!(format!("fanout_{name}"), dash.screen());
     }
@@ -84,20 +84,53 @@ fn scrolling_up_pauses_and_end_follows() {
     let mut dash = demo_like((100, 24));
     dash.open_thread();
     dash.capture("agent-events");
-    dash.keys("5");
+    dash.keys("7");
     assert!(dash.screen().contains("FOLLOW"));
     dash.keys("<Up><PageUp>");
     let paused = dash.body();
     dash.capture("agent-events");
     assert_eq!(dash.body(), paused, "a paused view does not move");
-    assert!(dash.screen().contains("PAUSED +42 new"), "{}", dash.screen());
-    // The other views keep their own place.
-    dash.keys("1");
-    assert!(dash.screen().contains("FOLLOW"));
+    assert!(dash.screen().contains("PAUSED +42"), "{}", dash.screen());
+    // The other views stand at the same event, and the way back leads to the same place.
     dash.keys("5");
+    assert!(dash.screen().contains("PAUSED"));
+    dash.keys("7");
     assert_eq!(dash.body(), paused);
     dash.keys("<End>");
     assert!(dash.screen().contains("FOLLOW"));
+}
+
+#[test]
+fn all_views_stand_at_one_event() {
+    let mut dash = demo_like((200, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
+    insta::assert_snapshot!("split_200x40", dash.screen());
+    let at = dash.app.viewer().unwrap().anchor().unwrap();
+    assert_eq!(dash.screen().matches('▌').count(), 2, "both halves show the cursor: {}", dash.screen());
+    // The state after the update, and from it back to the same event in the other half.
+    dash.keys("3");
+    let viewer = dash.app.viewer().unwrap();
+    let state = viewer.snapshot_at(viewer.snapshot.unwrap()).unwrap();
+    assert!(state.seq > at, "{} after {at}", state.seq);
+    dash.resize(90, 30);
+    insta::assert_snapshot!("split_90x30", dash.screen());
+}
+
+#[test]
+fn streams_in_tabs() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.keys("<Esc><Down><Enter>");
+    insta::assert_snapshot!("tabs_140x40", dash.screen());
+    // What comes goes to the first one.
+    dash.capture("agent-messages-tuple");
+    assert!(dash.screen().contains("9775 *"), "the other one has news: {}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("▶ 2 streams *"), "{}", dash.screen());
+    dash.keys("}");
+    assert!(!dash.screen().contains("9775 *"), "{}", dash.screen());
 }
 
 #[test]
@@ -112,7 +145,7 @@ fn what_the_connection_does_is_always_said() {
     assert!(screen.contains("reconnecting (3) in 4s") && screen.contains("connection reset by peer"), "{screen}");
     dash.end(runtail::stream::Outcome::Interrupted);
     let screen = dash.screen();
-    assert!(screen.contains("◌ ended: interrupted") && screen.contains("n answers"), "{screen}");
+    assert!(screen.contains("◌ ended: interrupted") && screen.contains("a answers"), "{screen}");
 }
 
 #[test]
@@ -126,12 +159,12 @@ fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
     let screen = dash.screen();
     assert!(screen.contains("✗ line 1, column 1: expected value"), "{screen}");
     assert!(screen.contains("Nothing was sent"), "{screen}");
-    assert!(dash.app.viewer.is_none());
+    assert!(dash.app.viewer().is_none());
     // Leaving loses nothing.
     dash.keys("<Esc>n");
     assert!(dash.screen().contains("oops{"), "{}", dash.screen());
     dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-r>");
-    let Some(viewer) = &dash.app.viewer else { panic!("{}", dash.screen()) };
+    let Some(viewer) = dash.app.viewer() else { panic!("{}", dash.screen()) };
     let StreamTarget::Start { body, .. } = &viewer.target else { panic!() };
     assert_eq!(body.input.as_ref().unwrap()["messages"][0]["content"], "weather in Kraków?");
 }
@@ -201,10 +234,10 @@ fn from_a_cold_start_to_a_streaming_thread_in_two_keys() {
     assert!(effects.iter().any(|e| matches!(e, Effect::FetchAssistants(_))));
     dash.threads();
     dash.keys("<Enter>");
-    assert!(matches!(dash.app.viewer.as_ref().unwrap().target, StreamTarget::Tail { .. }));
-    // Leaving the stream is one step back, and ends its subscription without a word to the server.
+    assert!(matches!(dash.app.viewer().unwrap().target, StreamTarget::Tail { .. }));
+    // Leaving the stream is one step back. It stays in its tab until it is closed, without a word to the server.
     assert!(dash.keys("<Esc>").is_empty());
-    assert!(dash.app.viewer.is_none());
+    assert!(dash.app.viewer().is_none());
     assert_eq!(dash.app.focus, Pane::Stream);
 }
 

@@ -5,10 +5,8 @@ use super::fleet::Sort;
 use super::keys::Action;
 use super::msg::{Described, Effect, StreamTarget};
 use super::server::Tab;
-use super::viewer::{VIEWS, View};
 use super::{App, Overlay, Page};
 use crate::api::LogKind;
-use crate::stream::Target;
 
 pub(super) fn act_deployments(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
@@ -205,72 +203,6 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
             if let Some(run) = server.run().cloned() {
                 app.inspect_record(format!("run {}", crate::text::short_id(&run.run_id)), &run);
             }
-        }
-        _ => {}
-    }
-    Vec::new()
-}
-
-pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
-    let Some(viewer) = &mut app.viewer else { return Vec::new() };
-    let at = VIEWS.iter().position(|v| *v == viewer.view).unwrap_or(0);
-    match action {
-        Action::View1 => viewer.view = View::Messages,
-        Action::View2 => viewer.view = View::Updates,
-        Action::View3 => viewer.view = View::Values,
-        Action::View4 => viewer.view = View::Lifecycle,
-        Action::View5 => viewer.view = View::Raw,
-        Action::NextView => viewer.view = VIEWS[(at + 1) % VIEWS.len()],
-        Action::PrevView => viewer.view = VIEWS[(at + VIEWS.len() - 1) % VIEWS.len()],
-        Action::PrevState if viewer.view == View::Values => viewer.step_state(-1),
-        Action::NextState if viewer.view == View::Values => viewer.step_state(1),
-        Action::Left if viewer.view == View::Values => {
-            if let Some(tree) = viewer.tree() {
-                tree.fold();
-            }
-        }
-        Action::Right if viewer.view == View::Values => {
-            if let Some(tree) = viewer.tree() {
-                tree.unfold();
-            }
-        }
-        Action::Open if viewer.view == View::Values => {
-            if let Some(tree) = viewer.tree() {
-                tree.toggle();
-            }
-        }
-        Action::Open | Action::Right => {
-            if let Some((title, text)) = viewer.inspect() {
-                app.inspect(title, text);
-            }
-        }
-        Action::Replay => {
-            let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
-                (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
-                    StreamTarget::Join { thread: thread.clone(), run: run.clone() }
-                }
-                (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
-                    app.notify(true, "A stateless run is not kept by the server: there is nothing to replay.");
-                    return Vec::new();
-                }
-                (StreamTarget::Start { .. }, ..) => {
-                    app.notify(true, "The server has not said which run it started: there is nothing to replay. n composes it again.");
-                    return Vec::new();
-                }
-                (other, ..) => other.clone(),
-            };
-            app.open_stream(target);
-        }
-        Action::NewRun => {
-            let thread = viewer.thread_id.clone();
-            let started = match &viewer.target {
-                StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
-                _ => None,
-            };
-            let listed = || app.server.as_ref().and_then(|s| s.assistant_of(thread.as_deref()?));
-            let assistant = started.or_else(listed);
-            let question = viewer.question().filter(|_| thread.is_some());
-            return app.compose(Origin { thread, assistant, question });
         }
         _ => {}
     }

@@ -2,7 +2,9 @@
 //! and subscriptions go out, and the screen is drawn from what is here.
 
 mod act;
+mod act_stream;
 mod bindings;
+pub mod blocks;
 pub mod browse;
 mod change;
 pub mod columns;
@@ -35,6 +37,7 @@ mod records;
 pub mod scroll;
 pub mod server;
 pub mod sign_in;
+pub mod streams;
 mod subscriptions;
 pub mod textarea;
 mod typing;
@@ -72,6 +75,7 @@ use sign_in::{SignIn, Stage};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use streams::Streams;
 use viewer::Viewer;
 use watch::Watch;
 
@@ -195,8 +199,8 @@ pub struct App {
     pub infos: BTreeMap<ServerRef, Loaded<crate::api::ServerInfo>>,
     /// The agent server that is open.
     pub server: Option<Server>,
-    /// The stream that is open.
-    pub viewer: Option<Viewer>,
+    /// The streams that are open.
+    pub streams: Streams,
     /// The logs that are open; they lie over the stream and the agent server.
     pub logs: Option<LogView>,
     /// Revisions that the person wants to be told of.
@@ -258,7 +262,7 @@ impl App {
             revision_picker: Picker::default(),
             infos: BTreeMap::new(),
             server: None,
-            viewer: None,
+            streams: Streams::default(),
             logs: None,
             watches: BTreeMap::new(),
             vanishing: BTreeMap::new(),
@@ -297,7 +301,17 @@ impl App {
 
     /// Whether anything was opened for the stream's pane: an agent server, a stream, or logs.
     pub fn has_stream_pane(&self) -> bool {
-        self.server.is_some() || self.viewer.is_some() || self.logs.is_some()
+        self.server.is_some() || self.viewer().is_some() || self.logs.is_some()
+    }
+
+    /// The stream that is shown.
+    pub fn viewer(&self) -> Option<&Viewer> {
+        self.streams.shown()
+    }
+
+    /// The stream that is shown.
+    pub fn viewer_mut(&mut self) -> Option<&mut Viewer> {
+        self.streams.shown_mut()
     }
 
     /// Where keys go now.
@@ -329,7 +343,7 @@ impl App {
             Pane::Deployments => Context::Deployments,
             Pane::Revisions => Context::Revisions,
             Pane::Stream if self.logs.is_some() => Context::Logs,
-            Pane::Stream if self.viewer.is_some() => Context::Stream,
+            Pane::Stream if self.viewer().is_some() => Context::Stream,
             Pane::Stream => Context::Server,
         }
     }
@@ -373,7 +387,7 @@ impl App {
     /// When something on the screen counts, the time until its next number; none when nothing does.
     pub fn next_tick(&self) -> Option<Duration> {
         let second = Duration::from_secs(1);
-        let live = self.viewer.as_ref().is_some_and(Viewer::is_open) && self.logs.is_none();
+        let live = self.viewer().is_some_and(Viewer::is_open) && self.logs.is_none();
         let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));
         let limited = self.profiles.iter().any(|p| p.limited_until.is_some_and(|until| until > self.now));
         let waits = |o: &Overlay| matches!(o, Overlay::SignIn(sign_in) if sign_in.waiting.is_some());

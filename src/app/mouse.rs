@@ -61,7 +61,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
                 logs.place.step(&flat, rows, by);
             }
         }
-        (Pane::Stream, Some(server)) if app.viewer.is_none() && row >= open::STREAM_HEAD => {
+        (Pane::Stream, Some(server)) if app.streams.shown().is_none() && row >= open::STREAM_HEAD => {
             let ids = server.shown_ids();
             let at = server.picker().top() + usize::from(row - open::STREAM_HEAD);
             server.picker().select(&ids, rows, at);

@@ -6,12 +6,13 @@ use super::composer::{Composer, Origin};
 use super::confirm::confirm_area;
 use super::fleet::RowId;
 use super::json::Tree;
-use super::layout::{Area, Regions, below, layout};
+use super::layout::{Area, Regions, below, halves, layout};
 use super::msg::{Effect, ServerRef, StreamTarget};
 use super::scroll::{Flat, Place};
 use super::server::{PAGE, Server, Tab};
 use super::sign_in::SignIn;
-use super::viewer::Viewer;
+use super::streams::MAX_TABS;
+use super::viewer::{View, Viewer};
 use super::{App, Overlay, Page, Pane, columns};
 use std::sync::Arc;
 
@@ -28,8 +29,13 @@ impl App {
     /// Opens an agent server in the stream pane.
     pub fn open_server(&mut self, server: ServerRef) -> Vec<Effect> {
         self.focus = Pane::Stream;
-        self.viewer = None;
+        self.streams.hide();
         self.logs = None;
+        self.go_to_server(server)
+    }
+
+    /// Puts an agent server's lists behind what is shown.
+    pub(super) fn go_to_server(&mut self, server: ServerRef) -> Vec<Effect> {
         if self.server.as_ref().is_some_and(|s| s.server == server) {
             return Vec::new();
         }
@@ -43,16 +49,30 @@ impl App {
         if target.is_write() && self.is_read_only(&server.profile) {
             return self.notify(true, read_only_text(&server.profile));
         }
-        let id = self.next_stream;
-        self.next_stream += 1;
-        let view = self.viewer.as_ref().map(|v| v.view);
-        let mut viewer = Viewer::new(id, server, target, &self.settings.tape, self.now, self.settings.tz.clone());
-        if let Some(view) = view {
-            viewer.view = view;
+        match self.streams.find(&server, &target) {
+            Some(at) => self.streams.show(at),
+            None if self.streams.make_room() => {
+                let viewer = self.new_viewer(server, target);
+                self.streams.add(viewer);
+            }
+            None => {
+                let text = format!("{MAX_TABS} streams are open already, and all go on: close one of them first.");
+                return self.notify(true, text);
+            }
         }
-        self.viewer = Some(viewer);
         self.logs = None;
         self.focus = Pane::Stream;
+    }
+
+    /// A viewer that begins with the view that is shown.
+    pub(super) fn new_viewer(&mut self, server: ServerRef, target: StreamTarget) -> Viewer {
+        let id = self.next_stream;
+        self.next_stream += 1;
+        let mut viewer = Viewer::new(id, server, target, &self.settings.tape, self.now, self.settings.tz.clone());
+        if let Some(shown) = self.streams.shown() {
+            viewer.show(shown.view());
+        }
+        viewer
     }
 
     /// Shows a JSON document over the panes.
@@ -127,6 +147,10 @@ impl App {
             (Some(_), _) => self.overlay_area(),
             (None, Pane::Deployments) => self.rows_area(regions.deployments, DEPLOYMENTS_HEAD),
             (None, Pane::Revisions) => self.rows_area(regions.revisions, REVISIONS_HEAD),
+            (None, Pane::Stream) if self.logs.is_none() && self.viewer().is_some() => {
+                let height = self.viewer().map_or(0, Viewer::height);
+                return (height as isize - 1).max(1);
+            }
             (None, Pane::Stream) => self.rows_area(regions.stream, STREAM_HEAD),
         };
         (area.h as isize - 1).max(1)
@@ -143,10 +167,24 @@ impl App {
         below(self.overlay_area(), BROWSE_HEAD)
     }
 
-    /// The window of the stream's lines: columns for text, and rows.
-    pub fn stream_window(&self) -> (usize, usize) {
-        let area = self.rows_area(self.regions().stream, STREAM_HEAD);
-        (area.w.saturating_sub(GUTTER) as usize, area.h as usize)
+    /// The windows of the views of the stream that is shown: columns for text, and lines.
+    pub fn stream_windows(&self) -> Vec<(View, usize, usize)> {
+        let area = self.rows_area(self.regions().stream, self.stream_head());
+        let Some(viewer) = self.viewer() else { return Vec::new() };
+        let size = |area: Area| (area.w.saturating_sub(GUTTER) as usize, area.h as usize);
+        halves(area, viewer)
+            .into_iter()
+            .map(|half| {
+                let (w, h) = size(half.rows);
+                (half.view, w, h)
+            })
+            .collect()
+    }
+
+    /// Lines above the rows of the stream pane: several streams have a line of tabs.
+    pub fn stream_head(&self) -> u16 {
+        let tabs = self.viewer().is_some() && self.logs.is_none() && self.streams.all().len() > 1;
+        STREAM_HEAD + u16::from(tabs)
     }
 
     /// Heights of the lists of deployments, of revisions, and of the server's rows.
@@ -174,7 +212,7 @@ impl App {
         if let Some(logs) = &mut self.logs {
             logs.settle(rows);
         }
-        if let Some(server) = self.server.as_mut().filter(|_| self.viewer.is_none()) {
+        if let Some(server) = self.server.as_mut().filter(|_| self.streams.shown().is_none()) {
             let ids = server.shown_ids();
             server.picker().settle(&ids, rows);
             // The end of the list is in sight: ask for more where there may be more.
@@ -185,10 +223,11 @@ impl App {
             }
         }
         // A pane that is not shown keeps the layout that it had.
-        let shown = self.regions().stream.is_some();
-        let (width, height) = self.stream_window();
-        if let Some(viewer) = self.viewer.as_mut().filter(|_| shown) {
-            viewer.prepare(width, height);
+        if self.regions().stream.is_some() && self.logs.is_none() {
+            let windows = self.stream_windows();
+            if let Some(viewer) = self.viewer_mut() {
+                viewer.prepare(&windows);
+            }
         }
         let area = self.overlay_area();
         let lines = self.overlay_lines();

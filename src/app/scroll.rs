@@ -128,6 +128,24 @@ impl Place {
         self.fill(rows, height);
     }
 
+    /// Goes to a line and stays there.
+    pub fn go(&mut self, rows: &impl Rows, height: usize, spot: Spot) {
+        if self.follow {
+            self.seen = rows.end();
+        }
+        self.follow = false;
+        if rows.first() >= rows.end() {
+            return;
+        }
+        self.cursor = clamp(rows, spot);
+        // What is far away is shown with what is around it.
+        let after = |spot| walk(rows, spot, height as isize - 1);
+        if self.cursor < self.top || self.cursor > after(clamp(rows, self.top)) {
+            self.top = back(rows, self.cursor, height / 3);
+        }
+        self.fill(rows, height);
+    }
+
     /// Moves cursor and window together by lines, as a page key or the wheel does.
     pub fn page(&mut self, rows: &impl Rows, height: usize, lines: isize) {
         if rows.first() >= rows.end() {

@@ -72,7 +72,7 @@ fn needed(app: &App) -> Vec<Subscription> {
         need(SubKey::Vanish(profile.clone(), id.clone()), epoch(profile), 0, What::Name);
     }
     if let Some(server) = &app.server
-        && app.viewer.is_none()
+        && app.viewer().is_none()
         && app.logs.is_none()
         && app.regions().stream.is_some()
     {
@@ -106,7 +106,7 @@ fn needed(app: &App) -> Vec<Subscription> {
             need(SubKey::Doctor(doctor.number), 0, 0, What::Profiles(all));
         }
     }
-    if let Some(viewer) = &app.viewer {
+    for viewer in app.streams.all() {
         // A stream that ended stays subscribed: its task has ended too, and stays ended.
         need(SubKey::Stream(viewer.id), 0, 0, What::Stream(viewer.server.clone(), viewer.target.clone()));
     }

@@ -1,6 +1,7 @@
 //! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
 
-use super::act::{act_card, act_deployments, act_inspector, act_logs, act_revisions, act_server, act_stream};
+use super::act::{act_card, act_deployments, act_inspector, act_logs, act_revisions, act_server};
+use super::act_stream::act_stream;
 use super::keys::{Action, Context};
 use super::mouse::{click, wheel};
 use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
@@ -56,9 +57,13 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         }
         Msg::Done { .. } => Vec::new(),
         Msg::TaskPanicked { key, text } => {
-            match (key, &mut app.viewer) {
-                (Some(SubKey::Stream(id)), Some(viewer)) if viewer.id == id => viewer.broke_off(&text),
-                (Some(SubKey::Doctor(number)), _) => app.take_check(number, None),
+            match key {
+                Some(SubKey::Stream(id)) => {
+                    if let Some(viewer) = app.streams.get_mut(id) {
+                        viewer.broke_off(&text);
+                    }
+                }
+                Some(SubKey::Doctor(number)) => app.take_check(number, None),
                 _ => {}
             }
             app.notify(
@@ -146,7 +151,7 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
         (SubKey::Wait(number), Answer::WaitTrouble(error)) => app.take_wait_trouble(number, error),
         (SubKey::Wait(number), Answer::Waited(result)) => app.take_waited(number, result),
         (SubKey::Stream(id), Answer::Items(items)) => {
-            if let Some(viewer) = app.viewer.as_mut().filter(|v| v.id == id) {
+            if let Some(viewer) = app.streams.get_mut(id) {
                 viewer.take(items);
             }
         }
@@ -234,8 +239,10 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             }
         }
         Action::Profiles => app.open_profiles(),
-        Action::NextPane if app.overlays.is_empty() => turn(app, 1),
-        Action::PrevPane if app.overlays.is_empty() => turn(app, 2),
+        Action::NextPane if app.overlays.is_empty() && !other_half(app, true) => turn(app, 1),
+        Action::PrevPane if app.overlays.is_empty() && !other_half(app, false) => turn(app, 2),
+        Action::NextStream if app.overlays.is_empty() => app.turn_streams(true),
+        Action::PrevStream if app.overlays.is_empty() => app.turn_streams(false),
         Action::Zoom if app.overlays.is_empty() => app.zoom = !app.zoom,
         Action::Command => app.open_palette(),
         Action::Suspend => return vec![Effect::Suspend],
@@ -281,6 +288,12 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
     Vec::new()
 }
 
+/// In a stream of which two views are shown, the other one comes before the next pane.
+fn other_half(app: &mut App, forward: bool) -> bool {
+    let here = app.focus == Pane::Stream && app.logs.is_none();
+    here && app.viewer_mut().is_some_and(|viewer| viewer.other_half(forward))
+}
+
 /// Goes on by panes; one in which nothing was opened is passed over.
 fn turn(app: &mut App, by: usize) {
     let panes = [Pane::Deployments, Pane::Revisions, Pane::Stream];
@@ -317,15 +330,20 @@ fn back(app: &mut App, quit: bool) {
                 }
                 app.logs = None;
                 // Where one came from: an agent server, or the deployments.
-                if app.viewer.is_none() && app.server.is_none() {
+                if app.streams.shown().is_none() && app.server.is_none() {
                     app.focus = Pane::Deployments;
                 }
                 return;
             }
-            if let Some(viewer) = app.viewer.take() {
-                // Back to the list, on the thread that one comes from.
-                if let (Some(server), Some(thread)) = (&mut app.server, viewer.thread_id) {
+            if let Some(viewer) = app.streams.shown() {
+                // Back to the list, on the thread that one comes from. The stream stays in its tab.
+                if let (Some(server), Some(thread)) = (&mut app.server, viewer.thread_id.clone()) {
                     server.thread_picker.wish(thread);
+                }
+                app.streams.hide();
+                // A stream of another server lies over no list.
+                if app.server.is_none() {
+                    app.focus = Pane::Deployments;
                 }
                 return;
             }
@@ -345,7 +363,7 @@ fn back(app: &mut App, quit: bool) {
         Pane::Deployments if !app.fleet.marked.is_empty() => app.fleet.marked.clear(),
         Pane::Deployments if app.zoom => app.zoom = false,
         // The list of threads goes, and the fleet has the room again. A stream is only left from its own pane.
-        Pane::Deployments if !quit && app.viewer.is_none() && app.logs.is_none() => app.server = None,
+        Pane::Deployments if !quit && app.viewer().is_none() && app.logs.is_none() => app.server = None,
         Pane::Deployments => app.quit = quit,
     }
 }
@@ -386,7 +404,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
             }
         }
         Context::Stream => {
-            if let Some(viewer) = &mut app.viewer {
+            if let Some(viewer) = app.viewer_mut() {
                 viewer.step(lines, whole_window);
             }
         }
@@ -436,7 +454,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
 fn to_edge(app: &mut App, context: Context, start: bool) {
     match context {
         Context::Stream => {
-            if let Some(viewer) = &mut app.viewer {
+            if let Some(viewer) = app.viewer_mut() {
                 if start { viewer.to_start() } else { viewer.follow() }
             }
         }
@@ -490,7 +508,7 @@ fn copy(app: &mut App) -> Vec<Effect> {
         (None, Pane::Stream) if app.logs.is_some() => {
             app.logs.as_ref().and_then(|l| l.under_cursor()).map(|e| e.line.message.clone())
         }
-        (None, Pane::Stream) => match (&app.viewer, &mut app.server) {
+        (None, Pane::Stream) => match (app.streams.shown(), &mut app.server) {
             (Some(viewer), _) => viewer.copy_text(),
             (None, Some(server)) => server.picker().selected.clone(),
             (None, None) => None,

@@ -3,6 +3,7 @@
 
 mod assemble;
 mod blocks;
+mod custom;
 mod ledger;
 mod lifecycle;
 mod messages;
@@ -11,6 +12,7 @@ mod updates;
 mod values;
 mod wire;
 
+pub use custom::{Custom, CustomRow};
 pub use ledger::{Connection, Ledger};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use messages::{Message, Messages, Role, ToolCall, Usage};
@@ -32,6 +34,8 @@ pub struct Projections {
     pub values: Values,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
+    /// What nodes wrote of their own accord.
+    pub custom: Custom,
     /// What came, what came twice, what may be missing.
     pub ledger: Ledger,
 }
@@ -73,6 +77,7 @@ impl Projections {
                 self.ledger.tokens(event.at, tokens);
                 self.updates.apply(&payload);
                 self.values.apply(&payload);
+                self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
             }
             item => self.lifecycle.apply_item(item),

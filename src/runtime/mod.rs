@@ -253,6 +253,6 @@ fn wants_mouse(setting: &str, app: &App) -> bool {
     match setting {
         "on" => true,
         "off" => false,
-        _ => app.overlays.is_empty() && (app.viewer.is_none() || app.focus != crate::app::Pane::Stream),
+        _ => app.overlays.is_empty() && (app.viewer().is_none() || app.focus != crate::app::Pane::Stream),
     }
 }

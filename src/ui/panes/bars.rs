@@ -74,6 +74,15 @@ fn left(app: &App, names: bool) -> Line {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Moving, &format!("checking {}…", known.profile.name));
     }
+    // While one is shown, the tabs are in its pane.
+    let streams = app.streams.all();
+    if !streams.is_empty() && app.viewer().is_none() {
+        let s = if streams.len() == 1 { "" } else { "s" };
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Good, "▶ ");
+        line.push(Tone::Plain, &format!("{} stream{s}", streams.len()));
+        line.push(Tone::Moving, if streams.iter().any(|v| v.news) { " *" } else { "" });
+    }
     if !app.watches.is_empty() {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Accent, &format!("» {} watched", app.watches.len()));
@@ -205,7 +214,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         hints.push(Tone::Accent, &key);
         hints.push(Tone::Dim, &format!(" {label}  "));
     }
-    if let (Some(viewer), Pane::Stream, true, None) = (&app.viewer, app.focus, app.overlays.is_empty(), &app.logs) {
+    if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
         let status = stream_status(app, viewer);
         if status.width() + hints.width() + 2 <= area.w as usize {
             line.left.extend(status.left);

@@ -46,7 +46,7 @@ pub fn stream(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     if let Some(logs) = &app.logs {
         return logs::logs(app, logs, canvas, area);
     }
-    match (&app.viewer, &app.server) {
+    match (app.viewer(), &app.server) {
         (Some(viewer), _) => stream::stream(app, viewer, canvas, area),
         (None, Some(server)) => server::server(app, server, canvas, area),
         (None, None) => {

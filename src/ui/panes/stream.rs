@@ -1,8 +1,9 @@
 //! The stream viewer: where it comes from, how the connection is, the tabs of its views, and the view's lines.
 
-use crate::app::layout::{Area, below};
+use crate::app::layout::{Area, Half, below, halves};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::{ServerRef, StreamTarget};
+use crate::app::open::STREAM_HEAD;
 use crate::app::viewer::{LinkState, VIEWS, View, Viewer};
 use crate::app::{App, Pane};
 use crate::stream::{Outcome, Target};
@@ -26,7 +27,37 @@ pub(super) fn breadcrumb(app: &App, server: &ServerRef, focused: bool) -> Line {
 /// Draws the pane.
 pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     let focused = app.focus == Pane::Stream;
+    let head = app.stream_head();
+    let rows = below(area, head);
+    let mut y = area.y;
     let inner = area.w.saturating_sub(2);
+    if head > STREAM_HEAD {
+        canvas.line_for_right(area.x + 1, y, inner, &streams(app, inner));
+        y += 1;
+    }
+    let mut crumbs = crumbs(app, viewer, focused);
+    for piece in link_line(app, viewer).left {
+        crumbs.right.push(piece);
+    }
+    canvas.line_for_right(area.x + 1, y, inner, &crumbs);
+    canvas.line_for_right(area.x + 1, y + 1, inner, &tabs(viewer, inner));
+    if let Some(line) = third_line(app, viewer) {
+        canvas.line(area.x + 1, y + 2, inner, &line);
+    }
+    for half in halves(rows, viewer) {
+        if let Some(head) = half.head {
+            let title = format!("─ {} ", half.view.title());
+            let used = canvas.text(head.x + 1, head.y, head.w, &title, canvas.theme.title(focused && half.focused));
+            let rest = head.w.saturating_sub(used + 2);
+            let style = canvas.theme.style(Tone::Dim);
+            canvas.text(head.x + 1 + used, head.y, rest, &"─".repeat(rest.into()), style);
+        }
+        view(viewer, canvas, half, focused && half.focused);
+    }
+}
+
+/// Where the stream comes from.
+fn crumbs(app: &App, viewer: &Viewer, focused: bool) -> Line {
     let mut crumbs = breadcrumb(app, &viewer.server, focused);
     if let Some(thread) = &viewer.thread_id {
         crumbs.push(Tone::Dim, " › ");
@@ -41,18 +72,35 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
         (StreamTarget::Start { on: Target::Stateless, .. }, None) => crumbs.push(Tone::Dim, " › stateless run"),
         (_, None) => crumbs.push(Tone::Dim, " › new run"),
     }
-    for piece in link_line(app, viewer).left {
-        crumbs.right.push(piece);
+    crumbs
+}
+
+/// The tabs of the open streams: which one is shown, how each is, and which have news.
+fn streams(app: &App, width: u16) -> Line {
+    let all = app.streams.all();
+    let room = (width as usize / all.len().max(1)).saturating_sub(7);
+    let mut line = Line::new();
+    for (i, viewer) in all.iter().enumerate() {
+        let shown = app.streams.at() == Some(i);
+        let id = viewer.run_id.as_ref().filter(|_| !matches!(viewer.target, StreamTarget::Tail { .. }));
+        let id = id.or(viewer.thread_id.as_ref()).map(|id| text::short_id(id)).unwrap_or_default();
+        let name = format!("{} {id}", viewer.server.name);
+        let (glyph, tone) = glyph(viewer);
+        line.push(tone, glyph);
+        line.push(if shown { Tone::Strong } else { Tone::Dim }, &text::fit(&text::clean(name.trim_end()), room));
+        // What has news has a mark, not a colour alone.
+        line.push(Tone::Moving, if viewer.news && !shown { " *" } else { "  " });
+        line.push(Tone::Dim, if i + 1 < all.len() { "│ " } else { "" });
     }
-    canvas.line_for_right(area.x + 1, area.y, inner, &crumbs);
-    canvas.line_for_right(area.x + 1, area.y + 1, inner, &tabs(viewer, inner));
-    if let Some(line) = third_line(app, viewer) {
-        canvas.line(area.x + 1, area.y + 2, inner, &line);
-    }
-    let rows = below(area, 3);
-    let lines = viewer.window();
+    line
+}
+
+/// Draws one view.
+fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
+    let rows = half.rows;
+    let lines = viewer.window(half.view);
     if lines.is_empty() {
-        let (tone, words) = nothing(viewer);
+        let (tone, words) = nothing(viewer, half.view);
         return canvas.words(rows, tone, &words);
     }
     for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
@@ -62,6 +110,21 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
             let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
+    }
+}
+
+/// How a stream is.
+fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
+    match &viewer.link {
+        LinkState::Live { .. } => ("▶ ", Tone::Good),
+        LinkState::Connecting { .. } | LinkState::Retrying { .. } => ("◐ ", Tone::Moving),
+        LinkState::Failed(_) => ("✗ ", Tone::Bad),
+        LinkState::Ended(end) => match end.outcome {
+            Outcome::Success => ("● ", Tone::Good),
+            Outcome::Error | Outcome::Timeout => ("✗ ", Tone::Bad),
+            Outcome::Interrupted => ("◌ ", Tone::Moving),
+            Outcome::Cancelled | Outcome::Detached | Outcome::Unknown => ("■ ", Tone::Dim),
+        },
     }
 }
 
@@ -91,41 +154,44 @@ fn link_line(app: &App, viewer: &Viewer) -> Line {
                 .with(Tone::Strong, &format!("reconnecting ({attempt}) in {}", text::age(wait)))
         }
         LinkState::Ended(end) => {
-            let (glyph, tone) = match end.outcome {
-                Outcome::Success => ("● ", Tone::Good),
-                Outcome::Error | Outcome::Timeout => ("✗ ", Tone::Bad),
-                Outcome::Interrupted => ("◌ ", Tone::Moving),
-                Outcome::Cancelled | Outcome::Detached | Outcome::Unknown => ("■ ", Tone::Dim),
-            };
+            let (glyph, tone) = glyph(viewer);
             line.with(tone, glyph).with(Tone::Plain, &format!("ended: {}", end.outcome.as_str()))
         }
         LinkState::Failed(error) => line.with(Tone::Bad, "✗ ").with(Tone::Plain, &error.badge()),
     }
 }
 
+/// The tabs of the views, with counts where there is room, else shorter.
 fn tabs(viewer: &Viewer, width: u16) -> Line {
-    let full = tab_line(viewer, true);
-    // What follows at the right must have its room too.
-    if full.width() + 20 <= width as usize { full } else { tab_line(viewer, false) }
+    let lines = [(true, false), (false, false), (false, true)].map(|(counts, short)| tab_line(viewer, counts, short));
+    let [.., shortest] = &lines;
+    let fits = |line: &&Line| line.width() + right_width(line) < width as usize;
+    lines.iter().find(fits).unwrap_or(shortest).clone()
 }
 
-fn tab_line(viewer: &Viewer, counts: bool) -> Line {
+fn right_width(line: &Line) -> usize {
+    line.right.iter().map(|p| text::width(&p.text)).sum()
+}
+
+fn tab_line(viewer: &Viewer, counts: bool, short: bool) -> Line {
     let mut line = Line::new();
     for (i, view) in VIEWS.iter().enumerate() {
-        let chosen = *view == viewer.view;
+        let chosen = *view == viewer.view();
         line.push(Tone::Accent, &format!("{} ", i + 1));
-        line.push(if chosen { Tone::Strong } else { Tone::Dim }, view.title());
+        let title = if short && !chosen { view.short_title() } else { view.title() };
+        line.push(if chosen { Tone::Strong } else { Tone::Dim }, title);
         let count = viewer.count(*view);
         if count > 0 && counts {
             line.push(Tone::Dim, &format!(" {}", text::count(count)));
         }
-        line.push(Tone::Plain, "  ");
+        line.push(Tone::Plain, if short { " " } else { "  " });
     }
     if viewer.follows() {
         return line.right(Tone::Dim, "FOLLOW");
     }
     match viewer.unseen() {
         0 => line.right(Tone::Moving, "PAUSED"),
+        new if short => line.right(Tone::Moving, &format!("PAUSED +{}", text::count(new))),
         new => line.right(Tone::Moving, &format!("PAUSED +{} new", text::count(new))),
     }
 }
@@ -139,7 +205,7 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
             if end.outcome == Outcome::Interrupted {
                 let question = end.detail.as_deref().unwrap_or("an answer");
                 return Some(
-                    Line::of(Tone::Moving, "waits for ").with(Tone::Plain, question).right(Tone::Dim, "n answers"),
+                    Line::of(Tone::Moving, "waits for ").with(Tone::Plain, question).right(Tone::Dim, "a answers"),
                 );
             }
             if let Some(detail) = &end.detail {
@@ -149,7 +215,7 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         }
         _ => {}
     }
-    if viewer.view == View::Values {
+    if viewer.shown().iter().any(|(view, _)| *view == View::Values) {
         let number = viewer.snapshot?;
         let snapshot = viewer.snapshot_at(number)?;
         let changed: Vec<&str> = snapshot.keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect();
@@ -168,7 +234,7 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
     None
 }
 
-fn nothing(viewer: &Viewer) -> (Tone, String) {
+fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     match &viewer.link {
         LinkState::Failed(error) => return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again.")),
         LinkState::Connecting { .. } => return (Tone::Dim, "Connecting…".into()),
@@ -185,18 +251,20 @@ fn nothing(viewer: &Viewer) -> (Tone, String) {
         }
         _ => {}
     }
-    let what = match viewer.view {
+    let what = match view {
         View::Messages if viewer.tape.last_seq() > 0 => {
-            "No messages in what has come so far. 2 shows the updates, 3 the state, 5 every event."
+            "No messages in what has come so far. 2 shows the updates, 3 the state, 7 every event."
         }
         View::Messages => "No messages yet. They come from the modes messages-tuple, messages, values and updates.",
         View::Updates => "No updates yet. They come from the stream mode updates.",
         View::Values => "No state yet. It comes from the stream modes values and state_update.",
-        View::Lifecycle | View::Raw => "Nothing has come yet.",
+        View::Timeline => "No tasks yet. They come best from the stream mode tasks, else from updates and messages.",
+        View::Custom => "No custom events yet. They come from the stream mode custom, where a node writes some.",
+        View::Lifecycle | View::Raw | View::Ledger => "Nothing has come yet.",
     };
     let wait = match (&viewer.target, viewer.is_open()) {
         (StreamTarget::Tail { .. }, true) => {
-            "\n\nThe thread is followed: what runs on it will be seen here. n starts a run on it."
+            "\n\nThe thread is followed: what runs on it will be seen here. a starts a run on it."
         }
         (_, true) => "\n\nA run that is queued sends nothing until it starts.",
         _ => "",

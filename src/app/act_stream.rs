@@ -1,0 +1,104 @@
+//! What keys do in the stream viewer.
+
+use super::App;
+use super::composer::Origin;
+use super::keys::Action;
+use super::msg::{Effect, StreamTarget};
+use super::viewer::View;
+use crate::stream::Target;
+
+pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(viewer) = app.streams.shown_mut() else { return Vec::new() };
+    let in_tree = viewer.view() == View::Values;
+    match action {
+        Action::View1 => viewer.show(View::Messages),
+        Action::View2 => viewer.show(View::Updates),
+        Action::View3 => viewer.show(View::Values),
+        Action::View4 => viewer.show(View::Timeline),
+        Action::View5 => viewer.show(View::Lifecycle),
+        Action::View6 => viewer.show(View::Custom),
+        Action::View7 => viewer.show(View::Raw),
+        Action::View8 => viewer.show(View::Ledger),
+        Action::NextView => viewer.turn(1),
+        Action::PrevView => viewer.turn(-1),
+        Action::Split => viewer.split = !viewer.split,
+        Action::CloseStream => app.close_stream(),
+        Action::PrevStep if in_tree => viewer.step_state(-1),
+        Action::NextStep if in_tree => viewer.step_state(1),
+        Action::Left | Action::Right | Action::Open if in_tree => {
+            if let Some(tree) = viewer.tree() {
+                match action {
+                    Action::Left => tree.fold(),
+                    Action::Right => tree.unfold(),
+                    _ => tree.toggle(),
+                }
+            }
+        }
+        Action::Open | Action::Right => {
+            if let Some((title, text)) = viewer.inspect() {
+                app.inspect(title, text);
+            }
+        }
+        Action::Replay => app.replay(),
+        Action::NewRun => return app.compose_here(),
+        _ => {}
+    }
+    Vec::new()
+}
+
+impl App {
+    /// Opens the stream that is shown again from its start.
+    fn replay(&mut self) {
+        let Some(viewer) = self.streams.shown() else { return };
+        let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
+            (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
+                StreamTarget::Join { thread: thread.clone(), run: run.clone() }
+            }
+            (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
+                return self.notify(true, "A stateless run is not kept by the server: there is nothing to replay.");
+            }
+            (StreamTarget::Start { .. }, ..) => {
+                let text = "The server has not said which run it started: there is nothing to replay. The composer starts it again.";
+                return self.notify(true, text);
+            }
+            (other, ..) => other.clone(),
+        };
+        let again = self.new_viewer(viewer.server.clone(), target);
+        self.streams.replace(again);
+    }
+
+    /// Opens the composer with what the stream that is shown is about.
+    fn compose_here(&mut self) -> Vec<Effect> {
+        let Some(viewer) = self.streams.shown() else { return Vec::new() };
+        let thread = viewer.thread_id.clone();
+        let started = match &viewer.target {
+            StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+            _ => None,
+        };
+        let question = viewer.question().filter(|_| thread.is_some());
+        let server = viewer.server.clone();
+        // A tab may be of another server than the list behind it.
+        let mut effects = self.go_to_server(server);
+        let listed = || self.server.as_ref().and_then(|s| s.assistant_of(thread.as_deref()?));
+        let assistant = started.or_else(listed);
+        effects.extend(self.compose(Origin { thread, assistant, question }));
+        effects
+    }
+
+    /// Closes the stream that is shown. Its run goes on.
+    pub(super) fn close_stream(&mut self) {
+        if self.streams.close().is_some() && !self.has_stream_pane() {
+            self.focus = super::Pane::Deployments;
+        }
+    }
+
+    /// Shows the next of the open streams, or the one before.
+    pub(super) fn turn_streams(&mut self, forward: bool) {
+        if self.streams.all().is_empty() {
+            return self.notify(false, "No stream is open: Enter on a thread opens one.");
+        }
+        self.streams.turn(forward);
+        self.logs = None;
+        self.focus = super::Pane::Stream;
+    }
+}

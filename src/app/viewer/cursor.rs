@@ -1,0 +1,192 @@
+//! The one cursor of all views. It is an event: a view that is looked at is brought to where it tells of that event, and
+//! a move in any view moves it. While what comes is followed there is none.
+
+use super::{View, Viewer, view_lines};
+use crate::app::line::Line;
+use crate::app::scroll::{self, Place, Rows, Spot};
+use crate::stream::Event;
+
+impl Viewer {
+    /// Whether what comes is followed.
+    pub fn follows(&self) -> bool {
+        self.anchor.is_none()
+    }
+
+    /// The number of the event under the cursor; none while what comes is followed.
+    pub fn anchor(&self) -> Option<u64> {
+        self.anchor
+    }
+
+    /// Goes to an event, in all views.
+    pub fn go_to(&mut self, seq: u64) {
+        let first = self.tape.first_seq().unwrap_or(0);
+        self.anchor = Some(seq.clamp(first, self.tape.last_seq().max(first)));
+        self.brought = [None; 8];
+    }
+
+    /// Entries of the view with the focus that came since it was paused.
+    pub fn unseen(&self) -> u64 {
+        let view = self.view();
+        self.place(view).unseen(&self.rows(view))
+    }
+
+    pub(super) fn place(&self, view: View) -> &Place {
+        &self.places[view as usize]
+    }
+
+    /// The cursor was moved in a view, which is there already.
+    pub(super) fn set_anchor(&mut self, view: View, anchor: Option<u64>) {
+        self.anchor = anchor;
+        self.brought[view as usize] = Some(anchor);
+        let end = self.rows(view).end();
+        let place = &mut self.places[view as usize];
+        if place.follow && anchor.is_some() {
+            place.seen = end;
+        }
+        place.follow = anchor.is_none();
+    }
+
+    /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
+    pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
+        self.news = false;
+        for (view, width, height) in windows.iter().copied() {
+            self.windows[view as usize] = (width, height);
+            match view {
+                View::Messages => {
+                    let open = self.is_open();
+                    let place = &mut self.places[view as usize];
+                    self.blocks.prepare(&self.projections.messages, open, width, &self.tz, place);
+                }
+                View::Ledger => {
+                    self.ledger_lines = view_lines::ledger::lines(&self.projections.ledger, &self.tape, &self.tz);
+                }
+                _ => {}
+            }
+            self.bring(view);
+        }
+    }
+
+    fn bring(&mut self, view: View) {
+        if view == View::Values {
+            if self.anchor.is_none() {
+                self.places[view as usize].seen = self.rows(view).end();
+            }
+            self.bring_state();
+            return;
+        }
+        let moved = self.brought[view as usize] != Some(self.anchor);
+        self.brought[view as usize] = Some(self.anchor);
+        let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
+        let follow = self.anchor.is_none() && view != View::Ledger;
+        self.with_place(view, |place, rows, height| {
+            match target {
+                Some(Some(spot)) => place.go(rows, height, spot),
+                Some(None) => place.follow = false,
+                None => place.follow = follow,
+            }
+            place.settle(rows, height);
+        });
+    }
+
+    pub(super) fn with_place(
+        &mut self,
+        view: View,
+        change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize),
+    ) {
+        let mut place = self.places[view as usize];
+        change(&mut place, &self.rows(view), self.windows[view as usize].1);
+        self.places[view as usize] = place;
+    }
+
+    /// A change of place by hand, in the view with the focus: all views go with it.
+    fn moves(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
+        let view = self.view();
+        self.with_place(view, change);
+        let place = *self.place(view);
+        match (place.follow, self.seq_at(view, place.cursor)) {
+            (true, _) => self.set_anchor(view, None),
+            (false, Some(seq)) => self.set_anchor(view, Some(seq)),
+            // What tells of no event moves by itself.
+            (false, None) => {}
+        }
+    }
+
+    /// Moves by lines: the cursor, or cursor and window together.
+    pub fn step(&mut self, lines: isize, whole_window: bool) {
+        if self.view() == View::Values {
+            let height = self.windows[View::Values as usize].1;
+            if let Some(tree) = self.tree() {
+                let mut place = tree.place;
+                if whole_window {
+                    place.page(&*tree, height, lines)
+                } else {
+                    place.step(&*tree, height, lines)
+                }
+                tree.place = place;
+            }
+            return;
+        }
+        self.moves(
+            |place, rows, height| {
+                if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
+            },
+        );
+    }
+
+    /// To the first line.
+    pub fn to_start(&mut self) {
+        if self.view() == View::Values {
+            let height = self.windows[View::Values as usize].1;
+            if let Some(tree) = self.tree() {
+                let mut place = tree.place;
+                place.to_start(&*tree, height);
+                tree.place = place;
+            }
+            return;
+        }
+        self.moves(|place, rows, height| place.to_start(rows, height));
+    }
+
+    /// To what is newest, and follows it.
+    pub fn follow(&mut self) {
+        let view = self.view();
+        match view {
+            View::Values => {
+                self.set_anchor(view, None);
+                self.bring_state();
+            }
+            View::Ledger => self.with_place(view, |place, rows, height| place.to_end(rows, height, false)),
+            _ => self.moves(|place, rows, height| place.to_end(rows, height, true)),
+        }
+    }
+
+    /// Lines that a page of the view with the focus has.
+    pub fn height(&self) -> usize {
+        self.windows[self.view() as usize].1
+    }
+
+    /// The lines of a view's window, each with whether the cursor is on it. A followed view has no cursor to see.
+    pub fn window(&self, view: View) -> Vec<(Line, bool)> {
+        let height = self.windows[view as usize].1;
+        if view == View::Values {
+            let Some(tree) = &self.state else { return Vec::new() };
+            let spots = scroll::window(tree, tree.place.top, height);
+            return spots.map(|spot| (tree.line(spot), spot == tree.place.cursor)).collect();
+        }
+        let place = self.place(view);
+        let rows = self.rows(view);
+        let marks = |spot: Spot| match view {
+            View::Messages => spot == place.cursor,
+            _ => spot.key == place.cursor.key,
+        };
+        scroll::window(&rows, place.top, height)
+            .map(|spot| (self.line(view, spot), !place.follow && marks(spot)))
+            .collect()
+    }
+
+    /// The event under the cursor: the one that the view with the focus tells of there.
+    pub fn event_under_cursor(&self) -> Option<&Event> {
+        let view = self.view();
+        self.tape.get(self.seq_at(view, self.place(view).cursor)?)
+    }
+}

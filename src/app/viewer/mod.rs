@@ -1,0 +1,330 @@
+//! A stream on the screen: one tape, its projections, and eight views that stand at one cursor.
+
+mod cursor;
+mod rows;
+mod state;
+
+use super::blocks::Blocks;
+use super::json::Tree;
+use super::line::Line;
+use super::msg::{ServerRef, StreamTarget};
+use super::scroll::Place;
+use super::view_lines;
+use crate::api::ApiError;
+use crate::config::TapeLimits;
+use crate::projection::{LifecycleKind, Projections};
+use crate::stream::{End, Item, Limits, Outcome, Record, Tape, Target};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+/// The views over a tape, in the order of their tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// Messages, token by token.
+    Messages,
+    /// What each node wrote.
+    Updates,
+    /// The state after each step.
+    Values,
+    /// Bars for nodes, tools and models.
+    Timeline,
+    /// Runs, interrupts, errors, connections.
+    Lifecycle,
+    /// What nodes wrote of their own accord.
+    Custom,
+    /// Every event as it came.
+    Raw,
+    /// The books: what came, what came twice, what may be missing.
+    Ledger,
+}
+
+/// All views, in the order of their tabs.
+pub const VIEWS: [View; 8] = [
+    View::Messages,
+    View::Updates,
+    View::Values,
+    View::Timeline,
+    View::Lifecycle,
+    View::Custom,
+    View::Raw,
+    View::Ledger,
+];
+
+impl View {
+    /// Name on the tab.
+    pub fn title(self) -> &'static str {
+        match self {
+            View::Messages => "Messages",
+            View::Updates => "Updates",
+            View::Values => "Values",
+            View::Timeline => "Timeline",
+            View::Lifecycle => "Lifecycle",
+            View::Custom => "Custom",
+            View::Raw => "Raw",
+            View::Ledger => "Ledger",
+        }
+    }
+
+    /// Name where there is little room.
+    pub fn short_title(self) -> &'static str {
+        match self {
+            View::Messages => "Msgs",
+            View::Updates => "Upd",
+            View::Values => "Vals",
+            View::Timeline => "Time",
+            View::Lifecycle => "Life",
+            View::Custom => "Cust",
+            View::Raw => "Raw",
+            View::Ledger => "Ledger",
+        }
+    }
+}
+
+/// What state the connection is in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkState {
+    /// A connection is being opened.
+    Connecting {
+        /// Since when.
+        since: Timestamp,
+        /// Its number.
+        conn: u32,
+    },
+    /// Events may come at any moment.
+    Live {
+        /// Its number.
+        conn: u32,
+    },
+    /// The connection was lost, and the next attempt waits.
+    Retrying {
+        /// Attempts that failed in a row.
+        attempt: u32,
+        /// When the next one is made.
+        until: Timestamp,
+        /// Why.
+        why: String,
+    },
+    /// It is over.
+    Ended(End),
+    /// It could not begin or go on.
+    Failed(ApiError),
+}
+
+/// A stream on the screen.
+#[derive(Debug)]
+pub struct Viewer {
+    /// Its number in this session; also names its subscription.
+    pub id: u64,
+    /// Where it comes from.
+    pub server: ServerRef,
+    /// What it is of.
+    pub target: StreamTarget,
+    /// The thread, once it is known.
+    pub thread_id: Option<String>,
+    /// The run, once it is known.
+    pub run_id: Option<String>,
+    /// Everything that came.
+    pub tape: Tape,
+    /// What was made of it.
+    pub projections: Projections,
+    /// The connection.
+    pub link: LinkState,
+    /// The views of the two halves. They differ.
+    halves: [View; 2],
+    /// The half with the focus.
+    side: usize,
+    /// Whether both halves are shown.
+    pub split: bool,
+    /// The state shown in the values view.
+    pub state: Option<Tree>,
+    /// Number of the snapshot shown there, counting those that were let go.
+    pub snapshot: Option<u64>,
+    /// The event under the cursor, in all views; none while what comes is followed.
+    anchor: Option<u64>,
+    /// Where each view stands.
+    places: [Place; 8],
+    /// The cursor that each view was last brought to.
+    brought: [Option<Option<u64>>; 8],
+    /// Columns and lines of each view's window.
+    windows: [(usize, usize); 8],
+    blocks: Blocks,
+    ledger_lines: Vec<Line>,
+    /// Whether something came since the stream was last looked at.
+    pub news: bool,
+    tz: TimeZone,
+}
+
+impl Viewer {
+    /// A viewer that waits for its first connection.
+    pub fn new(
+        id: u64,
+        server: ServerRef,
+        target: StreamTarget,
+        limits: &TapeLimits,
+        now: Timestamp,
+        tz: TimeZone,
+    ) -> Self {
+        let (thread_id, run_id) = match &target {
+            StreamTarget::Start { on: Target::Thread(thread), .. } => (Some(thread.clone()), None),
+            StreamTarget::Start { .. } => (None, None),
+            StreamTarget::Join { thread, run } => (Some(thread.clone()), Some(run.clone())),
+            StreamTarget::Tail { thread } => (Some(thread.clone()), None),
+        };
+        Viewer {
+            id,
+            server,
+            target,
+            thread_id,
+            run_id,
+            tape: Tape::new(Limits {
+                max_rows: limits.max_rows,
+                max_bytes: usize::try_from(limits.max_bytes).unwrap_or(usize::MAX),
+            }),
+            projections: Projections::default(),
+            link: LinkState::Connecting { since: now, conn: 1 },
+            halves: [View::Messages, View::Raw],
+            side: 0,
+            split: false,
+            state: None,
+            snapshot: None,
+            anchor: None,
+            places: [Place::following(); 8],
+            brought: [None; 8],
+            windows: [(0, 0); 8],
+            blocks: Blocks::default(),
+            ledger_lines: Vec::new(),
+            news: false,
+            tz,
+        }
+    }
+
+    /// Takes what the source sent.
+    pub fn take(&mut self, items: Vec<Item>) {
+        for item in items {
+            self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
+            self.projections.apply(&item);
+            match item {
+                Item::Record(record) => {
+                    match &record {
+                        Record::Open { conn, .. } => self.link = LinkState::Live { conn: *conn },
+                        Record::Tape(head) => {
+                            self.thread_id = head.thread_id.clone().or(self.thread_id.take());
+                            self.run_id = head.run_id.clone().or(self.run_id.take());
+                        }
+                        Record::End(end) if !matches!(self.link, LinkState::Failed(_)) => {
+                            self.link = LinkState::Ended(end.clone());
+                        }
+                        _ => {}
+                    }
+                    self.tape.push(record);
+                }
+                Item::Connecting { at, conn } => self.link = LinkState::Connecting { since: at, conn },
+                Item::Retrying { at, attempt, wait, why } => {
+                    let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
+                    let why = why.lines().next().unwrap_or_default().to_string();
+                    self.link = LinkState::Retrying { attempt, until, why };
+                }
+                Item::Started { thread_id, run_id } => {
+                    self.thread_id = thread_id.or(self.thread_id.take());
+                    self.run_id = Some(run_id);
+                }
+                Item::Failed(error) => self.link = LinkState::Failed(error),
+                Item::Heartbeat { .. } | Item::Repeated { .. } => {}
+            }
+        }
+    }
+
+    /// Whether anything may still come.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.link, LinkState::Ended(_) | LinkState::Failed(_))
+    }
+
+    /// The view with the focus.
+    pub fn view(&self) -> View {
+        self.halves[self.side]
+    }
+
+    /// The views that are shown, the left or upper one first, each with whether it has the focus.
+    pub fn shown(&self) -> Vec<(View, bool)> {
+        match self.split {
+            true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.side)).collect(),
+            false => vec![(self.view(), true)],
+        }
+    }
+
+    /// Shows a view where the focus is. One that the other half shows changes places with it.
+    pub fn show(&mut self, view: View) {
+        if self.halves[1 - self.side] == view {
+            self.halves.swap(0, 1);
+        }
+        self.halves[self.side] = view;
+    }
+
+    /// Shows the next view, or the one before.
+    pub fn turn(&mut self, by: isize) {
+        let at = VIEWS.iter().position(|v| *v == self.view()).unwrap_or(0) as isize;
+        let next = |at: isize| VIEWS[at.rem_euclid(VIEWS.len() as isize) as usize];
+        let mut view = next(at + by);
+        if self.split && self.halves[1 - self.side] == view {
+            view = next(at + 2 * by);
+        }
+        self.show(view);
+    }
+
+    /// Gives the focus to the other half, if it is shown and lies that way.
+    pub fn other_half(&mut self, forward: bool) -> bool {
+        let wanted = usize::from(forward);
+        let moves = self.split && self.side != wanted;
+        if moves {
+            self.side = wanted;
+        }
+        moves
+    }
+
+    /// Its task failed: nothing more will come.
+    pub fn broke_off(&mut self, why: &str) {
+        let at = crate::api::Place { host: self.server.url.to_string(), ..Default::default() };
+        let hint = Some("this is a fault of runtail; R opens the stream again".to_string());
+        let detail = format!("the stream broke off: {why}");
+        self.link = LinkState::Failed(ApiError { kind: crate::api::Kind::Protocol, at, detail, hint });
+    }
+
+    /// What the thread waits for, as far as this stream tells.
+    pub fn question(&self) -> Option<String> {
+        if let LinkState::Ended(End { outcome: Outcome::Interrupted, detail, .. }) = &self.link {
+            return Some(detail.clone().unwrap_or_default());
+        }
+        let told = self.projections.lifecycle.rows().iter().rev().find_map(|r| match r.kind {
+            LifecycleKind::Interrupt => Some(Some(r.text.clone())),
+            LifecycleKind::RunStart => Some(None),
+            _ => None,
+        });
+        told.flatten()
+    }
+
+    /// What copy gives: the text of a message, else the event's data.
+    pub fn copy_text(&self) -> Option<String> {
+        match self.view() {
+            View::Messages => {
+                let key = self.place(View::Messages).cursor.key;
+                let message = super::blocks::message(&self.projections.messages, key)?;
+                Some(if message.text.is_empty() {
+                    message.tool_calls.first()?.args.clone()
+                } else {
+                    message.text.clone()
+                })
+            }
+            View::Values => self.state.as_ref()?.value_under_cursor(),
+            _ => Some(self.event_under_cursor()?.data.text().to_string()),
+        }
+    }
+
+    /// The JSON of the event under the cursor, with a title.
+    pub fn inspect(&self) -> Option<(String, Arc<str>)> {
+        let event = self.event_under_cursor()?;
+        let ns = if event.ns.is_empty() { String::new() } else { format!(" {}", event.ns.join(" › ")) };
+        let id = event.id.as_deref().map(|id| format!(" · id {id}")).unwrap_or_default();
+        Some((format!("event {} · {}{ns}{id}", event.seq, event.name), event.data.text().clone()))
+    }
+}

@@ -1,0 +1,121 @@
+//! What each view lists: its entries, their heights, their lines, and the events that they tell of.
+
+use super::{View, Viewer, view_lines};
+use crate::app::blocks::Blocks;
+use crate::app::line::Line;
+use crate::app::scroll::{Flat, Rows, Spot};
+use crate::projection::Rows as Kept;
+
+/// The entries of a view.
+pub(super) enum ViewRows<'a> {
+    Flat(Flat),
+    Blocks(&'a Blocks),
+}
+
+impl Rows for ViewRows<'_> {
+    fn first(&self) -> u64 {
+        match self {
+            ViewRows::Flat(flat) => flat.first,
+            ViewRows::Blocks(blocks) => blocks.first(),
+        }
+    }
+    fn end(&self) -> u64 {
+        match self {
+            ViewRows::Flat(flat) => flat.end,
+            ViewRows::Blocks(blocks) => blocks.end(),
+        }
+    }
+    fn height(&self, key: u64) -> usize {
+        match self {
+            ViewRows::Flat(_) => 1,
+            ViewRows::Blocks(blocks) => blocks.height(key),
+        }
+    }
+}
+
+impl Viewer {
+    /// Entries in a view, for its tab.
+    pub fn count(&self, view: View) -> u64 {
+        match view {
+            View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
+            View::Raw => self.tape.last_seq(),
+            View::Ledger => 0,
+            view => self.rows(view).end(),
+        }
+    }
+
+    pub(super) fn rows(&self, view: View) -> ViewRows<'_> {
+        let p = &self.projections;
+        ViewRows::Flat(match view {
+            View::Messages => return ViewRows::Blocks(&self.blocks),
+            View::Updates => extent(p.updates.rows()),
+            View::Values => extent(p.values.rows()),
+            View::Lifecycle => extent(p.lifecycle.rows()),
+            View::Custom => extent(p.custom.rows()),
+            View::Raw => {
+                let end = self.tape.last_seq() + 1;
+                Flat { first: self.tape.first_seq().unwrap_or(end), end }
+            }
+            View::Timeline => Flat { first: 0, end: 0 },
+            View::Ledger => Flat { first: 0, end: self.ledger_lines.len() as u64 },
+        })
+    }
+
+    /// One line of a view.
+    pub(super) fn line(&self, view: View, spot: Spot) -> Line {
+        let p = &self.projections;
+        let width = self.windows[view as usize].0;
+        let line = match view {
+            View::Messages => Some(self.blocks.line(spot)),
+            View::Updates => kept(p.updates.rows(), spot.key).map(|row| view_lines::updates::line(row, &self.tz)),
+            View::Values => self.state.as_ref().map(|tree| tree.line(spot)),
+            View::Timeline => None,
+            View::Lifecycle => kept(p.lifecycle.rows(), spot.key).map(|row| view_lines::lifecycle::line(row, &self.tz)),
+            View::Custom => kept(p.custom.rows(), spot.key)
+                .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), width, &self.tz)),
+            View::Raw => self.tape.get(spot.key).map(|event| view_lines::raw::line(event, width, &self.tz)),
+            View::Ledger => usize::try_from(spot.key).ok().and_then(|n| self.ledger_lines.get(n)).cloned(),
+        };
+        line.unwrap_or_default()
+    }
+
+    /// The event that a line of a view tells of; none where it tells of all.
+    pub(super) fn seq_at(&self, view: View, spot: Spot) -> Option<u64> {
+        let p = &self.projections;
+        match view {
+            View::Messages => self.blocks.seq_at(&p.messages, spot),
+            View::Updates => Some(kept(p.updates.rows(), spot.key)?.seq),
+            View::Values => Some(kept(p.values.rows(), self.snapshot?)?.seq),
+            View::Lifecycle => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
+            View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
+            View::Raw => Some(spot.key),
+            View::Timeline | View::Ledger => None,
+        }
+    }
+
+    /// Where an event is told of in a view: its own entry, else the last one before it. None where a view has no such places.
+    pub(super) fn spot_of(&self, view: View, seq: u64) -> Option<Spot> {
+        fn last<T>(rows: &Kept<T>, seq: u64, of: impl Fn(&T) -> u64) -> Spot {
+            let after = rows.partition_point(|row| of(row) <= seq) as u64;
+            Spot { key: rows.evicted() + after.saturating_sub(1), line: 0 }
+        }
+        let p = &self.projections;
+        Some(match view {
+            View::Messages => self.blocks.spot_of(&p.messages, seq),
+            View::Updates => last(p.updates.rows(), seq, |row| row.seq),
+            View::Lifecycle => last(p.lifecycle.rows(), seq, |row| row.seq),
+            View::Custom => last(p.custom.rows(), seq, |row| row.seq),
+            View::Raw => Spot { key: seq, line: 0 },
+            View::Values | View::Timeline | View::Ledger => return None,
+        })
+    }
+}
+
+/// Keys of a projection's rows: those that were let go keep theirs.
+pub(super) fn extent<T>(rows: &Kept<T>) -> Flat {
+    Flat { first: rows.evicted(), end: rows.evicted() + rows.len() as u64 }
+}
+
+pub(super) fn kept<T>(rows: &Kept<T>, key: u64) -> Option<&T> {
+    rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
+}
