@@ -135,7 +135,7 @@ pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 /// Unescapes what serde refuses: lone surrogates become U+FFFD.
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
