@@ -75,6 +75,11 @@ impl Line {
         self
     }
 
+    /// The text of the left pieces, without their tones.
+    pub fn text(&self) -> String {
+        self.left.iter().map(|piece| &*piece.text).collect()
+    }
+
     /// Columns of the left pieces.
     pub fn width(&self) -> usize {
         self.left.iter().map(|p| text::width(&p.text)).sum()

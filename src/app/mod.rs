@@ -11,6 +11,7 @@ pub mod columns;
 pub mod commands;
 pub mod composer;
 pub mod confirm;
+pub mod describe;
 pub mod doctor;
 pub mod editor;
 pub mod explain;

@@ -36,7 +36,8 @@ impl Role {
         }
     }
 
-    pub(super) fn of(word: &str) -> Role {
+    /// Reads a server's word, whichever dialect: `ai`, `AIMessageChunk`, `assistant`.
+    pub fn of(word: &str) -> Role {
         match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
             "human" | "user" | "Human" => Role::Human,
             "ai" | "assistant" | "AI" => Role::Ai,

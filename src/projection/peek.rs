@@ -22,6 +22,11 @@ impl<'a> Peek<'a> {
         Peek { text: text[..end].trim_matches(is_space), whole }
     }
 
+    /// The same, of which more once was there.
+    pub fn cut(self) -> Peek<'a> {
+        Peek { whole: false, ..self }
+    }
+
     /// The text, as received.
     pub fn text(self) -> &'a str {
         self.text
