@@ -133,6 +133,7 @@ struct RunIn<'a> {
 impl Messages {
     /// Takes an event; tells how many tokens came with it.
     pub(super) fn apply(&mut self, payload: &Payload<'_>) -> u64 {
+        self.forget_touched();
         let Some(json) = payload.json else { return 0 };
         let place = Place { seq: payload.event.seq, at: payload.event.at, ns: payload.ns.clone() };
         match payload.name {

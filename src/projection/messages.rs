@@ -72,6 +72,19 @@ pub struct Usage {
     pub total: u64,
 }
 
+impl Usage {
+    /// Adds what a count grew by.
+    pub fn add_change(&mut self, before: Usage, now: Usage) {
+        for (sum, before, now) in [
+            (&mut self.input, before.input, now.input),
+            (&mut self.output, before.output, now.output),
+            (&mut self.total, before.total, now.total),
+        ] {
+            *sum = (*sum + now).saturating_sub(before);
+        }
+    }
+}
+
 /// One message, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -199,6 +212,8 @@ pub struct Messages {
     /// The run that the stream is in.
     pub(super) run_id: Option<Arc<str>>,
     pub(super) names: Names,
+    /// Messages that the event read last had to do with.
+    touched: Vec<usize>,
     evicted: u64,
 }
 
@@ -213,7 +228,20 @@ impl Messages {
         self.evicted
     }
 
+    /// Messages that the event read last had to do with, by their places; some more than once.
+    pub(super) fn touched(&self) -> &[usize] {
+        &self.touched
+    }
+
+    /// Another event is read.
+    pub(super) fn forget_touched(&mut self) {
+        self.touched.clear();
+    }
+
     pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut Message> {
+        if self.touched.last() != Some(&i) {
+            self.touched.push(i);
+        }
         self.items.get_mut(i)
     }
 
@@ -314,6 +342,7 @@ impl Messages {
         };
         self.index.retain(|_, i| moved(i));
         self.growing.retain(|_, i| moved(i));
+        self.touched.retain_mut(moved);
         self.last_state.retain_mut(|(_, i)| moved(i));
         self.unnamed.retain(|_, list| {
             list.retain_mut(moved);

@@ -7,6 +7,7 @@ mod custom;
 mod ledger;
 mod lifecycle;
 mod messages;
+mod metrics;
 mod peek;
 mod rows;
 mod updates;
@@ -17,6 +18,7 @@ pub use custom::{Custom, CustomRow};
 pub use ledger::{Connection, Ledger};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use messages::{Message, Messages, Role, ToolCall, Usage};
+pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
 pub use peek::Peek;
 pub use rows::Rows;
 pub use updates::{UpdateRow, Updates};
@@ -40,6 +42,8 @@ pub struct Projections {
     pub custom: Custom,
     /// What came, what came twice, what may be missing.
     pub ledger: Ledger,
+    /// Times, rates and usage, by run and node.
+    pub metrics: Metrics,
 }
 
 /// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
@@ -77,12 +81,16 @@ impl Projections {
                 let payload = Payload::of(event);
                 let tokens = self.messages.apply(&payload);
                 self.ledger.tokens(event.at, tokens);
+                self.metrics.apply(&payload, &self.messages, tokens);
                 self.updates.apply(&payload);
                 self.values.apply(&payload);
                 self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
             }
-            item => self.lifecycle.apply_item(item),
+            item => {
+                self.lifecycle.apply_item(item);
+                self.metrics.apply_item(item);
+            }
         }
     }
 }
