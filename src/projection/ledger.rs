@@ -5,8 +5,20 @@ use super::rows::Rows;
 use crate::stream::{Data, Event, Item, Record, id_order};
 use jiff::Timestamp;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
 
 const MAX_CONNECTIONS: usize = 4096;
+/// Event names that are told apart.
+const MAX_NAMES: usize = 64;
+/// A pause is long when it is longer than this, and than so many usual ones.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+const USUAL_PAUSES: u32 = 5;
+/// A link is silent when so many heartbeats failed to come; within these bounds, as in `stream/watchdog.rs`, but sooner: by
+/// then the watchdog connects again.
+const BEATS: u32 = 2;
+const SHORTEST_SILENCE: Duration = Duration::from_secs(4);
+const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 /// The rate is taken over this many seconds.
 const WINDOW: i64 = 5;
 
@@ -27,6 +39,34 @@ pub struct Connection {
     pub reason: Option<String>,
     /// Events that came on it.
     pub events: u64,
+}
+
+/// Events of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NameSums {
+    /// The name, without its namespace.
+    pub name: Arc<str>,
+    /// How many came.
+    pub events: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// The newest one's number.
+    pub last_seq: u64,
+    /// When it came.
+    pub last_at: Timestamp,
+}
+
+/// What the two clocks say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// Nothing worth a word.
+    Even,
+    /// No event for longer than usual, but the link is alive: work goes on, or hangs, on the server.
+    Quiet(Duration),
+    /// No event for longer than usual, on a link that gives no signs of life by which to judge it.
+    Unheard(Duration),
+    /// Heartbeats used to come, and don't any more: the link may be dead.
+    Silent(Duration),
 }
 
 /// The sums of a tape.
@@ -59,6 +99,12 @@ pub struct Ledger {
     /// Pieces of messages that held text, reasoning or arguments.
     pub tokens: u64,
     connections: Rows<Connection>,
+    names: Vec<NameSums>,
+    others: NameSums,
+    /// The usual pause between two events: a mean in which the newest count most.
+    pause: Duration,
+    last_beat: Option<Timestamp>,
+    rhythm: Option<Duration>,
     seconds: VecDeque<(i64, u32)>,
     newest_id: Option<(u64, u64)>,
 }
@@ -80,6 +126,11 @@ impl Default for Ledger {
             first_token_at: None,
             tokens: 0,
             connections: Rows::new(MAX_CONNECTIONS),
+            names: Vec::new(),
+            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: 0, last_at: Timestamp::default() },
+            pause: Duration::ZERO,
+            last_beat: None,
+            rhythm: None,
             seconds: VecDeque::new(),
             newest_id: None,
         }
@@ -90,6 +141,36 @@ impl Ledger {
     /// The connections, oldest first.
     pub fn connections(&self) -> &Rows<Connection> {
         &self.connections
+    }
+
+    /// Events by name, in the order of their first appearance; at the end those beyond the names that are told apart.
+    pub fn names(&self) -> impl Iterator<Item = &NameSums> {
+        self.names.iter().chain(Some(&self.others).filter(|others| others.events > 0))
+    }
+
+    /// How often heartbeats come, once two of them were heard on one connection.
+    pub fn rhythm(&self) -> Option<Duration> {
+        self.rhythm
+    }
+
+    /// What the clocks say while a connection is open.
+    pub fn pulse(&self, now: Timestamp) -> Pulse {
+        let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+        let silence = self.rhythm.map(|rhythm| (rhythm * BEATS).clamp(SHORTEST_SILENCE, LONGEST_SILENCE));
+        if let (Some(alive), Some(silence)) = (self.last_alive_at.map(since), silence)
+            && alive > silence
+        {
+            return Pulse::Silent(alive);
+        }
+        let Some(idle) = self.last_event_at.or(self.opened_at()).map(since) else { return Pulse::Even };
+        if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
+            return Pulse::Even;
+        }
+        if self.heartbeats > 0 { Pulse::Quiet(idle) } else { Pulse::Unheard(idle) }
+    }
+
+    fn opened_at(&self) -> Option<Timestamp> {
+        self.connections.last().map(|connection| connection.opened)
     }
 
     /// Events a second over the last few whole seconds before a moment.
@@ -119,6 +200,7 @@ impl Ledger {
             Item::Record(Record::Event(event)) => self.event(event),
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
                 self.alive(*at);
+                self.last_beat = None;
                 self.connections.push(Connection {
                     conn: *conn,
                     status: *status,
@@ -143,6 +225,10 @@ impl Ledger {
             Item::Heartbeat { at } => {
                 self.heartbeats += 1;
                 self.alive(*at);
+                // Several may be read at once after we were busy: the longest interval is the rhythm.
+                let interval =
+                    self.last_beat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
+                self.rhythm = self.rhythm.max(interval.filter(|interval| !interval.is_zero()));
             }
             Item::Repeated { at, events } => {
                 self.duplicates += events;
@@ -160,19 +246,38 @@ impl Ledger {
         self.last_alive_at = self.last_alive_at.max(Some(at));
     }
 
+    fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
+        // Names are few, and shared: mostly one look at an address.
+        let is_it = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
+        match self.names.iter().position(is_it) {
+            Some(i) => &mut self.names[i],
+            None if self.names.len() >= MAX_NAMES => &mut self.others,
+            None => {
+                let (last_seq, last_at) = (0, Timestamp::default());
+                self.names.push(NameSums { name: name.clone(), events: 0, bytes: 0, last_seq, last_at });
+                let last = self.names.len() - 1;
+                &mut self.names[last]
+            }
+        }
+    }
+
     fn event(&mut self, event: &Event) {
         self.received += 1;
-        self.bytes += event.data.text().len() as u64;
+        self.bytes += event.data.size();
         match &event.data {
             Data::Json(_) => {}
             Data::Malformed(_) => self.malformed += 1,
-            Data::TooLarge { size, head } => {
-                self.too_large += 1;
-                self.bytes += size.saturating_sub(head.len() as u64);
-            }
+            Data::TooLarge { .. } => self.too_large += 1,
         }
         self.first_event_at.get_or_insert(event.at);
+        let pause = self.last_event_at.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
+        self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
         self.last_event_at = Some(event.at);
+        let size = event.data.size();
+        let sums = self.sums_of(&event.name);
+        sums.events += 1;
+        sums.bytes += size;
+        (sums.last_seq, sums.last_at) = (event.seq, event.at);
         self.alive(event.at);
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
@@ -225,6 +330,47 @@ mod tests {
         ledger.apply(&event(110, "opaque"));
         assert_eq!((ledger.received, ledger.late, ledger.bytes), (102, 1, 102));
         assert_eq!(ledger.last_event_at, Some(now(110)));
+    }
+
+    #[test]
+    fn names_are_counted_and_bounded() {
+        let mut ledger = Ledger::default();
+        for n in 0..100 {
+            let Item::Record(Record::Event(mut event)) = event(n, "1-0") else { unreachable!() };
+            (event.seq, event.name) = (n as u64 + 1, if n < 10 { "custom".into() } else { format!("name-{n}").into() });
+            ledger.apply(&Item::Record(Record::Event(event)));
+        }
+        let first = ledger.names().next().unwrap();
+        assert_eq!((&*first.name, first.events, first.bytes, first.last_seq), ("custom", 10, 10, 10));
+        assert_eq!((ledger.names().count(), ledger.names().map(|sums| sums.events).sum::<u64>()), (MAX_NAMES + 1, 100));
+    }
+
+    #[test]
+    fn a_long_pause_and_a_dead_link_are_told_apart() {
+        let now = |s| Timestamp::from_second(s).unwrap();
+        let seconds = Duration::from_secs;
+        let opened = Item::Record(Record::Open { at: now(0), conn: 1, status: 200, resumed_after: None });
+        let mut mute = Ledger::default();
+        assert_eq!(mute.pulse(now(500)), Pulse::Even);
+        mute.apply(&opened);
+        assert_eq!((mute.pulse(now(10)), mute.pulse(now(45))), (Pulse::Even, Pulse::Unheard(seconds(45))));
+        let mut beating = Ledger::default();
+        beating.apply(&opened);
+        beating.apply(&event(1, "1-0"));
+        for beat in 1..9 {
+            beating.apply(&Item::Heartbeat { at: now(beat * 5) });
+        }
+        assert_eq!((beating.rhythm(), beating.pulse(now(43))), (Some(seconds(5)), Pulse::Quiet(seconds(42))));
+        assert_eq!(
+            (beating.pulse(now(50)), beating.pulse(now(51))),
+            (Pulse::Quiet(seconds(49)), Pulse::Silent(seconds(11)))
+        );
+        // Who speaks once in a minute is not quiet after ten seconds.
+        let mut slow = Ledger::default();
+        for minute in 0..40 {
+            slow.apply(&event(minute * 60, "1-0"));
+        }
+        assert_eq!((slow.pulse(now(40 * 60)), slow.pulse(now(50 * 60))), (Pulse::Even, Pulse::Unheard(seconds(660))));
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod updates;
 mod values;
 mod wire;
 
-pub use custom::{Custom, CustomRow};
-pub use ledger::{Connection, Ledger};
+pub use custom::{Custom, CustomRow, Progress};
+pub use ledger::{Connection, Ledger, NameSums, Pulse};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use messages::{Message, Messages, Role, ToolCall, Usage};
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
@@ -38,10 +38,10 @@ pub struct Projections {
     pub values: Values,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
-    /// What nodes wrote of their own accord.
-    pub custom: Custom,
     /// What came, what came twice, what may be missing.
     pub ledger: Ledger,
+    /// What graphs said in their own words, and what no other view is made for.
+    pub custom: Custom,
     /// Times, rates and usage, by run and node.
     pub metrics: Metrics,
 }

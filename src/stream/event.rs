@@ -47,6 +47,14 @@ impl Data {
         }
     }
 
+    /// Bytes that came.
+    pub fn size(&self) -> u64 {
+        match self {
+            Data::Json(text) | Data::Malformed(text) => text.len() as u64,
+            Data::TooLarge { size, .. } => *size,
+        }
+    }
+
     /// Whatever text there is.
     pub fn text(&self) -> &Arc<str> {
         match self {
