@@ -238,6 +238,8 @@ impl Ledger {
             | Item::Connecting { .. }
             | Item::Retrying { .. }
             | Item::Started { .. }
+            | Item::Terms(_)
+            | Item::ModesKept { .. }
             | Item::Failed(_) => {}
         }
     }

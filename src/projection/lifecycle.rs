@@ -65,6 +65,8 @@ pub struct Lifecycle {
     attempt: u64,
     asked: HashSet<Box<str>>,
     names: Names,
+    /// The last connection was closed for other modes.
+    other_modes: bool,
 }
 
 impl Default for Lifecycle {
@@ -76,6 +78,7 @@ impl Default for Lifecycle {
             attempt: 0,
             asked: HashSet::new(),
             names: Names::default(),
+            other_modes: false,
         }
     }
 }
@@ -162,13 +165,16 @@ impl Lifecycle {
         use LifecycleKind::{Connection, End, Error, Gap, Retry};
         match item {
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
-                let text = match resumed_after {
-                    Some(id) => format!("connection {conn} open ({status}), after {id}"),
-                    None => format!("connection {conn} open ({status})"),
+                let from = resumed_after.as_ref().map(|id| format!(" after {id}")).unwrap_or_default();
+                let text = match std::mem::take(&mut self.other_modes) {
+                    true => format!("modes changed: reopened{from} (connection {conn}, {status})"),
+                    false if from.is_empty() => format!("connection {conn} open ({status})"),
+                    false => format!("connection {conn} open ({status}),{from}"),
                 };
                 self.row(*at, Connection, text);
             }
             Item::Record(Record::Close { at, conn, reason }) => {
+                self.other_modes = reason == "modes";
                 self.row(*at, Connection, format!("connection {conn} closed: {reason}"));
             }
             Item::Record(Record::Gap { at, why }) => self.row(*at, Gap, why.clone()),
@@ -194,7 +200,9 @@ impl Lifecycle {
             Item::Record(Record::Tape(_) | Record::Event(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
-            | Item::Connecting { .. } => {}
+            | Item::Connecting { .. }
+            | Item::Terms(_)
+            | Item::ModesKept { .. } => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! The links to a real agent server: a run that we start, a run that we join, the stream of a whole thread.
 
+use super::modes::{RunTerms, reopening_refused, run_gives};
 use super::terms::{Link, Opened, Verdict};
 use super::{Outcome, error_text};
 use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 /// The id that asks a run's stream for everything.
 const FROM_THE_START: &str = "-1";
+/// Events of a run that no mode is about.
+const ALWAYS: [&str; 2] = ["metadata", "error"];
 /// The note on a run by which it is found again.
 const MARK: &str = "runtail";
 /// Runs that are looked through for our mark: it is the newest, but for what others started meanwhile.
@@ -52,6 +55,8 @@ pub struct RunLink {
     body: RunCreate,
     mark: String,
     start: Start,
+    /// The modes that later connections ask for; none means all that the run was started with.
+    modes: Vec<String>,
     kind: Option<ServerKind>,
 }
 
@@ -86,7 +91,17 @@ impl RunLink {
             Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
             Target::Stateless => None,
         };
-        RunLink { server, thread, to_create, made: false, body, mark, start: Start::Unsent, kind: None }
+        RunLink {
+            server,
+            thread,
+            to_create,
+            made: false,
+            body,
+            mark,
+            start: Start::Unsent,
+            modes: Vec::new(),
+            kind: None,
+        }
     }
 
     /// The thread that the run is started on; none for a stateless run.
@@ -163,9 +178,9 @@ impl RunLink {
         Ok(runs.iter().find(is_ours).map(|run| run.run_id.clone()))
     }
 
-    async fn join(&self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
-        // Without a filter: the run has the modes that it was started with, and a filter would drop its metadata.
-        let stream = self.server.join_run(thread, run, &[], after).await?;
+    async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
+        let asked = asked_modes(&self.server, &mut self.kind, &self.modes).await?;
+        let stream = self.server.join_run(thread, run, &asked, after).await?;
         Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..stream.into() })
     }
 }
@@ -181,7 +196,10 @@ impl Link for RunLink {
         }
         match (&self.start, self.thread.clone()) {
             (Start::Unsent, _) => self.send().await,
-            (Start::Run(run), Some(thread)) => self.join(&thread, run, after).await,
+            (Start::Run(run), Some(thread)) => {
+                let run = run.clone();
+                self.join(&thread, &run, after).await
+            }
             (Start::Unnamed, Some(thread)) => match self.find(&thread).await? {
                 Some(run) => {
                     let opened = self.join(&thread, &run, after).await;
@@ -212,6 +230,26 @@ impl Link for RunLink {
     fn everything(&self) -> Option<&'static str> {
         self.thread.as_ref().map(|_| FROM_THE_START)
     }
+
+    async fn may_reopen(&mut self) -> Result<(), String> {
+        if self.thread.is_none() {
+            return Err("a stateless run cannot be joined again".into());
+        }
+        let terms = RunTerms::of_request(&self.body);
+        may_reopen(&self.server, &mut self.kind, Some(&terms)).await
+    }
+
+    fn set_modes(&mut self, modes: Vec<String>) {
+        self.modes = modes;
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        run_gives(&self.modes, name)
+    }
+
+    fn terms(&self) -> Option<RunTerms> {
+        Some(RunTerms::of_request(&self.body))
+    }
 }
 
 /// A run that somebody started, joined. To have what it said so far, ask for what comes after `-1`.
@@ -222,13 +260,14 @@ pub struct JoinLink {
     run: String,
     modes: Vec<String>,
     checked: bool,
+    terms: Option<RunTerms>,
     kind: Option<ServerKind>,
 }
 
 impl JoinLink {
     /// A link to this run; no modes means all that it was started with.
     pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinLink {
-        JoinLink { server, thread, run, modes, checked: false, kind: None }
+        JoinLink { server, thread, run, modes, checked: false, terms: None, kind: None }
     }
 }
 
@@ -236,16 +275,58 @@ impl Link for JoinLink {
     async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
         if !self.checked {
             // An unknown run is answered with 200 and an error inside the stream.
-            self.server.run(&self.thread, &self.run).await?;
+            let run = self.server.run(&self.thread, &self.run).await?;
+            self.terms = RunTerms::of_run(&run);
             self.checked = true;
         }
-        let stream = self.server.join_run(&self.thread, &self.run, &self.modes, after).await?;
+        let asked = asked_modes(&self.server, &mut self.kind, &self.modes).await?;
+        let stream = self.server.join_run(&self.thread, &self.run, &asked, after).await?;
         Ok(Opened { thread_id: Some(self.thread.clone()), run_id: Some(self.run.clone()), ..stream.into() })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         verdict(&self.server, &self.thread, &self.run, &mut self.kind).await
     }
+
+    async fn may_reopen(&mut self) -> Result<(), String> {
+        may_reopen(&self.server, &mut self.kind, self.terms.as_ref()).await
+    }
+
+    fn set_modes(&mut self, modes: Vec<String>) {
+        self.modes = modes;
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        run_gives(&self.modes, name)
+    }
+
+    fn terms(&self) -> Option<RunTerms> {
+        self.terms.clone()
+    }
+}
+
+/// How these modes of a run are asked for. On the Python server a filter lets only what it names through: its beginning,
+/// a new attempt and its error are asked for beside them. Other servers may take these for modes that there are not.
+async fn asked_modes(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+    modes: &[String],
+) -> Result<Vec<String>, ApiError> {
+    let mut asked = modes.to_vec();
+    if !asked.is_empty() && kind(server, known).await? == ServerKind::Python {
+        asked.extend(ALWAYS.map(str::to_string));
+    }
+    Ok(asked)
+}
+
+/// Whether a run's stream may be opened once more while it is open.
+async fn may_reopen(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+    terms: Option<&RunTerms>,
+) -> Result<(), String> {
+    let kind = kind(server, known).await.map_err(|e| format!("which server this is could not be asked: {e}"))?;
+    reopening_refused(kind, terms).map_or(Ok(()), |why| Err(why.to_string()))
 }
 
 /// Whether an answer leaves no doubt that nothing was started. A 5xx does not: it may come from something in between.

@@ -170,6 +170,13 @@ pub enum Item {
         /// The run.
         run_id: String,
     },
+    /// What the run was started with became known.
+    Terms(super::RunTerms),
+    /// Other modes were wanted, and the stream goes on with those that it has.
+    ModesKept {
+        /// Why, in words.
+        why: String,
+    },
     /// The source could not begin or go on at all.
     Failed(crate::api::ApiError),
 }

@@ -257,6 +257,11 @@ impl Tail {
         }
     }
 
+    /// Of what is expected again, only names that the next connection is asked for have to come.
+    pub fn ask_for(&mut self, gives: impl Fn(&str) -> bool) {
+        self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && gives(&e.name));
+    }
+
     fn point(&mut self, after: String) -> ResumePoint {
         self.expected_ids.clear();
         for id in self.expected.iter().filter_map(|e| e.id.as_ref()) {

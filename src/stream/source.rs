@@ -6,7 +6,7 @@ use super::framer::{Frame, Framer};
 use super::resume::{Admit, Tail};
 use super::terms::{Link, Notice, Opened, Retries, SourceOptions, Verdict};
 use super::watchdog::Watchdog;
-use super::{Data, End, Head, Item, Outcome, Record};
+use super::{Data, End, Head, Item, Outcome, Record, RunTerms};
 use crate::api::{ApiError, Kind};
 use bytes::Bytes;
 use futures::StreamExt;
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
@@ -69,6 +70,9 @@ struct Source<L> {
     live_error: Option<String>,
     /// The newest state or update at the root, which tells of an interrupt where nobody can be asked.
     last_state: Option<Data>,
+    /// The modes that the link was made with, or was told last.
+    modes: Vec<String>,
+    terms: Option<RunTerms>,
 }
 
 /// How a connection closed.
@@ -83,6 +87,8 @@ enum Closed {
     Idle,
     /// By us: what it said could not be told from a repetition.
     Unsure,
+    /// By us: other modes are wanted.
+    Modes,
 }
 
 impl Closed {
@@ -94,6 +100,7 @@ impl Closed {
             Closed::Timeout => "timeout",
             Closed::Idle => "idle",
             Closed::Unsure => "unsure",
+            Closed::Modes => "modes",
         }
     }
 }
@@ -101,6 +108,8 @@ impl Closed {
 impl<L: Link> Source<L> {
     fn new(link: L, options: SourceOptions, out: Sender<Vec<Item>>) -> Self {
         Source {
+            modes: options.modes.as_ref().map(|modes| modes.borrow().clone()).unwrap_or_default(),
+            terms: None,
             link,
             run_known: options.head.run_id.is_some(),
             options,
@@ -127,6 +136,8 @@ impl<L: Link> Source<L> {
             let conn = self.sums.connections + 1;
             self.note(Item::Connecting { at: Timestamp::now(), conn });
             self.flush().await;
+            // What is no longer asked for is not repeated either.
+            self.tail.ask_for(|name| self.link.gives(name));
             let opened = match self.link.connect(after.as_deref()).await {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -156,10 +167,13 @@ impl<L: Link> Source<L> {
             let closed = self.read(opened.body, conn).await;
             let now = Timestamp::now();
             self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
-            if closed == Closed::Unsure {
+            if let Closed::Unsure | Closed::Modes = closed {
+                if closed == Closed::Modes {
+                    outage = Some(Instant::now());
+                    self.tail.moved_on();
+                }
                 // What was there before a connection is never what it repeats: the next one can tell.
-                let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
-                (after, exact) = (point.after, point.exact);
+                (after, exact) = self.resume_point();
                 self.flush().await;
                 tokio::time::sleep(BREATH).await;
                 continue;
@@ -190,15 +204,14 @@ impl<L: Link> Source<L> {
                 Verdict::Active | Verdict::Endless => over = None,
                 Verdict::Untold => return self.guess(closed),
             }
-            let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
-            (after, exact) = (point.after, point.exact);
+            (after, exact) = self.resume_point();
             let why = match closed {
                 Closed::Eof => "the server closed the stream while the run goes on",
                 Closed::Cut => "the stream ended in the middle of an event",
                 Closed::Reset => "the connection broke",
                 Closed::Timeout => "the server took too long",
                 Closed::Idle => "heartbeats stopped",
-                Closed::Unsure => "",
+                Closed::Unsure | Closed::Modes => "",
             };
             if !self.wait(why.into(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
@@ -206,6 +219,33 @@ impl<L: Link> Source<L> {
                 return over.unwrap_or((Outcome::Unknown, Some(detail)));
             }
         }
+    }
+
+    /// From where to go on, and whether the server can then give everything that is missing.
+    fn resume_point(&mut self) -> (Option<String>, bool) {
+        let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
+        (point.after, point.exact)
+    }
+
+    /// Takes the modes that are wanted now. Whether the stream has to be opened again for them.
+    async fn take_modes(&mut self, is_open: bool) -> bool {
+        let Some(wanted) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else {
+            return false;
+        };
+        if wanted == self.modes {
+            return false;
+        }
+        if is_open && let Err(why) = self.link.may_reopen().await {
+            self.note(Item::ModesKept { why });
+            return false;
+        }
+        self.modes.clone_from(&wanted);
+        self.link.set_modes(wanted);
+        true
+    }
+
+    fn wants_other_modes(&self) -> bool {
+        self.options.modes.as_ref().is_some_and(|modes| modes.has_changed().unwrap_or(false))
     }
 
     /// Notes that a connection is open.
@@ -226,6 +266,11 @@ impl<L: Link> Source<L> {
         self.note(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
         if let Some(run_id) = run_id {
             self.started(run_id);
+        }
+        let terms = self.link.terms();
+        if terms != self.terms {
+            self.terms.clone_from(&terms);
+            terms.into_iter().for_each(|terms| self.note(Item::Terms(terms)));
         }
     }
 
@@ -249,6 +294,9 @@ impl<L: Link> Source<L> {
         let mut heard = Instant::now();
         self.watchdog.opened(heard);
         loop {
+            if self.wants_other_modes() && self.take_modes(true).await {
+                return Closed::Modes;
+            }
             let next = match futures::poll!(body.next()) {
                 std::task::Poll::Ready(next) => next,
                 std::task::Poll::Pending => {
@@ -264,6 +312,7 @@ impl<L: Link> Source<L> {
                     tokio::select! {
                         biased;
                         next = body.next() => next,
+                        () = other_modes(&self.options.modes) => continue,
                         () = silence => return Closed::Idle,
                     }
                 }
@@ -432,7 +481,11 @@ impl<L: Link> Source<L> {
         let wait = ceiling.mul_f64(fastrand::f64()).max(at_least.unwrap_or_default());
         self.note(Item::Retrying { at: Timestamp::now(), attempt: self.failures, wait, why });
         self.flush().await;
-        tokio::time::sleep(wait.max(BREATH)).await;
+        let until = Instant::now() + wait.max(BREATH);
+        while tokio::select! {
+            () = tokio::time::sleep_until(until) => false,
+            () = other_modes(&self.options.modes) => !self.take_modes(false).await,
+        } {}
         true
     }
 
@@ -461,6 +514,17 @@ impl<L: Link> Source<L> {
         self.note(Item::Record(Record::End(end)));
         self.flush().await;
     }
+}
+
+/// Ends when other modes are wanted, and says so again until they are taken.
+async fn other_modes(modes: &Option<watch::Receiver<Vec<String>>>) {
+    // Who no longer wants anything is gone: what was wanted last stays.
+    if let Some(mut modes) = modes.clone()
+        && modes.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 fn run_id_of(data: &Data) -> Option<String> {

@@ -1,11 +1,13 @@
 //! What a source and the side that it reads from agree upon: how a link is asked, and what it may answer.
 
+use super::modes::RunTerms;
 use super::{Head, Outcome};
 use crate::api::ApiError;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use std::future::Future;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How a source reaches its server.
@@ -24,6 +26,25 @@ pub trait Link: Send {
     /// A stream that has no end of its own, as that of a thread.
     fn is_endless(&self) -> bool {
         false
+    }
+
+    /// Whether the stream may be opened once more while it is open; the error says why not, in words. To be asked before
+    /// other modes are.
+    fn may_reopen(&mut self) -> impl Future<Output = Result<(), String>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// From the next connection on these modes are asked for. None means what is given unasked.
+    fn set_modes(&mut self, _modes: Vec<String>) {}
+
+    /// Whether the modes that are asked for give events of this name (without a namespace).
+    fn gives(&self, _name: &str) -> bool {
+        true
+    }
+
+    /// What the run was started with, once that is known.
+    fn terms(&self) -> Option<RunTerms> {
+        None
     }
 
     /// What the link has to say about the bytes that it gave, before the next of them are read.
@@ -103,6 +124,9 @@ pub struct SourceOptions {
     pub first_after: Option<String>,
     /// How to try again.
     pub retries: Retries,
+    /// The modes that are wanted; the link was made with the first value. At another one the stream is opened again, from
+    /// where it is.
+    pub modes: Option<watch::Receiver<Vec<String>>>,
     /// Cancelled by who wants to leave with an `End` record (`detached`); to drop the receiver is to leave without.
     pub stop: CancellationToken,
 }
@@ -114,6 +138,7 @@ impl Default for SourceOptions {
             max_event: 64 << 20,
             first_after: None,
             retries: Retries::default(),
+            modes: None,
             stop: CancellationToken::new(),
         }
     }

@@ -4,6 +4,7 @@
 //! is lost, without a trace. So the past is never read together with the present (`whole.rs`).
 
 use super::link::kind;
+use super::modes::thread_gives;
 use super::terms::{Link, Notice, Opened, Verdict};
 use super::whole::{Memory, Side, Whole};
 use crate::api::{AgentServer, ApiError, Kind, ServerKind};
@@ -62,6 +63,18 @@ impl Link for ThreadLink {
 
     fn is_endless(&self) -> bool {
         true
+    }
+
+    fn set_modes(&mut self, modes: Vec<String>) {
+        self.thread.modes = modes;
+        if !self.thread.has_runs() {
+            // Runs come and go unheard now.
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner).current = None;
+        }
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        thread_gives(&self.thread.modes, name)
     }
 
     fn notice(&mut self) -> Option<Notice> {

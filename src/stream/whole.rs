@@ -41,7 +41,7 @@ type Body = BoxStream<'static, Result<Bytes, ApiError>>;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// The run whose events came last, unless it is done.
-    current: Option<String>,
+    pub(super) current: Option<String>,
     /// Runs whose end was seen, and its id.
     done: HashMap<String, Option<Key>>,
     /// Came again because the begin of a run was missing, and no run was done since.

@@ -230,7 +230,7 @@ impl Viewer {
                     self.run_id = Some(run_id);
                 }
                 Item::Failed(error) => self.link = LinkState::Failed(error),
-                Item::Heartbeat { .. } | Item::Repeated { .. } => {}
+                Item::Heartbeat { .. } | Item::Repeated { .. } | Item::Terms(_) | Item::ModesKept { .. } => {}
             }
         }
     }

@@ -1,0 +1,262 @@
+//! Modes that are changed while a stream is open: the connection is opened again from where it is, nothing that was wanted
+//! all the time is missing, and nothing is on the tape twice.
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+use proptest::prelude::*;
+use runtail::api::{ApiError, Kind, Place};
+use runtail::projection::{LifecycleKind, Projections};
+use runtail::stream::{Event, Item, Link, Opened, Outcome, Record, RunTerms, SourceOptions, Verdict, follow};
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Runs a future with a clock that jumps over waits.
+fn run<F: Future>(future: F) -> F::Output {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().expect("a runtime").block_on(future)
+}
+
+/// A run of which the server keeps all: it gives what is strictly greater than an id, in the modes that are asked for.
+struct Server {
+    /// Name and millisecond of each event; the number is its data.
+    sent: Vec<(&'static str, u64)>,
+    modes: Vec<String>,
+    /// Whether the last connection told everything to the end.
+    finished: Arc<Mutex<bool>>,
+    /// Connections that are cut after so many events.
+    cuts: Vec<usize>,
+    asked: Arc<Mutex<Vec<Vec<String>>>>,
+    refuses: Option<&'static str>,
+}
+
+fn order(id: &str) -> u64 {
+    id.strip_suffix("-0").and_then(|ms| ms.parse().ok()).unwrap_or(0)
+}
+
+impl Server {
+    fn new(sent: Vec<(&'static str, u64)>) -> Server {
+        let (finished, asked) = Default::default();
+        Server { sent, modes: Vec::new(), finished, cuts: Vec::new(), asked, refuses: None }
+    }
+
+    fn lets(&self, name: &str) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|mode| mode == name)
+    }
+}
+
+impl Link for Server {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        self.asked.lock().expect("not poisoned").push(self.modes.clone());
+        *self.finished.lock().expect("not poisoned") = false;
+        let after = after.map_or(0, order);
+        let events = self.sent.iter().enumerate().filter(|(_, (name, ms))| *ms > after && self.lets(name));
+        let text = |(n, (name, ms)): (usize, &(&str, u64))| format!("event: {name}\ndata: {n}\nid: {ms}-0\n\n");
+        let mut texts: Vec<String> = events.map(text).collect();
+        let cut = self.cuts.pop().filter(|cut| *cut < texts.len());
+        texts.truncate(cut.unwrap_or(usize::MAX));
+        let finished = self.finished.clone();
+        let body = stream::iter(texts).then(async |text| {
+            // Each comes by itself, so that there is time to change one's mind.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(Bytes::from(text))
+        });
+        let end = stream::once(async move {
+            if cut.is_some() {
+                let at = Place::default();
+                return Some(Err(ApiError { kind: Kind::Network, at, detail: "cut".into(), hint: None }));
+            }
+            *finished.lock().expect("not poisoned") = true;
+            None
+        });
+        let body = body.chain(end.filter_map(std::future::ready)).boxed();
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, body })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        let over = *self.finished.lock().expect("not poisoned");
+        Ok(if over { Verdict::Over(Outcome::Success, None) } else { Verdict::Active })
+    }
+
+    fn everything(&self) -> Option<&'static str> {
+        Some("-1")
+    }
+
+    async fn may_reopen(&mut self) -> Result<(), String> {
+        self.refuses.map_or(Ok(()), |why| Err(why.into()))
+    }
+
+    fn set_modes(&mut self, modes: Vec<String>) {
+        self.modes = modes;
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        self.lets(name)
+    }
+
+    fn terms(&self) -> Option<RunTerms> {
+        Some(RunTerms { modes: vec!["values".into(), "custom".into()], ..RunTerms::default() })
+    }
+}
+
+fn modes(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+/// Follows to the end, and wants other modes once so many events are there.
+fn followed(link: Server, first: Vec<String>, changes: Vec<(usize, Vec<String>)>) -> Vec<Item> {
+    run(async {
+        let (tell, told) = watch::channel(first);
+        let options = SourceOptions { modes: Some(told), ..SourceOptions::default() };
+        let (sender, mut receiver) = mpsc::channel(1);
+        let task = tokio::spawn(follow(link, options, sender));
+        let (mut items, mut changes) = (Vec::new(), changes.into_iter().peekable());
+        while let Some(batch) = receiver.recv().await {
+            items.extend(batch);
+            let came = events(&items).len();
+            while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= came) {
+                tell.send_replace(modes);
+            }
+        }
+        task.await.expect("no panic");
+        items
+    })
+}
+
+fn events(items: &[Item]) -> Vec<&Event> {
+    let event = |item| match item {
+        &Item::Record(Record::Event(ref event)) => Some(event),
+        _ => None,
+    };
+    items.iter().filter_map(event).collect()
+}
+
+fn number(event: &Event) -> usize {
+    event.data.text().parse().expect("a number")
+}
+
+fn gaps(items: &[Item]) -> Vec<&str> {
+    let why = |item| match item {
+        &Item::Record(Record::Gap { ref why, .. }) => Some(why.as_str()),
+        _ => None,
+    };
+    items.iter().filter_map(why).collect()
+}
+
+fn ended(items: &[Item]) -> Outcome {
+    match items.last() {
+        Some(Item::Record(Record::End(end))) => end.outcome,
+        other => panic!("no end record: {other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn whatever_is_wanted_when_nothing_is_lost_or_doubled(
+        sent in proptest::collection::vec((0usize..3, 0u64..2), 1..60),
+        changes in proptest::collection::vec((0usize..50, 0usize..4), 0..6),
+        cuts in proptest::collection::vec(0usize..40, 0..3),
+    ) {
+        let names = ["values", "custom", "updates"];
+        let mut ms = 1000;
+        let sent: Vec<_> = sent.into_iter().map(|(name, later)| { ms += later; (names[name], ms) }).collect();
+        // `values` is wanted all the time.
+        let sets = [modes(&["values"]), modes(&["values", "custom"]), modes(&["updates", "values"]), modes(&[])];
+        let mut changes: Vec<_> = changes.into_iter().map(|(at, set)| (at, sets[set].clone())).collect();
+        changes.sort_by_key(|(at, _)| *at);
+        let all_the_time: Vec<_> = (0..sent.len()).filter(|n| sent[*n].0 == "values").collect();
+        let mut server = Server::new(sent);
+        server.cuts = cuts;
+        let items = followed(server, Vec::new(), changes);
+        let came: Vec<_> = events(&items).into_iter().map(|event| (&*event.name, number(event))).collect();
+        let values: Vec<_> = came.iter().filter(|(name, _)| *name == "values").map(|(_, n)| *n).collect();
+        prop_assert_eq!(values, all_the_time);
+        let mut once: Vec<_> = came.iter().map(|(_, n)| *n).collect();
+        once.sort_unstable();
+        once.dedup();
+        prop_assert_eq!(once.len(), came.len(), "each at most once: {:?}", came);
+        prop_assert_eq!(gaps(&items), [""; 0]);
+        prop_assert_eq!(ended(&items), Outcome::Success);
+        prop_assert!(events(&items).iter().map(|e| e.seq).eq(1..=came.len() as u64), "one numbering goes on");
+    }
+}
+
+#[test]
+fn the_stream_is_opened_again_and_says_so() {
+    let sent: Vec<_> = (0..20).map(|n| (["values", "custom"][n % 2], 1000 + n as u64)).collect();
+    let server = Server::new(sent);
+    let asked = server.asked.clone();
+    let items = followed(server, Vec::new(), vec![(10, modes(&["custom"]))]);
+    assert_eq!(*asked.lock().expect("not poisoned"), [modes(&[]), modes(&["custom"])]);
+    let closed = items.iter().find_map(|item| match item {
+        Item::Record(Record::Close { reason, .. }) => Some(reason.as_str()),
+        _ => None,
+    });
+    assert_eq!(closed, Some("modes"));
+    let mut projections = Projections::default();
+    items.iter().for_each(|item| projections.apply(item));
+    let rows = projections.lifecycle.rows().iter().filter(|row| row.kind == LifecycleKind::Connection);
+    let said: Vec<_> = rows.map(|row| row.text.as_str()).collect();
+    assert_eq!(said[2], "modes changed: reopened after 1008-0 (connection 2, 200)", "{said:?}");
+    let late: Vec<_> = events(&items)[10..].iter().map(|event| &*event.name).collect();
+    assert!(late.iter().all(|name| *name == "custom") && late.len() == 5, "{late:?}");
+    let terms = items.iter().filter(|item| matches!(item, Item::Terms(terms) if terms.modes == ["values", "custom"]));
+    assert_eq!(terms.count(), 1, "what the run was started with is told once");
+}
+
+#[test]
+fn where_a_second_reader_does_harm_the_first_goes_on() {
+    let mut server = Server::new((0..20).map(|n| ("values", 1000 + n)).collect());
+    server.refuses = Some("it would do harm");
+    let asked = server.asked.clone();
+    let items = followed(server, Vec::new(), vec![(5, modes(&["custom"])), (9, modes(&[]))]);
+    assert_eq!(asked.lock().expect("not poisoned").len(), 1);
+    let kept = items.iter().filter(|item| matches!(item, Item::ModesKept { why } if why == "it would do harm"));
+    assert_eq!((kept.count(), events(&items).len(), ended(&items)), (1, 20, Outcome::Success));
+}
+
+/// A server that is not there: what is wanted meanwhile ends the wait.
+struct Gone(Arc<Mutex<Vec<tokio::time::Instant>>>);
+
+impl Link for Gone {
+    async fn connect(&mut self, _after: Option<&str>) -> Result<Opened, ApiError> {
+        let mut tried = self.0.lock().expect("not poisoned");
+        tried.push(tokio::time::Instant::now());
+        let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]).boxed();
+        if tried.len() == 2 {
+            let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
+            return Err(ApiError { kind: wait, at: Place::default(), detail: "busy".into(), hint: None });
+        }
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, body })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        let tried = self.0.lock().expect("not poisoned").len();
+        Ok(if tried < 3 { Verdict::Active } else { Verdict::Over(Outcome::Success, None) })
+    }
+}
+
+#[test]
+fn a_wait_ends_when_other_modes_are_wanted() {
+    let tried = Arc::<Mutex<Vec<_>>>::default();
+    let began = run(async {
+        let (tell, told) = watch::channel(Vec::new());
+        let options = SourceOptions { modes: Some(told), ..SourceOptions::default() };
+        let (sender, mut receiver) = mpsc::channel(8);
+        let began = tokio::time::Instant::now();
+        tokio::spawn(follow(Gone(tried.clone()), options, sender));
+        while let Some(batch) = receiver.recv().await {
+            if batch.iter().any(|item| matches!(item, Item::Retrying { wait, .. } if wait.as_secs() == 3600)) {
+                tell.send_replace(modes(&["custom"]));
+            }
+        }
+        began
+    });
+    let tried = tried.lock().expect("not poisoned");
+    assert_eq!(tried.len(), 3);
+    assert!(tried[2] - began < Duration::from_secs(3000), "the hour was not waited for");
+}
