@@ -1,10 +1,11 @@
 //! What the configuration file accepts, and how each mistake in it is shown.
 
-use runtail::config::{Config, SecretSource};
+use runtail::config::theme::Role;
+use runtail::config::{Config, Mouse, SecretSource, Timestamps};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const FULL: &str = r#"
+const FULL: &str = r##"
 default_profiles = ["zeta", "local"]
 
 [profiles.zeta]
@@ -36,11 +37,20 @@ max_event = 65536
 theme = "dusk"
 mouse = "off"
 ascii = true
+timestamps = "delta"
+wrap = true
+
+[themes.night]
+inherits = "dusk"
+good = "bold 32"
+
+[themes.dusk]
+accent = "#87afff on black"
 
 [keys]
 "stream.follow" = ["G", "End"]
 stream.pause = "space"
-"#;
+"##;
 
 #[test]
 fn everything_is_read() {
@@ -67,7 +77,15 @@ fn everything_is_read() {
     assert_eq!(config.poll.interval, Duration::from_secs(200));
     assert_eq!(config.poll.timeout, Duration::from_secs(5400));
     assert_eq!((config.tape.max_rows, config.tape.max_bytes, config.tape.max_event), (5000, 1_000_000_000, 65536));
-    assert_eq!((config.ui.theme.as_str(), config.ui.mouse.as_str(), config.ui.ascii), ("dusk", "off", true));
+    assert_eq!((config.ui.theme.as_str(), config.ui.mouse, config.ui.ascii), ("dusk", Mouse::Off, true));
+    assert_eq!((config.ui.timestamps, config.ui.wrap), (Timestamps::Delta, true));
+    let night = config.themes.get("night").unwrap();
+    let look = |role| night.look(role).to_string();
+    assert_eq!(
+        [look(Role::Good), look(Role::Accent), look(Role::Strong)],
+        ["bold 32", "#87afff on black", "bold"],
+        "its own, that of the theme that it begins from, and that of `terminal`"
+    );
     assert_eq!(config.keys["stream.follow"], ["G", "End"]);
     assert_eq!(config.keys["stream.pause"], ["space"]);
 }
@@ -140,7 +158,15 @@ fn every_mistake_is_shown_where_it_is() {
         ("[tape]\nmax_rows = -3\n".into(), (2, 12), "expected a whole number above zero, found -3"),
         ("[tape]\nmax_bytes = \"a lot\"\n".into(), (2, 13), "expected a size such as"),
         ("[tape]\nmax_event = 5\n".into(), (2, 13), "too small to hold an event"),
-        ("[ui]\nmouse = \"left\"\n".into(), (2, 9), "expected \"auto\", \"on\" or \"off\""),
+        ("[ui]\nmouse = \"left\"\n".into(), (2, 9), "expected one of \"auto\", \"on\", \"off\""),
+        ("[ui]\ntimestamps = \"utc\"\n".into(), (2, 14), "expected one of \"absolute\", \"relative\", \"delta\""),
+        ("[ui]\ntheme = \"termnial\"\n".into(), (2, 9), "there is no theme \"termnial\""),
+        ("[themes.mono]\ngood = \"red\"\n".into(), (1, 9), "the theme \"mono\" comes with Runtail"),
+        ("[themes.x]\ngod = \"red\"\n".into(), (2, 1), "no role is named `god`"),
+        ("[themes.x]\ngood = 3\n".into(), (2, 8), "expected a look such as \"bold cyan\", found 3"),
+        ("[themes.x]\ngood = \"bold grun\"\n".into(), (2, 14), "\"grun\" is neither a colour nor a way to write"),
+        ("[themes.x]\ninherits = \"y\"\n".into(), (2, 12), "there is no theme \"y\""),
+        ("[themes.x]\ninherits = \"y\"\n[themes.y]\ninherits = \"x\"\n".into(), (2, 12), "in a circle"),
         ("[ui]\nascii = 1\n".into(), (2, 9), "expected true or false, found 1"),
         ("[keys]\n\"a.b\" = 3\n".into(), (2, 9), "expected a key such as \"G\""),
         ("[keys]\n\"ä\" = [1]\n".into(), (2, 8), "expected a text in quotes, found 1"),

@@ -18,6 +18,7 @@ pub mod explain;
 pub mod filter;
 pub mod first_run;
 pub mod fleet;
+pub mod habits;
 pub mod history;
 mod in_force;
 pub mod journal;
@@ -60,6 +61,7 @@ use doctor::Doctor;
 use editor::{Editor, Subject};
 use explain::Explained;
 use fleet::{Fleet, ProfileState};
+use habits::Habits;
 use history::History;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -182,6 +184,8 @@ pub struct App {
     pub settings: Settings,
     /// The keys in force.
     pub keymap: Keymap,
+    /// How the person likes to look at things.
+    pub habits: Habits,
     /// The time of the last message.
     pub now: Timestamp,
     /// Columns and rows of the terminal.
@@ -254,6 +258,7 @@ impl App {
         let mut app = App {
             settings,
             keymap,
+            habits: Habits::default(),
             now,
             size,
             profiles: states,

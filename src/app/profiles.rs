@@ -174,6 +174,7 @@ impl App {
     /// Tells the dashboard what else the configuration has, beside the profiles that it begins with.
     pub fn configured(&mut self, config: &Config, origin: Origin) {
         self.catalogue.origin = origin;
+        self.habits.configure(config);
         let begun_with = std::mem::take(&mut self.catalogue.all);
         self.catalogue.take(config);
         // What the command line made of one (`--deployment`) goes before what the file says.
@@ -409,6 +410,7 @@ impl App {
             problems.into_iter().for_each(|problem| self.notify(true, problem));
         }
         self.settings.ascii = self.catalogue.origin.ascii || config.ui.ascii;
+        self.habits.configure(config);
         if self.settings.tape != config.tape {
             self.settings.tape = config.tape.clone();
             words.push("[tape] counts for streams that are opened from now on".into());

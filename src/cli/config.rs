@@ -78,12 +78,15 @@ fn show(config: &Config) -> String {
     let ui = &config.ui;
     let _ = writeln!(
         out,
-        "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}\nnotify = {}",
+        "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}\ntimestamps = {}\nwrap = {}\nnotify = {}",
         quoted(&ui.theme),
-        quoted(&ui.mouse),
+        quoted(&ui.mouse.to_string()),
         ui.ascii,
+        quoted(&ui.timestamps.to_string()),
+        ui.wrap,
         quoted(&ui.notify.to_string())
     );
+    out.push_str(&config.themes.to_toml());
     if !config.keys.is_empty() {
         let _ = writeln!(out, "\n[keys]");
     }

@@ -49,6 +49,7 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
     let given = globals.clone();
     options.surroundings = Surroundings::new(move || super::doctor::surroundings(&given));
     options.color = globals.color.is_on(true);
+    options.rgb = std::env::var("COLORTERM").is_ok_and(|says| matches!(says.as_str(), "truecolor" | "24bit"));
     match runtime::run(options).await {
         Ok(Ended::Quit) => Ok(Exit::Done),
         Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),

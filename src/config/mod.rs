@@ -10,6 +10,7 @@ mod parse;
 mod secret;
 mod store;
 mod table;
+pub mod theme;
 mod units;
 mod watch;
 
@@ -44,6 +45,8 @@ pub struct Config {
     pub tape: TapeLimits,
     /// How the dashboard looks.
     pub ui: Ui,
+    /// All themes that there are.
+    pub themes: theme::Themes,
     /// Keys by the name of the operation.
     pub keys: BTreeMap<String, Vec<String>>,
     /// What was ignored and why, one line each, with its place in the file.
@@ -89,12 +92,68 @@ impl Default for TapeLimits {
 pub struct Ui {
     /// Name of the theme.
     pub theme: String,
-    /// `auto`, `on` or `off`.
-    pub mouse: String,
+    /// Whose the mouse is.
+    pub mouse: Mouse,
     /// Draw with ASCII only.
     pub ascii: bool,
+    /// How the times of a stream are told.
+    pub timestamps: Timestamps,
+    /// Whether lines that are too long for the stream's pane go on in the next one.
+    pub wrap: bool,
     /// How a person is called when a watched revision ends.
     pub notify: Notify,
+}
+
+/// Whose the mouse is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mouse {
+    /// Ours in lists, the terminal's where text is read, so that it can be selected.
+    #[default]
+    Auto,
+    /// Ours everywhere.
+    On,
+    /// Always the terminal's.
+    Off,
+}
+
+impl Mouse {
+    /// The words of the configuration.
+    pub const WORDS: [(&str, Mouse); 3] = [("auto", Mouse::Auto), ("on", Mouse::On), ("off", Mouse::Off)];
+}
+
+/// How the times of a stream are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timestamps {
+    /// As the clock on the wall shows them.
+    #[default]
+    Absolute,
+    /// Since the stream began.
+    Relative,
+    /// Since the entry before.
+    Delta,
+}
+
+impl Timestamps {
+    /// The words of the configuration, in the order of the key that goes through them.
+    pub const WORDS: [(&str, Timestamps); 3] =
+        [("absolute", Timestamps::Absolute), ("relative", Timestamps::Relative), ("delta", Timestamps::Delta)];
+}
+
+/// The word of a choice.
+fn word_of<T: PartialEq>(words: &[(&'static str, T)], wanted: &T) -> &'static str {
+    words.iter().find(|(_, choice)| choice == wanted).map_or("", |(word, _)| word)
+}
+
+impl std::fmt::Display for Mouse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(word_of(&Mouse::WORDS, self))
+    }
+}
+
+impl std::fmt::Display for Timestamps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(word_of(&Timestamps::WORDS, self))
+    }
 }
 
 /// How a person is called.
@@ -119,13 +178,20 @@ impl Notify {
 
 impl std::fmt::Display for Notify {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(Notify::WORDS.iter().find(|(_, n)| n == self).map_or("", |(word, _)| word))
+        f.write_str(word_of(&Notify::WORDS, self))
     }
 }
 
 impl Default for Ui {
     fn default() -> Ui {
-        Ui { theme: "terminal".into(), mouse: "auto".into(), ascii: false, notify: Notify::default() }
+        Ui {
+            theme: theme::TERMINAL.into(),
+            mouse: Mouse::default(),
+            ascii: false,
+            timestamps: Timestamps::default(),
+            wrap: false,
+            notify: Notify::default(),
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use super::env::web_address;
 use super::node::{self, Content, Node};
 use super::secret::expand;
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
+use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
-use super::{Config, ConfigError, Notify, Poll, Profile, SecretSource, TapeLimits, Ui, nearest};
+use super::{Config, ConfigError, Mouse, Notify, Poll, Profile, SecretSource, TapeLimits, Timestamps, Ui, nearest};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +16,7 @@ use url::Url;
 
 /// Every key that is read, for the test that the example names them all.
 #[cfg(test)]
-pub(super) const KNOWN: [&str; 35] = [
+pub(super) const KNOWN: [&str; 38] = [
     "default_profiles",
     "region",
     "url",
@@ -41,10 +42,13 @@ pub(super) const KNOWN: [&str; 35] = [
     "mouse",
     "ascii",
     "notify",
+    "timestamps",
+    "wrap",
     "[poll]",
     "[tape]",
     "[ui]",
     "[keys]",
+    "[themes.",
     "[profiles.",
     "\"us\"",
     "\"eu\"",
@@ -91,8 +95,9 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("tape")? {
         config.tape = tape(source, table)?;
     }
+    config.themes = Themes::read(source, root.raw("themes"))?;
     if let Some(table) = root.table("ui")? {
-        config.ui = ui(source, table)?;
+        config.ui = ui(source, table, &config.themes)?;
     }
     if let Some(table) = root.table("keys")? {
         keys(source, "", &table, &mut config.keys)?;
@@ -278,27 +283,36 @@ fn tape<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<TapeLimi
     Ok(tape)
 }
 
-fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Ui, ConfigError> {
+fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, themes: &Themes) -> Result<Ui, ConfigError> {
     let mut ui = Ui::default();
-    if let Some(theme) = table.string("theme")? {
-        ui.theme = theme.value;
-    }
-    if let Some(At { value, span }) = table.string("mouse")? {
-        if !matches!(value.as_str(), "auto" | "on" | "off") {
-            return Err(source.error(span, format!("expected \"auto\", \"on\" or \"off\", found {value:?}")));
+    if let Some(At { value, span }) = table.string("theme")? {
+        if themes.get(&value).is_none() {
+            let (message, hint) = themes.unknown(&value);
+            return Err(source.error(span, message).hint(hint));
         }
-        ui.mouse = value;
+        ui.theme = value;
     }
-    if let Some(At { value, span }) = table.string("notify")? {
-        let Some((_, notify)) = Notify::WORDS.iter().find(|(word, _)| *word == value) else {
-            let words = Notify::WORDS.map(|(word, _)| format!("\"{word}\"")).join(", ");
-            return Err(source.error(span, format!("expected one of {words}, found {value:?}")));
-        };
-        ui.notify = *notify;
-    }
+    ui.mouse = choice(source, table.string("mouse")?, &Mouse::WORDS)?;
+    ui.notify = choice(source, table.string("notify")?, &Notify::WORDS)?;
+    ui.timestamps = choice(source, table.string("timestamps")?, &Timestamps::WORDS)?;
     ui.ascii = table.bool("ascii")?.unwrap_or(ui.ascii);
+    ui.wrap = table.bool("wrap")?.unwrap_or(ui.wrap);
     table.finish();
     Ok(ui)
+}
+
+/// One of several words; where none is given, what is usual.
+fn choice<T: Copy + Default>(
+    source: &Source<'_>,
+    given: Option<At<String>>,
+    words: &[(&str, T)],
+) -> Result<T, ConfigError> {
+    let Some(At { value, span }) = given else { return Ok(T::default()) };
+    let found = words.iter().find(|(word, _)| *word == value).map(|(_, choice)| *choice);
+    found.ok_or_else(|| {
+        let words: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        source.error(span, format!("expected one of {}, found {value:?}", words.join(", ")))
+    })
 }
 
 /// Keys by operation: a text or a list. `stream.follow = …` without quotes is a table in TOML, and means the same.

@@ -22,6 +22,7 @@ pub(super) struct Source<'a> {
 }
 
 /// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct At<T> {
     pub value: T,
     pub span: Range<usize>,

@@ -22,7 +22,7 @@ use crate::app::key::{Code, Key};
 use crate::app::msg::{Effect, Msg};
 use crate::app::profiles::Origin;
 use crate::app::{App, Settings, subscriptions, update};
-use crate::config::{Config, Profile, Watch};
+use crate::config::{Config, Mouse, Profile, Watch};
 use crate::ui::{Theme, draw};
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -57,8 +57,8 @@ pub struct Options {
     pub settings: Settings,
     /// Whether colours are used.
     pub color: bool,
-    /// `auto`, `on` or `off`.
-    pub mouse: String,
+    /// Whether the terminal knows all colours.
+    pub rgb: bool,
     /// How a person is called when a watched revision ends.
     pub notify: crate::config::Notify,
     /// Options that a suggested command needs to see the same servers, each with a blank before it.
@@ -88,7 +88,7 @@ impl Options {
                 warnings: config.warnings.clone(),
             },
             color: true,
-            mouse: config.ui.mouse.clone(),
+            rgb: false,
             notify: config.ui.notify,
             command_options: String::new(),
             poll: config.poll.clone(),
@@ -169,7 +169,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
                 Effect::Alert(title, text) => screen.alert(options.notify, &title, &text)?,
                 Effect::UseProfiles(generation, profiles) => runner.use_profiles(generation, &profiles),
                 Effect::Configure(config) => {
-                    (options.mouse, options.notify) = (config.ui.mouse.clone(), config.ui.notify);
+                    options.notify = config.ui.notify;
                     runner.configure(&config);
                 }
                 effect => runner.run(effect),
@@ -179,7 +179,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
             return Ok(Ended::Quit);
         }
         runner.reconcile(&subscriptions(&app));
-        screen.capture_mouse(wants_mouse(&options.mouse, &app))?;
+        screen.capture_mouse(wants_mouse(&app))?;
         let tick = app.next_tick().map(|d| last_frame + d);
         // A frame is drawn when its time has come; a key asks for one at once, data for one in a while.
         let asked = frame_at;
@@ -213,7 +213,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
                     pending = update(&mut app, Timestamp::now(), Msg::Resize(size.0, size.1));
                 }
                 app.settle();
-                let theme = Theme { color: options.color, ascii: app.settings.ascii };
+                let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
                 screen.draw(|frame| draw(&app, &theme, frame))?;
                 last_frame = Instant::now();
                 frame_at = None;
@@ -249,10 +249,10 @@ async fn sleep_until(at: Option<Instant>) {
 }
 
 /// In lists the mouse is ours; where text is to be read it is the terminal's, so that it can be selected and copied.
-fn wants_mouse(setting: &str, app: &App) -> bool {
-    match setting {
-        "on" => true,
-        "off" => false,
-        _ => app.overlays.is_empty() && (app.viewer().is_none() || app.focus != crate::app::Pane::Stream),
+fn wants_mouse(app: &App) -> bool {
+    match app.habits.mouse {
+        Mouse::On => true,
+        Mouse::Off => false,
+        Mouse::Auto => app.overlays.is_empty() && (app.viewer().is_none() || app.focus != crate::app::Pane::Stream),
     }
 }

@@ -20,7 +20,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     let (w, h) = (area.width, area.height);
     let mut cursor = None;
     {
-        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: *theme };
+        let paint = theme.paint(&app.habits.themes, &app.habits.theme);
+        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
         if w < SMALLEST.0 || h < SMALLEST.1 {
             too_small(&mut canvas, w, h);
         } else {
@@ -30,7 +31,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
             canvas.rule(h - 2, w, regions.split, "┴");
             if let Some(x) = regions.split {
                 for y in 2..h - 2 {
-                    canvas.text(x, y, 1, "│", theme.style(Tone::Dim));
+                    canvas.text(x, y, 1, "│", paint.style(Tone::Dim));
                 }
             }
             // A command is typed over what one looks at.
@@ -115,7 +116,7 @@ fn too_small(canvas: &mut Canvas<'_>, w: u16, h: u16) {
 /// A buffer to put text on.
 pub(crate) struct Canvas<'a> {
     buffer: &'a mut Buffer,
-    theme: Theme,
+    theme: theme::Paint<'a>,
 }
 
 impl Canvas<'_> {

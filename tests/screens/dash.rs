@@ -84,7 +84,7 @@ impl Dash {
         self.app.settle();
         let (w, h) = self.app.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
-        let theme = Theme { color: true, ascii: self.ascii };
+        let theme = Theme { color: true, rgb: false, ascii: self.ascii };
         terminal.draw(|frame| draw(&self.app, &theme, frame)).unwrap();
         terminal.backend().buffer().clone()
     }
