@@ -23,6 +23,8 @@ pub enum Tone {
     Bad,
     /// A namespace.
     Ns,
+    /// What is searched for.
+    Hit,
 }
 
 /// A piece of cleaned text.

@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod editor;
 pub mod explain;
 pub mod filter;
+pub mod find;
 pub mod first_run;
 pub mod fleet;
 pub mod habits;

@@ -44,6 +44,7 @@ impl Paint<'_> {
             Tone::Moving => Role::Moving,
             Tone::Bad => Role::Bad,
             Tone::Ns => Role::Namespace,
+            Tone::Hit => Role::Hit,
         })
     }
 
