@@ -4,6 +4,8 @@
 mod assemble;
 mod blocks;
 mod custom;
+pub mod difference;
+pub mod document;
 mod ledger;
 mod lifecycle;
 mod messages;

@@ -1,0 +1,330 @@
+//! What changed between two JSON documents, by their structure: the order of keys, white space and how a string is escaped
+//! do not count. Lists whose members have ids are aligned by them, other lists by what their members are.
+
+mod align;
+mod fingerprint;
+#[cfg(test)]
+mod tests;
+
+use super::document::{Doc, Kind, plain};
+use align::{Aligned, align};
+use fingerprint::fingerprints;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Changes that are kept; those beyond are only counted.
+pub const MAX_CHANGES: usize = 20_000;
+
+/// What happened to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It has another value.
+    Changed,
+    /// It is at another place among the members of its list.
+    Moved,
+}
+
+/// One change, by the nodes of the two documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The value before; the container that it was added to, where it is new.
+    pub old: u32,
+    /// The value now; the container that it was removed from, where it is gone.
+    pub new: u32,
+    /// Of a string that only grew: the bytes of it, as it is written and without its quotes, that were there before.
+    pub kept: u32,
+}
+
+/// What a node of the new document is by the difference, for its line in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// What happened; a container in which something happened is changed.
+    pub kind: ChangeKind,
+    /// By how many bytes it is longer than before, as it is written.
+    pub growth: i64,
+}
+
+/// The difference of two documents.
+#[derive(Debug)]
+pub struct Difference {
+    /// The document before.
+    pub old: Arc<Doc>,
+    /// The document now.
+    pub new: Arc<Doc>,
+    /// What changed, in the order of the new document; what is gone stands where it was.
+    pub changes: Vec<Change>,
+    /// How often each kind of change occurs, by [`ChangeKind`]: those that are not kept are counted too.
+    pub counts: [u64; 4],
+    /// Lists of the new document that were too long to be aligned: their members were compared by position.
+    pub by_position: Vec<u32>,
+    /// Pairs of values that were looked at: what is equal is passed over as a whole.
+    pub compared: usize,
+}
+
+impl Difference {
+    /// Compares two documents.
+    pub fn of(old: Arc<Doc>, new: Arc<Doc>) -> Difference {
+        let mut compare = Compare {
+            old: &old,
+            new: &new,
+            prints: Default::default(),
+            todo: Vec::new(),
+            changes: Vec::new(),
+            counts: [0; 4],
+            by_position: Vec::new(),
+            compared: 0,
+        };
+        compare.run();
+        let Compare { changes, counts, by_position, compared, .. } = compare;
+        Difference { old, new, changes, counts, by_position, compared }
+    }
+
+    /// All changes, kept or only counted.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// How often a kind of change occurs.
+    pub fn count(&self, kind: ChangeKind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// Where a change is: in the new document, or in the old one where the value is gone.
+    pub fn path(&self, change: &Change) -> String {
+        match change.kind {
+            ChangeKind::Removed => self.old.path(change.old),
+            _ => self.new.path(change.new),
+        }
+    }
+
+    /// The nodes of the new document that changed, and the containers that they are in.
+    pub fn marks(&self) -> HashMap<u32, Mark> {
+        let mut marks: HashMap<u32, Mark> = HashMap::new();
+        for change in &self.changes {
+            let (mut old, mut new) = (change.old, change.new);
+            let mut kind = change.kind;
+            if let ChangeKind::Removed = kind {
+                kind = ChangeKind::Changed;
+                // The container that it was in, on both sides.
+                old = self.old.parent(old).unwrap_or(old);
+            }
+            if let ChangeKind::Added = kind {
+                let growth = self.new.size(new) as i64;
+                marks.insert(new, Mark { kind, growth });
+                kind = ChangeKind::Changed;
+                new = self.new.parent(new).unwrap_or(new);
+            }
+            // What is compared is compared because its containers were: both sides have the same number of them.
+            loop {
+                let growth = self.new.size(new) as i64 - self.old.size(old) as i64;
+                let known = marks.insert(new, Mark { kind, growth });
+                if let Some(known) = known
+                    && known.kind != ChangeKind::Changed
+                {
+                    // That it was moved says more than that something in it changed.
+                    marks.insert(new, known);
+                }
+                let (Some(above), Some(its)) = (self.old.parent(old), self.new.parent(new)) else { break };
+                if known.is_some() {
+                    break;
+                }
+                (old, new, kind) = (above, its, ChangeKind::Changed);
+            }
+        }
+        marks
+    }
+}
+
+/// What is still to be done, the next thing last.
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    /// Two values are to be compared.
+    Pair(u32, u32),
+    /// The members of two lists, from these on, are to be compared one by one.
+    Members(Option<u32>, Option<u32>, (u32, u32)),
+    /// A change is to be told.
+    Tell(Change),
+}
+
+struct Compare<'a> {
+    old: &'a Doc,
+    new: &'a Doc,
+    prints: [Vec<u64>; 2],
+    todo: Vec<Op>,
+    changes: Vec<Change>,
+    counts: [u64; 4],
+    by_position: Vec<u32>,
+    compared: usize,
+}
+
+impl Compare<'_> {
+    fn run(&mut self) {
+        if self.old.is_empty() || self.new.is_empty() || self.old.value(0) == self.new.value(0) {
+            return;
+        }
+        self.prints = [fingerprints(self.old), fingerprints(self.new)];
+        self.todo.push(Op::Pair(0, 0));
+        while let Some(op) = self.todo.pop() {
+            match op {
+                Op::Pair(old, new) => self.pair(old, new),
+                Op::Members(old, new, of) => self.members(old, new, of),
+                Op::Tell(change) => self.tell(change),
+            }
+        }
+    }
+
+    fn tell(&mut self, change: Change) {
+        self.counts[change.kind as usize] += 1;
+        if self.changes.len() < MAX_CHANGES {
+            self.changes.push(change);
+        }
+    }
+
+    fn is_equal(&self, old: u32, new: u32) -> bool {
+        self.prints[0][old as usize] == self.prints[1][new as usize]
+    }
+
+    fn pair(&mut self, old: u32, new: u32) {
+        self.compared += 1;
+        if self.is_equal(old, new) {
+            return;
+        }
+        match (self.old.kind(old), self.new.kind(new)) {
+            (Kind::Object, Kind::Object) => self.objects(old, new),
+            (Kind::Array, Kind::Array) => self.lists(old, new),
+            (Kind::Text, Kind::Text) => {
+                let kept = grown(self.old.value(old), self.new.value(new));
+                self.tell(Change { kept, ..changed(old, new) });
+            }
+            _ => self.tell(changed(old, new)),
+        }
+    }
+
+    fn objects(&mut self, old: u32, new: u32) {
+        let keys = |doc, node| Members {
+            doc,
+            next: Some(node).filter(|n| Doc::has_children(doc, *n)).map(|n| n + 1),
+            of: node,
+        };
+        let (mut olds, mut news) = (keys(self.old, old).peekable(), keys(self.new, new).peekable());
+        let mut ops = Vec::new();
+        // Keys mostly stay in their order.
+        while let (Some((a, key)), Some((b, its))) = (olds.peek(), news.peek())
+            && key == its
+        {
+            if !self.is_equal(*a, *b) {
+                ops.push(Op::Pair(*a, *b));
+            }
+            olds.next();
+            news.next();
+        }
+        let mut known: HashMap<Cow<'_, str>, u32> = HashMap::new();
+        let mut gone: Vec<u32> = Vec::new();
+        for (node, key) in olds {
+            // Of a key that is written twice the second one is a value of its own.
+            match known.entry(key) {
+                std::collections::hash_map::Entry::Occupied(_) => gone.push(node),
+                std::collections::hash_map::Entry::Vacant(free) => drop(free.insert(node)),
+            }
+        }
+        for (node, key) in news {
+            match known.remove(&key) {
+                Some(before) if self.is_equal(before, node) => {}
+                Some(before) => ops.push(Op::Pair(before, node)),
+                None => ops.push(Op::Tell(added(old, node))),
+            }
+        }
+        gone.extend(known.into_values());
+        gone.sort_unstable();
+        ops.extend(gone.into_iter().map(|node| Op::Tell(removed(node, new))));
+        self.todo.extend(ops.into_iter().rev());
+    }
+
+    fn lists(&mut self, old: u32, new: u32) {
+        let (olds, news): (Vec<u32>, Vec<u32>) = (self.old.children(old).collect(), self.new.children(new).collect());
+        let ops: Vec<Op> = match align((self.old, &olds, &self.prints[0]), (self.new, &news, &self.prints[1])) {
+            Some(aligned) => aligned
+                .into_iter()
+                .flat_map(|aligned| match aligned {
+                    Aligned::Pair(a, b) => [Some(Op::Pair(a, b)), None],
+                    Aligned::Moved(a, b) => {
+                        let told = Change { kind: ChangeKind::Moved, old: a, new: b, kept: 0 };
+                        [Some(Op::Tell(told)), Some(Op::Pair(a, b))]
+                    }
+                    Aligned::Added(b) => [Some(Op::Tell(added(old, b))), None],
+                    Aligned::Removed(a) => [Some(Op::Tell(removed(a, new))), None],
+                })
+                .flatten()
+                .collect(),
+            None => {
+                self.by_position.push(new);
+                vec![Op::Members(olds.first().copied(), news.first().copied(), (old, new))]
+            }
+        };
+        self.todo.extend(ops.into_iter().rev());
+    }
+
+    /// One by one, so that lists of millions of members need no memory.
+    fn members(&mut self, old: Option<u32>, new: Option<u32>, of: (u32, u32)) {
+        let (mut old, mut new) = (old, new);
+        let next = |doc: &Doc, node: u32, of: u32| Some(doc.after(node)).filter(|next| *next < doc.after(of));
+        loop {
+            let op = match (old, new) {
+                (Some(a), Some(b)) if self.is_equal(a, b) => None,
+                (Some(a), Some(b)) => Some(Op::Pair(a, b)),
+                (Some(a), None) => Some(Op::Tell(removed(a, of.1))),
+                (None, Some(b)) => Some(Op::Tell(added(of.0, b))),
+                (None, None) => return,
+            };
+            old = old.and_then(|node| next(self.old, node, of.0));
+            new = new.and_then(|node| next(self.new, node, of.1));
+            if let Some(op) = op {
+                self.todo.extend([Op::Members(old, new, of), op]);
+                return;
+            }
+        }
+    }
+}
+
+/// The members of an object with their keys.
+struct Members<'a> {
+    doc: &'a Doc,
+    next: Option<u32>,
+    of: u32,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (u32, Cow<'a, str>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let node = self.next?;
+        self.next = Some(self.doc.after(node)).filter(|next| *next < self.doc.after(self.of));
+        Some((node, plain(self.doc.key(node).unwrap_or_default())))
+    }
+}
+
+fn changed(old: u32, new: u32) -> Change {
+    Change { kind: ChangeKind::Changed, old, new, kept: 0 }
+}
+
+fn added(container: u32, new: u32) -> Change {
+    Change { kind: ChangeKind::Added, old: container, new, kept: 0 }
+}
+
+fn removed(old: u32, container: u32) -> Change {
+    Change { kind: ChangeKind::Removed, old, new: container, kept: 0 }
+}
+
+/// Bytes of a string that stayed, where something was only appended to it.
+fn grown(old: &str, new: &str) -> u32 {
+    let inner = |raw: &str| raw.len().saturating_sub(2) as u32;
+    let before = &old[..old.len().saturating_sub(1)];
+    if inner(old) > 0 && new.len() > old.len() && new.starts_with(before) { inner(old) } else { 0 }
+}
