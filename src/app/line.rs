@@ -25,6 +25,19 @@ pub enum Tone {
     Ns,
     /// What is searched for.
     Hit,
+    /// Text that its writer stressed.
+    Emphasis,
+    /// A name that is known by its colour again: see [`Tone::label`].
+    Label(u8),
+}
+
+impl Tone {
+    /// The tone of a name, the same wherever it stands.
+    pub fn label(name: &str) -> Tone {
+        // FNV-1a: the standard library's hash may differ between two versions of the program.
+        let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        Tone::Label((hash ^ (hash >> 16)) as u8)
+    }
 }
 
 /// A piece of cleaned text.

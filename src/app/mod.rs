@@ -30,6 +30,7 @@ pub mod layout;
 pub mod line;
 pub mod list;
 pub mod logs;
+pub mod markdown;
 mod mouse;
 pub mod msg;
 pub mod open;

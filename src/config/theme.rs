@@ -46,6 +46,7 @@ roles! {
     Namespace "namespace" "The namespace of a subgraph.",
     Hit "hit" "A place that was searched for.",
     Code "code" "Code within text.",
+    Emphasis "emphasis" "Text that its writer stressed.",
     Label1 "label_1" "The first of six labels of nodes, told apart by their colours.",
     Label2 "label_2" "The second one.",
     Label3 "label_3" "The third one.",

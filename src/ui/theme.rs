@@ -45,6 +45,8 @@ impl Paint<'_> {
             Tone::Bad => Role::Bad,
             Tone::Ns => Role::Namespace,
             Tone::Hit => Role::Hit,
+            Tone::Emphasis => Role::Emphasis,
+            Tone::Label(number) => Role::label(number),
         })
     }
 
@@ -146,6 +148,7 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "─" => "-",
             "┬" | "┴" | "┼" | "├" | "┤" => "+",
             "└" => "`",
+            "•" => "*",
             "·" | "–" | "—" => "-",
             "…" => "~",
             "⏎" => "^",
