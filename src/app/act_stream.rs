@@ -23,6 +23,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PrevView => viewer.turn(-1),
         Action::Split => viewer.split = !viewer.split,
         Action::CloseStream => app.close_stream(),
+        Action::Modes => app.open_modes(),
         Action::PrevStep if in_tree => viewer.step_state(-1),
         Action::NextStep if in_tree => viewer.step_state(1),
         Action::Left | Action::Right | Action::Open if in_tree => {
@@ -48,7 +49,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
 
 impl App {
     /// Opens the stream that is shown again from its start.
-    fn replay(&mut self) {
+    pub(super) fn replay(&mut self) {
         let Some(viewer) = self.streams.shown() else { return };
         let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
             (StreamTarget::Start { .. }, Some(thread), Some(run)) => {

@@ -141,6 +141,8 @@ impl Overlay {
             Overlay::SignIn(sign_in) => Some(&sign_in.profile),
             // A document that is read stays what it was.
             Overlay::Page(..) | Overlay::Inspect { .. } => None,
+            // It says so itself when its stream is closed.
+            Overlay::Modes(_) => None,
             Overlay::Journal(_) | Overlay::Command(_) | Overlay::Profiles | Overlay::FirstRun(_) => None,
         }
     }

@@ -19,6 +19,8 @@ pub enum Context {
     Server,
     /// The stream viewer.
     Stream,
+    /// The modes of a stream.
+    Modes,
     /// Logs.
     Logs,
     /// The page that explains a revision.
@@ -62,6 +64,7 @@ impl Context {
             Context::Revisions => "Revisions",
             Context::Server => "Threads, runs, assistants",
             Context::Stream => "Stream",
+            Context::Modes => "The modes of a stream",
             Context::Logs => "Logs",
             Context::Card => "A revision explained",
             Context::Inspector => "JSON",
@@ -145,6 +148,7 @@ pub enum Action {
     NextStep,
     Follow,
     Replay,
+    Modes,
     FoldAll,
     UnfoldAll,
     Start,
@@ -288,6 +292,7 @@ impl Keymap {
             Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
             Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
             Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
+            Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
             Context::Editor => &["editor.preview", "editor.outside", "editor.anew", "editor.back"],

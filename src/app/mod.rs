@@ -31,6 +31,7 @@ pub mod line;
 pub mod list;
 pub mod logs;
 pub mod markdown;
+pub mod modes;
 mod mouse;
 pub mod msg;
 pub mod open;
@@ -72,6 +73,7 @@ use json::Tree;
 use keys::{Context, Keymap};
 use list::Picker;
 use logs::LogView;
+use modes::{LastModes, ModesDialog};
 use msg::{Described, Effect, RevisionRef, ServerRef};
 use profiles::Catalogue;
 use scroll::Place;
@@ -123,6 +125,8 @@ pub enum Overlay {
     Browse(Box<Browse>),
     /// An authentication with a provider.
     SignIn(Box<SignIn>),
+    /// The modes of a stream.
+    Modes(ModesDialog),
     /// What to do where nothing is configured; number of the choice.
     FirstRun(usize),
 }
@@ -208,6 +212,8 @@ pub struct App {
     pub server: Option<Server>,
     /// The streams that are open.
     pub streams: Streams,
+    /// The modes that were chosen last.
+    pub last_modes: LastModes,
     /// The logs that are open; they lie over the stream and the agent server.
     pub logs: Option<LogView>,
     /// Revisions that the person wants to be told of.
@@ -271,6 +277,7 @@ impl App {
             infos: BTreeMap::new(),
             server: None,
             streams: Streams::default(),
+            last_modes: LastModes::default(),
             logs: None,
             watches: BTreeMap::new(),
             vanishing: BTreeMap::new(),
@@ -339,6 +346,7 @@ impl App {
             Some(Overlay::Browse(_)) => return Context::Browse,
             Some(Overlay::SignIn(asked)) if matches!(asked.stage, Stage::Ready) => return Context::Request,
             Some(Overlay::SignIn(_)) => return Context::SignIn,
+            Some(Overlay::Modes(_)) => return Context::Modes,
             Some(Overlay::FirstRun(_)) => return Context::FirstRun,
             None => {}
         }

@@ -377,6 +377,8 @@ pub struct Wish {
     pub pace: Pace,
     /// Which newest revisions to ask for, the most wanted first.
     pub newest: Arc<[Wanted]>,
+    /// The modes of a stream.
+    pub modes: Vec<String>,
 }
 
 /// How often a poll asks: fast while something moves, slow when nobody looks.

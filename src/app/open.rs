@@ -72,6 +72,7 @@ impl App {
         if let Some(shown) = self.streams.shown() {
             viewer.show(shown.view());
         }
+        self.last_modes.give(&mut viewer);
         viewer
     }
 
@@ -99,6 +100,9 @@ impl App {
         let known: &[_] = server.assistants.value.as_deref().unwrap_or(&[]);
         let chosen = from.assistant.is_some();
         let mut composer = Composer::new(server.server.clone(), known, from);
+        if let Some(modes) = &self.last_modes.started {
+            composer.modes.clone_from(modes);
+        }
         let fits = |draft: &mut Composer| draft.server == composer.server && draft.question == composer.question;
         if let Some(draft) = self.draft.take_if(fits) {
             composer.set_input(&draft.input.text());
@@ -122,6 +126,7 @@ impl App {
             Err(why) => self.notify(true, why),
             Ok(target) => {
                 if let Some(Overlay::Compose(composer)) = self.overlays.pop() {
+                    self.last_modes.started = Some(composer.modes.clone());
                     self.draft = Some(*composer);
                 }
                 self.open_stream(target);

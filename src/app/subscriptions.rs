@@ -31,6 +31,11 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
             }
             // A log that is behind another pane is only kept up with.
             SubKey::Log(..) if app.regions().stream.is_none() => Pace::Slow,
+            SubKey::Stream(id) => {
+                let viewer = app.streams.all().iter().find(|viewer| viewer.id == *id);
+                sub.wish.modes = viewer.map(|viewer| viewer.modes.wanted.clone()).unwrap_or_default();
+                app.pace(false)
+            }
             // Who asked to be told does not have to look.
             SubKey::Watch(_) | SubKey::Vanish(..) => Pace::Fast,
             _ => app.pace(false),

@@ -153,6 +153,9 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
         (SubKey::Stream(id), Answer::Items(items)) => {
             if let Some(viewer) = app.streams.get_mut(id) {
                 viewer.take(items);
+                if let Some(why) = viewer.modes.refusal() {
+                    app.notify(true, format!("The modes stay as they were: {why}."));
+                }
             }
         }
         (SubKey::Doctor(number), Answer::Checked(check)) => app.take_check(number, check.map(|check| *check)),
@@ -274,6 +277,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Browse => return app.act_browse(action),
             Context::Request | Context::SignIn => return app.act_sign_in(action),
             Context::FirstRun => return app.act_first_run(action),
+            Context::Modes => return app.act_modes(action),
             Context::Save if action == Action::Send => return app.save_draft(),
             Context::Journal | Context::Entry => return app.act_journal(context, action),
             Context::Page
@@ -447,6 +451,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
         }
         Context::Profiles => app.step_profiles(lines),
         Context::FirstRun => app.step_first_run(lines),
+        Context::Modes => app.step_modes(lines),
         Context::Composer | Context::Editor | Context::Command | Context::Global => {}
     }
 }

@@ -3,6 +3,7 @@
 use super::browse;
 use super::effects::perform;
 use super::polls;
+use super::round::Told;
 use super::services::Services;
 use crate::api::doctor::{Ask, examine_all};
 use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
@@ -113,7 +114,7 @@ impl Runner {
         }
     }
 
-    fn start(&mut self, sub: Subscription, told: super::round::Told) -> AbortHandle {
+    fn start(&mut self, sub: Subscription, told: Told) -> AbortHandle {
         let services = self.services.clone();
         let out = Out { key: sub.key.clone(), epoch: sub.epoch, sender: self.out.clone() };
         let max_event = self.max_event;
@@ -135,7 +136,7 @@ impl Runner {
                     polls::runs(services, (&server, &thread), sub.limit, told, &out).await
                 }
                 (SubKey::Stream(_), What::Stream(server, target)) => {
-                    stream(services, &server, target, max_event, &out).await
+                    stream(services, &server, target, max_event, told, &out).await
                 }
                 (SubKey::Wait(_), What::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
@@ -210,7 +211,14 @@ async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
 }
 
 /// A stream, from its source to the loop. When this task is stopped the connection closes; the run goes on.
-async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, max_event: u64, out: &Out) {
+async fn stream(
+    services: &Services,
+    server: &ServerRef,
+    target: StreamTarget,
+    max_event: u64,
+    mut told: Told,
+    out: &Out,
+) {
     let client = match services.agent_server(server).await {
         Ok(client) => client,
         Err(error) => {
@@ -219,20 +227,21 @@ async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, m
         }
     };
     let (sender, mut receiver) = mpsc::channel(8);
+    let modes = told.borrow_and_update().modes.clone();
+    let (ask, asked) = watch::channel(modes.clone());
     let source = async move {
-        let options =
-            SourceOptions { max_event: usize::try_from(max_event).unwrap_or(usize::MAX), ..SourceOptions::default() };
+        let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
+        let options = SourceOptions { max_event, modes: Some(asked), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
                 follow(RunLink::new(client, on, (*body).clone()), options, sender).await
             }
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
-                follow(JoinLink::new(client, thread, run, Vec::new()), options, sender).await;
+                follow(JoinLink::new(client, thread, run, modes), options, sender).await;
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                let modes = ["run_modes", "state_update"].map(str::to_string).to_vec();
                 follow(ThreadLink::new(client, thread, modes), options, sender).await;
             }
         }
@@ -244,5 +253,20 @@ async fn stream(services: &Services, server: &ServerRef, target: StreamTarget, m
             }
         }
     };
-    tokio::join!(source, forward);
+    // Ends with the wish's sender, that is never before the task.
+    let wishes = async {
+        while told.changed().await.is_ok() {
+            let modes = told.borrow_and_update().modes.clone();
+            ask.send_if_modified(|asked| {
+                let news = *asked != modes;
+                *asked = modes;
+                news
+            });
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        _ = async { tokio::join!(source, forward) } => {}
+        () = wishes => {}
+    }
 }

@@ -57,6 +57,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                             panes::profiles(app, &mut canvas);
                             None
                         }
+                        Overlay::Modes(dialog) => {
+                            overlays::modes(app, dialog, &mut canvas);
+                            None
+                        }
                         Overlay::Journal(journal) => {
                             overlays::journal(app, journal, &mut canvas);
                             None

@@ -7,6 +7,7 @@ mod state;
 use super::blocks::Blocks;
 use super::json::Tree;
 use super::line::Line;
+use super::modes::StreamModes;
 use super::msg::{ServerRef, StreamTarget};
 use super::scroll::Place;
 use super::view_lines;
@@ -124,6 +125,8 @@ pub struct Viewer {
     pub thread_id: Option<String>,
     /// The run, once it is known.
     pub run_id: Option<String>,
+    /// What it is asked for.
+    pub modes: StreamModes,
     /// Everything that came.
     pub tape: Tape,
     /// What was made of it.
@@ -172,6 +175,7 @@ impl Viewer {
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
         };
         Viewer {
+            modes: StreamModes::of(&target),
             id,
             server,
             target,
@@ -204,6 +208,7 @@ impl Viewer {
         for item in items {
             self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
             self.projections.apply(&item);
+            self.modes.take(&item);
             match item {
                 Item::Record(record) => {
                     match &record {

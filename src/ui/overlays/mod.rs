@@ -2,11 +2,13 @@
 
 mod change;
 mod compose;
+mod modes;
 mod palette;
 mod text_area;
 
 pub use change::{confirm, editor, journal};
 pub use compose::compose;
+pub use modes::modes;
 pub use palette::palette;
 
 use super::Canvas;
@@ -55,6 +57,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
         // These have functions of their own.
         Overlay::Profiles
         | Overlay::FirstRun(_)
+        | Overlay::Modes(_)
         | Overlay::Compose(_)
         | Overlay::Edit(_)
         | Overlay::Confirm(_)

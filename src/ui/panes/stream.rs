@@ -231,7 +231,7 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         }
         return Some(line.right(Tone::Dim, "[ earlier  ] later"));
     }
-    None
+    Some(viewer.modes.line())
 }
 
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
