@@ -22,6 +22,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextView => viewer.turn(1),
         Action::PrevView => viewer.turn(-1),
         Action::Split => viewer.split = !viewer.split,
+        Action::AsReceived => viewer.as_received = !viewer.as_received,
         Action::CloseStream => app.close_stream(),
         Action::Modes => app.open_modes(),
         Action::PrevStep if in_tree => viewer.step_state(-1),

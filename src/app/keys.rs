@@ -142,6 +142,7 @@ pub enum Action {
     NextStream,
     PrevStream,
     CloseStream,
+    AsReceived,
     NextView,
     PrevView,
     PrevStep,

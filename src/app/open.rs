@@ -229,8 +229,9 @@ impl App {
         }
         // A pane that is not shown keeps the layout that it had.
         if self.regions().stream.is_some() && self.logs.is_none() {
-            let windows = self.stream_windows();
+            let (windows, now) = (self.stream_windows(), self.now);
             if let Some(viewer) = self.viewer_mut() {
+                viewer.now = now;
                 viewer.prepare(&windows);
             }
         }

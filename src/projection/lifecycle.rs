@@ -2,7 +2,7 @@
 
 use super::rows::Rows;
 use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
-use crate::stream::{Item, Names, Record, error_text};
+use crate::stream::{Item, Names, Namespace, Record, error_text};
 use crate::text::{duration, short_id};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -54,6 +54,8 @@ pub struct LifecycleRow {
     pub text: String,
     /// The run that it is about.
     pub run_id: Option<Arc<str>>,
+    /// The subgraph that it happened in.
+    pub ns: Namespace,
 }
 
 /// The rows of a tape.
@@ -64,6 +66,7 @@ pub struct Lifecycle {
     run: Option<Arc<str>>,
     attempt: u64,
     asked: HashSet<Box<str>>,
+    ns: Namespace,
     names: Names,
     /// The last connection was closed for other modes.
     other_modes: bool,
@@ -77,6 +80,7 @@ impl Default for Lifecycle {
             run: None,
             attempt: 0,
             asked: HashSet::new(),
+            ns: Namespace::default(),
             names: Names::default(),
             other_modes: false,
         }
@@ -129,6 +133,7 @@ impl Lifecycle {
 
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
         self.seq = payload.event.seq;
+        self.ns.clone_from(&payload.ns);
         let at = payload.event.at;
         if let Some(raw) = payload.interrupts {
             self.interrupts(raw, at);
@@ -163,6 +168,7 @@ impl Lifecycle {
 
     pub(super) fn apply_item(&mut self, item: &Item) {
         use LifecycleKind::{Connection, End, Error, Gap, Retry};
+        self.ns = Namespace::default();
         match item {
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
                 let from = resumed_after.as_ref().map(|id| format!(" after {id}")).unwrap_or_default();
@@ -207,7 +213,7 @@ impl Lifecycle {
     }
 
     fn row(&mut self, at: Timestamp, kind: LifecycleKind, text: String) {
-        self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone() });
+        self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
     }
 
     fn metadata(&mut self, payload: &Payload<'_>, at: Timestamp) {

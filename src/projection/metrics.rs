@@ -110,6 +110,8 @@ pub struct RunNumbers {
     pub attempts: u64,
     /// Time that went into attempts that failed.
     pub lost: SignedDuration,
+    /// The event that each further attempt began with, and what the one before it had cost.
+    pub retries: Vec<(u64, SignedDuration)>,
     /// Its events.
     pub events: u64,
     /// Bytes of their payloads.
@@ -120,6 +122,8 @@ pub struct RunNumbers {
     pub nodes: Vec<NodeNumbers>,
     /// What each model used, for models that name themselves.
     pub models: Vec<(Arc<str>, Usage)>,
+    /// The server said that it is done, and will say no more of it.
+    done: bool,
     attempt_began: Option<Timestamp>,
     states: u64,
 }
@@ -228,6 +232,12 @@ impl Metrics {
         &self.runs
     }
 
+    /// The run that an event belongs to, or came after.
+    pub fn run_at(&self, seq: u64) -> Option<&RunNumbers> {
+        let after = self.runs.partition_point(|run| run.seq <= seq);
+        self.runs.get(after.checked_sub(1)?)
+    }
+
     /// The run with this id.
     pub fn run(&self, id: &str) -> Option<&RunNumbers> {
         self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
@@ -242,7 +252,10 @@ impl Metrics {
             "state_update" => return self.pass(messages),
             _ => {}
         }
-        if self.runs.last().is_none_or(|run| !run.is_open()) {
+        if payload.name == "lifecycle" && payload.is_root() {
+            self.phase(payload);
+        }
+        if self.runs.last().is_none_or(|run| run.done) {
             self.begin(RunNumbers { seq: event.seq, attempts: 1, ..RunNumbers::default() });
         }
         let number = self.number();
@@ -274,8 +287,8 @@ impl Metrics {
                 self.begin(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
             }
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
-                if let Some(run) = self.runs.last_mut().filter(|run| run.is_open()) {
-                    run.ended = Some(end.at);
+                if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
+                    run.ended.get_or_insert(end.at);
                     run.outcome = Some(end.outcome);
                 }
             }
@@ -324,6 +337,7 @@ impl Metrics {
         run.seq = if run.seq == 0 { seq } else { run.seq };
         run.last_seq = seq;
         if is_done {
+            run.done = true;
             run.ended.get_or_insert(at);
         } else {
             run.began.get_or_insert(at);
@@ -332,13 +346,43 @@ impl Metrics {
         true
     }
 
+    /// The second dialect says how a run goes by its graph.
+    fn phase(&mut self, payload: &Payload<'_>) {
+        let (seq, at) = (payload.event.seq, payload.event.at);
+        let word = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD).get("event").and_then(Peek::string);
+        let outcome = match word.as_deref() {
+            Some("running" | "started") => {
+                if self.runs.last().is_none_or(|run| !run.is_open()) {
+                    self.begin(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
+                }
+                if let Some(run) = self.runs.last_mut() {
+                    run.began.get_or_insert(at);
+                }
+                return;
+            }
+            Some("completed") => Outcome::Success,
+            Some("failed") => Outcome::Error,
+            Some("interrupted") => Outcome::Interrupted,
+            _ => return,
+        };
+        if let Some(run) = self.runs.last_mut() {
+            run.ended.get_or_insert(at);
+            run.outcome.get_or_insert(outcome);
+            run.work.errors += u64::from(outcome == Outcome::Error);
+        }
+    }
+
     fn last_attempt(&mut self, attempt: Option<Peek<'_>>, at: Timestamp) {
         let Some(run) = self.runs.last_mut() else { return };
         let attempt = attempt.and_then(Peek::number).map_or(1, |n| n as u64);
         if attempt > run.attempts
             && let Some(began) = run.attempt_began
         {
-            run.lost += at.duration_since(began);
+            let lost = at.duration_since(began);
+            run.lost += lost;
+            if run.retries.len() < MAX_NAMES {
+                run.retries.push((run.last_seq, lost));
+            }
         }
         if attempt > run.attempts || run.attempt_began.is_none() {
             run.attempt_began = Some(at);

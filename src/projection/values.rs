@@ -83,6 +83,11 @@ impl Values {
         &self.rows
     }
 
+    /// The state that an event carries.
+    pub fn at(&self, seq: u64) -> Option<&Snapshot> {
+        self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|i| &self.rows[i])
+    }
+
     /// The newest state of the graph itself at or before an event.
     pub fn as_of(&self, seq: u64) -> Option<&Snapshot> {
         let end = self.rows.partition_point(|row| row.seq <= seq);

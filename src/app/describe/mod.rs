@@ -83,6 +83,21 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
     (known && !out.line.left.is_empty()).then_some(out.line)
 }
 
+/// What one node wrote with an update, or what is asked where the graph stopped there (`__interrupt__`).
+pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
+    let said = Said::of(event)?;
+    let written = match &said.node {
+        Some(named) => Some(said.json).filter(|_| named == node),
+        None => said.json.get(node),
+    };
+    let mut out = Brief::new(room);
+    match node {
+        "__interrupt__" => modes::questions(&mut out, written?),
+        _ => modes::content(&mut out, written?),
+    }
+    Some(out.line)
+}
+
 /// Any JSON in a few words.
 pub fn value(json: Peek<'_>, room: usize) -> Line {
     let mut out = Brief::new(room);
@@ -101,7 +116,7 @@ fn whatever(out: &mut Brief, json: Peek<'_>) -> bool {
 }
 
 /// The tone of a node's name.
-fn node_tone(_name: &str) -> Tone {
+pub fn node_tone(_name: &str) -> Tone {
     Tone::Strong
 }
 

@@ -127,16 +127,32 @@ pub(super) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
 
 fn wrote(out: &mut Brief, node: &str, written: Peek<'_>) {
     out.dot().push(node_tone(node), node);
+    let nothing = written.is_null() || written.text() == "{}";
+    out.push(Tone::Dim, if nothing { " " } else { " → " });
+    content(out, written);
+}
+
+/// What a node wrote.
+pub(super) fn content(out: &mut Brief, written: Peek<'_>) {
     if written.is_null() || written.text() == "{}" {
-        out.push(Tone::Dim, " wrote nothing");
+        out.push(Tone::Dim, "wrote nothing");
         return;
     }
-    out.push(Tone::Dim, " → ");
     if written.is_list() {
         let count = written.items().count();
         out.push(Tone::Dim, &format!("{count}{} writes ", if written.is_whole() { "" } else { "+" }));
     }
     out.value(written);
+}
+
+/// What a graph that stopped asks.
+pub(super) fn questions(out: &mut Brief, list: Peek<'_>) {
+    for interrupt in list.items() {
+        out.dot().value(interrupt.get("value").unwrap_or(interrupt));
+    }
+    if out.line.left.is_empty() {
+        out.push(Tone::Dim, "before or after a node, as asked");
+    }
 }
 
 /// `tasks`: a start or an end.

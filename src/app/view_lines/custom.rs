@@ -1,23 +1,52 @@
 //! The lines of the custom view.
 
-use super::{clock, head};
+use super::{clock, head, pad};
+use crate::app::describe;
 use crate::app::line::{Line, Tone};
-use crate::projection::CustomRow;
+use crate::projection::{CustomRow, Progress};
 use crate::stream::Event;
 use crate::text;
 use jiff::tz::TimeZone;
 
-/// Bytes of an event's data that are looked at for its line.
+/// Bytes of an event's data that are looked at where it is shown as received.
 const PREVIEW: usize = 600;
+/// Columns of where it came from, and of a bar.
+const FROM: usize = 12;
+const BAR: usize = 10;
 
-/// What a node wrote of its own accord.
-pub fn line(row: &CustomRow, event: Option<&Event>, width: usize, tz: &TimeZone) -> Line {
+/// What a graph said in its own words; `as_received` leaves its data as it came.
+pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &TimeZone) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    let before = line.width();
     if !row.ns.is_empty() {
         line.push(Tone::Ns, &format!("{}  ", super::namespace(&row.ns)));
     }
-    let data = event.map_or("(let go from the tape)", |event| head(event.data.text(), PREVIEW));
+    line.push(Tone::Strong, &row.name);
+    if line.width() > before {
+        line.push(Tone::Plain, "  ");
+        pad(&mut line, before + FROM);
+    }
+    let Some(event) = event else { return line.with(Tone::Dim, "(let go from the tape)") };
+    let payload = describe::payload(event).filter(|_| !as_received);
+    if let Some(progress) = row.progress.filter(|_| payload.is_some()) {
+        bar(&mut line, progress);
+    }
     let room = width.saturating_sub(line.width());
-    line.push(Tone::Plain, &text::fit(&text::clean(data), room));
+    match payload {
+        Some(json) => line.left.extend(describe::value(json, room).left),
+        None => line.push(Tone::Plain, &text::fit(&text::clean(head(event.data.text(), PREVIEW)), room)),
+    }
     line
+}
+
+/// How far something is: a bar, and in numbers.
+fn bar(line: &mut Line, progress: Progress) {
+    let full = (progress.part() * BAR as f64).round() as usize;
+    line.push(Tone::Good, &"█".repeat(full));
+    line.push(Tone::Dim, &"·".repeat(BAR.saturating_sub(full)));
+    let told = match progress {
+        Progress::Part(part) => format!("{:.0} %", part * 100.0),
+        Progress::Count(done, total) => format!("{} of {}", text::count(done), text::count(total)),
+    };
+    line.push(Tone::Plain, &format!(" {told:>5}  "));
 }

@@ -1,33 +1,340 @@
-//! The lines of the ledger view: the books of a stream.
+//! The lines of the ledger view: the books of a stream. What came and what did not, the two clocks, what each event name,
+//! connection, run and node came to. Parts that grow stand behind parts that don't.
 
-use super::clock;
+use super::lifecycle::{precise, span};
+use super::{clock, pad};
 use crate::app::line::{Line, Tone};
-use crate::projection::Ledger;
-use crate::stream::Tape;
+use crate::projection::{Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work};
+use crate::stream::{Outcome, Tape};
 use crate::text;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
 
-/// All lines.
-pub fn lines(ledger: &Ledger, tape: &Tape, tz: &TimeZone) -> Vec<Line> {
-    let sum = |what: &str, n: String| Line::of(Tone::Dim, &format!("{what:<14}")).with(Tone::Plain, &n);
-    let mut lines = vec![
-        sum("received", text::count(ledger.received)),
-        sum("twice", text::count(ledger.duplicates)),
-        sum("gaps", text::count(ledger.gaps)),
-        sum("malformed", text::count(ledger.malformed)),
-        sum("too large", text::count(ledger.too_large)),
-        sum("late", text::count(ledger.late)),
-        sum("let go", text::count(tape.evicted_rows())),
-        sum("bytes", text::bytes(ledger.bytes)),
-    ];
-    for connection in ledger.connections().iter() {
-        let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(connection.opened, tz)));
-        line.push(Tone::Plain, &format!("connection {} ({})", connection.conn, connection.status));
-        line.push(Tone::Dim, &format!("  {} events", text::count(connection.events)));
-        if let Some(reason) = &connection.reason {
-            line.push(Tone::Dim, &format!("  closed: {reason}"));
-        }
-        lines.push(line);
+/// Connections and runs that are listed, from the newest.
+const MAX_LISTED: usize = 50;
+/// Columns of a name, and of a number.
+const NAME: usize = 20;
+const NUMBER: usize = 9;
+
+/// A line of the books, and the event that it leads to.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    /// The line.
+    pub line: Line,
+    /// The newest event of its kind, or the first one of its run.
+    pub seq: Option<u64>,
+}
+
+/// All lines. `open`: whether anything may still come, so that ages count.
+pub fn rows(projections: &Projections, tape: &Tape, now: Timestamp, open: bool, tz: &TimeZone) -> Vec<Row> {
+    let ledger = &projections.ledger;
+    let mut book = Book { rows: Vec::new(), now, open, tz };
+    book.sums(ledger, tape);
+    if open {
+        book.clocks(ledger);
     }
-    lines
+    book.names(ledger);
+    let runs = projections.metrics.runs();
+    if let Some(run) = runs.last() {
+        book.nodes(run);
+    }
+    book.connections(ledger.connections(), ledger.connections().evicted());
+    book.runs(runs, runs.evicted());
+    book.rows
+}
+
+struct Book<'a> {
+    rows: Vec<Row>,
+    now: Timestamp,
+    open: bool,
+    tz: &'a TimeZone,
+}
+
+impl Book<'_> {
+    fn push(&mut self, line: Line, seq: Option<u64>) {
+        self.rows.push(Row { line, seq });
+    }
+
+    /// The title of a part, with what its columns hold.
+    fn title(&mut self, title: &str, columns: &[&str]) {
+        if !self.rows.is_empty() {
+            self.push(Line::new(), None);
+        }
+        let mut line = Line::of(Tone::Strong, title);
+        if !columns.is_empty() {
+            pad(&mut line, NAME);
+        }
+        for column in columns {
+            line.push(Tone::Dim, &format!("{column:>NUMBER$}"));
+        }
+        self.push(line, None);
+    }
+
+    /// A row of numbers under a title's columns.
+    fn numbers(&mut self, name: Line, numbers: &[String], seq: Option<u64>) {
+        let mut line = name;
+        pad(&mut line, NAME);
+        for number in numbers {
+            line.push(
+                if number == "0" || number == "-" { Tone::Dim } else { Tone::Plain },
+                &format!("{number:>NUMBER$}"),
+            );
+        }
+        self.push(line, seq);
+    }
+
+    fn ago(&self, at: Timestamp) -> String {
+        // What has settled stands still: an age would count for ever.
+        match self.open {
+            true => text::duration(Duration::try_from(self.now.duration_since(at)).unwrap_or_default()),
+            false => clock(at, self.tz),
+        }
+    }
+
+    fn sums(&mut self, ledger: &Ledger, tape: &Tape) {
+        self.title("BOOKS", &["events", "bytes"]);
+        let count = |n: u64| text::count(n);
+        let sums = [
+            ("received", ledger.received, Some(ledger.bytes), false),
+            ("on the tape", tape.len() as u64, Some(tape.bytes() as u64), false),
+            ("let go from it", tape.evicted_rows(), Some(tape.evicted_bytes()), false),
+            ("came twice", ledger.duplicates, None, false),
+            ("came late", ledger.late, None, false),
+            ("possible gaps", ledger.gaps, None, true),
+            ("not JSON", ledger.malformed, None, true),
+            ("too large", ledger.too_large, None, true),
+        ];
+        for (what, n, bytes, wrong) in sums {
+            let tone = if wrong && n > 0 { Tone::Bad } else { Tone::Plain };
+            let mut numbers = vec![count(n)];
+            numbers.extend(bytes.map(text::bytes));
+            self.numbers(Line::of(tone, &format!("  {what}")), &numbers, None);
+        }
+    }
+
+    fn clocks(&mut self, ledger: &Ledger) {
+        self.title("CLOCKS", &[]);
+        let ago = |at: Option<Timestamp>| at.map_or("nothing yet".to_string(), |at| format!("{} ago", self.ago(at)));
+        let mut event = Line::of(Tone::Plain, &format!("  event  {}", ago(ledger.last_event_at)));
+        let mut link = Line::of(Tone::Plain, &format!("  link   {}", ago(ledger.last_alive_at)));
+        let beats = text::count(ledger.heartbeats);
+        link.push(
+            Tone::Dim,
+            &match (ledger.heartbeats, ledger.rhythm()) {
+                (0, _) => " · no heartbeats so far: silence alone says nothing here".to_string(),
+                (_, None) => " · one heartbeat".to_string(),
+                (_, Some(rhythm)) => format!(" · {beats} heartbeats, one every {}", text::duration(rhythm)),
+            },
+        );
+        if let Some(words) = pulse(ledger, self.now) {
+            event.push(Tone::Plain, " ");
+            event.left.extend(words.left);
+        }
+        self.push(event, None);
+        self.push(link, None);
+    }
+
+    fn names(&mut self, ledger: &Ledger) {
+        if ledger.received == 0 {
+            return;
+        }
+        self.title("EVENTS", &["events", "bytes", if self.open { "last, ago" } else { "last" }]);
+        for sums in ledger.names() {
+            let numbers = [text::count(sums.events), text::bytes(sums.bytes), self.ago(sums.last_at)];
+            let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {}", sums.name)), NAME));
+            self.numbers(name, &numbers, Some(sums.last_seq));
+        }
+    }
+
+    /// What each node of the newest run came to, and what each model used.
+    fn nodes(&mut self, run: &RunNumbers) {
+        if !run.nodes.is_empty() {
+            self.title("NODES", &["turns", "took", "to token", "tok/s", "chunks/s", "tokens"]);
+            for node in &run.nodes {
+                let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {}", node.name)), NAME));
+                self.numbers(name, &node_numbers(node), Some(node.seq));
+            }
+        }
+        if !run.models.is_empty() {
+            self.title("MODELS", &["in", "out", "both"]);
+            for (model, usage) in &run.models {
+                let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {model}")), NAME));
+                self.numbers(name, &[usage.input, usage.output, usage.total].map(text::count), None);
+            }
+        }
+    }
+
+    fn connections(&mut self, all: &[Connection], evicted: u64) {
+        if all.is_empty() {
+            return;
+        }
+        self.title("CONNECTIONS", &["opened", "lasted", "status", "events"]);
+        let from = all.len().saturating_sub(MAX_LISTED);
+        self.earlier(evicted + from as u64);
+        for connection in &all[from..] {
+            let lasted = match (connection.closed, self.open) {
+                (None, false) => "-".to_string(),
+                (closed, _) => span(closed.unwrap_or(self.now).duration_since(connection.opened)),
+            };
+            let opened = clock(connection.opened, self.tz);
+            let numbers = [opened, lasted, connection.status.to_string(), text::count(connection.events)];
+            self.numbers(Line::of(Tone::Plain, &format!("  {}", connection.conn)), &numbers, None);
+            let Some(Row { line, .. }) = self.rows.last_mut() else { continue };
+            line.push(
+                Tone::Dim,
+                &match &connection.reason {
+                    Some(reason) => format!("  closed: {reason}"),
+                    None => "  open".to_string(),
+                },
+            );
+            if let Some(id) = &connection.resumed_after {
+                line.push(Tone::Dim, &format!(", after {}", text::short_id(id)));
+            }
+        }
+    }
+
+    fn runs(&mut self, all: &[RunNumbers], evicted: u64) {
+        if all.is_empty() {
+            return;
+        }
+        self.title("RUNS", &["began", "took", "waited", "to event", "to token", "tok/s"]);
+        let from = all.len().saturating_sub(MAX_LISTED);
+        self.earlier(evicted + from as u64);
+        for run in &all[from..] {
+            let (glyph, tone) = run_glyph(run);
+            let id = run.run_id.as_deref().map_or("run without id".into(), text::short_id);
+            let wait = |wait: Option<SignedDuration>| wait.map_or("-".into(), precise);
+            let numbers = [
+                run.start().map_or("-".into(), |at| clock(at, self.tz)),
+                run.took(self.now).filter(|_| self.open || !run.is_open()).map_or("-".into(), span),
+                wait(run.waited()),
+                wait(run.to_first_event()),
+                wait(run.to_first_token()),
+                rate(run.work.tokens_per_second()),
+            ];
+            self.numbers(Line::of(tone, glyph).with(Tone::Plain, &id), &numbers, Some(run.seq));
+            self.push(Line::of(Tone::Dim, &format!("  {}", more(run))), Some(run.seq));
+        }
+    }
+
+    fn earlier(&mut self, n: u64) {
+        if n > 0 {
+            self.push(Line::of(Tone::Dim, &format!("  … {} earlier ones", text::count(n))), None);
+        }
+    }
+}
+
+fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
+    match (run.outcome, run.is_open()) {
+        (Some(Outcome::Success), _) => ("● ", Tone::Good),
+        (Some(Outcome::Error | Outcome::Timeout), _) => ("✗ ", Tone::Bad),
+        (Some(Outcome::Interrupted), _) => ("◌ ", Tone::Moving),
+        (_, true) => ("◐ ", Tone::Moving),
+        // A thread says that a run is done, and not how.
+        (_, false) if run.work.errors > 0 => ("✗ ", Tone::Bad),
+        (_, false) => ("■ ", Tone::Plain),
+    }
+}
+
+/// The rest of a run's numbers, in words.
+fn more(run: &RunNumbers) -> String {
+    let plural = |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    if let Some(outcome) = run.outcome {
+        parts.push(outcome.as_str().to_string());
+    }
+    parts.push(plural(run.work.messages, "message"));
+    parts.push(plural(run.work.tool_calls, "tool call"));
+    parts.push(plural(run.work.errors, "error"));
+    parts.push(format!("{} · {}/s", plural(run.work.chunks, "chunk"), rate(run.work.chunks_per_second())));
+    if run.work.usage != Usage::default() {
+        parts.push(used(&run.work));
+    }
+    if run.attempts > 1 {
+        parts.push(format!("attempt {}, {} lost", run.attempts, span(run.lost)));
+    }
+    parts.join(" · ")
+}
+
+fn used(work: &Work) -> String {
+    format!("{} in {} out", text::count(work.usage.input), text::count(work.usage.output))
+}
+
+fn node_numbers(node: &NodeNumbers) -> [String; 6] {
+    let took = if node.busy > SignedDuration::ZERO { precise(node.busy) } else { "-".into() };
+    [
+        text::count(node.turns),
+        took,
+        node.to_first_token.map_or("-".into(), precise),
+        rate(node.work.tokens_per_second()),
+        rate(node.work.chunks_per_second()),
+        text::count(node.work.usage.output),
+    ]
+}
+
+fn rate(rate: Option<f64>) -> String {
+    match rate {
+        None => "-".into(),
+        Some(rate) if rate < 10.0 => format!("{rate:.1}"),
+        Some(rate) => text::count(rate.round() as u64),
+    }
+}
+
+/// What the two clocks say, where that needs saying.
+pub fn pulse(ledger: &Ledger, now: Timestamp) -> Option<Line> {
+    Some(match ledger.pulse(now) {
+        Pulse::Even => return None,
+        Pulse::Quiet(quiet) => Line::of(Tone::Moving, &format!("◌ no event for {}, link alive", text::age(quiet))),
+        Pulse::Silent(silent) => Line::of(Tone::Moving, &format!("◌ link silent for {}", text::age(silent))),
+        // A server that sends no heartbeats is not to blame for it.
+        Pulse::Unheard(quiet) => Line::of(Tone::Plain, &format!("◌ no event for {}", text::age(quiet)))
+            .with(Tone::Dim, ", no heartbeats here"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::projection::Projections;
+    use crate::stream::{Item, Record};
+
+    fn text_of(rows: &[Row]) -> String {
+        rows.iter().map(|row| row.line.text()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn connections_say_why_they_closed_and_old_ones_are_counted() {
+        let at = |s| Timestamp::from_second(s).unwrap();
+        let mut projections = Projections::default();
+        for conn in 1..=60 {
+            let (opened, after) = (i64::from(conn) * 10, (conn > 1).then(|| "1795224332619-0".to_string()));
+            let open = Record::Open { at: at(opened), conn, status: 200, resumed_after: after };
+            projections.apply(&Item::Record(open));
+            let close = Record::Close { at: at(opened + 7), conn, reason: "reset".into() };
+            projections.apply(&Item::Record(close));
+        }
+        let tape = Tape::default();
+        let rows = rows(&projections, &tape, at(1000), false, &TimeZone::UTC);
+        let text = text_of(&rows);
+        assert!(text.contains("… 10 earlier ones"), "{text}");
+        assert!(text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"), "{text}");
+        assert!(rows.len() < 80 && rows.iter().all(|row| row.seq.is_none()));
+    }
+
+    #[test]
+    fn the_pulse_in_words() {
+        let at = |s| Timestamp::from_second(s).unwrap();
+        let mut projections = Projections::default();
+        let open = Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None };
+        projections.apply(&Item::Record(open));
+        let words = |p: &Projections, s| pulse(&p.ledger, at(s)).map(|line| line.text());
+        assert_eq!(words(&projections, 5), None);
+        assert_eq!(words(&projections, 45).unwrap(), "◌ no event for 45s, no heartbeats here");
+        for s in 1..9 {
+            projections.apply(&Item::Heartbeat { at: at(s * 5) });
+        }
+        assert_eq!(words(&projections, 44).unwrap(), "◌ no event for 44s, link alive");
+        assert_eq!(words(&projections, 62).unwrap(), "◌ link silent for 22s");
+    }
 }

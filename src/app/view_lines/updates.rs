@@ -1,15 +1,17 @@
 //! The lines of the updates view.
 
 use super::{clock, namespace, pad};
+use crate::app::describe;
 use crate::app::line::{Line, Tone};
 use crate::projection::UpdateRow;
+use crate::stream::Event;
 use jiff::tz::TimeZone;
 
 /// Columns of the node.
 const NODE: usize = 18;
 
-/// One node's write.
-pub fn line(row: &UpdateRow, tz: &TimeZone) -> Line {
+/// One node's write, told from its event where that is still there.
+pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &TimeZone) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {
@@ -18,11 +20,17 @@ pub fn line(row: &UpdateRow, tz: &TimeZone) -> Line {
     if row.interrupt {
         line.push(Tone::Moving, "◌ interrupt");
     } else {
-        line.push(Tone::Strong, &row.node);
+        line.push(describe::node_tone(&row.node), &row.node);
     }
     pad(&mut line, before + NODE);
+    line.push(Tone::Plain, "  ");
+    let room = width.saturating_sub(line.width());
+    if let Some(written) = event.and_then(|event| describe::written(event, &row.node, room)) {
+        line.left.extend(written.left);
+        return line;
+    }
     for (i, (key, summary)) in row.keys.iter().enumerate() {
-        line.push(Tone::Dim, if i == 0 { "  " } else { ", " });
+        line.push(Tone::Dim, if i == 0 { "" } else { " · " });
         if !key.is_empty() {
             line.push(Tone::Accent, key);
             line.push(Tone::Dim, " ");

@@ -58,7 +58,8 @@ impl Viewer {
                     self.blocks.prepare(&self.projections.messages, open, width, &self.tz, place);
                 }
                 View::Ledger => {
-                    self.ledger_lines = view_lines::ledger::lines(&self.projections.ledger, &self.tape, &self.tz);
+                    let open = self.is_open();
+                    self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, self.now, open, &self.tz);
                 }
                 _ => {}
             }

@@ -13,7 +13,7 @@ use super::scroll::Place;
 use super::view_lines;
 use crate::api::ApiError;
 use crate::config::TapeLimits;
-use crate::projection::{LifecycleKind, Projections};
+use crate::projection::{LifecycleKind, Projections, RunNumbers};
 use crate::stream::{End, Item, Limits, Outcome, Record, Tape, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -152,9 +152,13 @@ pub struct Viewer {
     /// Columns and lines of each view's window.
     windows: [(usize, usize); 8],
     blocks: Blocks,
-    ledger_lines: Vec<Line>,
+    ledger: Vec<view_lines::ledger::Row>,
     /// Whether something came since the stream was last looked at.
     pub news: bool,
+    /// Whether events are shown as they came, where there is a line made for them.
+    pub as_received: bool,
+    /// The moment that ages on the screen count to.
+    pub(super) now: Timestamp,
     tz: TimeZone,
 }
 
@@ -197,8 +201,10 @@ impl Viewer {
             brought: [None; 8],
             windows: [(0, 0); 8],
             blocks: Blocks::default(),
-            ledger_lines: Vec::new(),
+            ledger: Vec::new(),
             news: false,
+            as_received: false,
+            now,
             tz,
         }
     }
@@ -243,6 +249,14 @@ impl Viewer {
     /// Whether anything may still come.
     pub fn is_open(&self) -> bool {
         !matches!(self.link, LinkState::Ended(_) | LinkState::Failed(_))
+    }
+
+    /// What the two clocks say, where that needs saying. A thread on which nothing runs may be silent for days.
+    pub fn pulse(&self, now: Timestamp) -> Option<Line> {
+        let runs = self.projections.metrics.runs();
+        let waits = !matches!(self.target, StreamTarget::Tail { .. }) || runs.last().is_some_and(RunNumbers::is_open);
+        let is_live = matches!(self.link, LinkState::Live { .. });
+        view_lines::ledger::pulse(&self.projections.ledger, now).filter(|_| waits && is_live)
     }
 
     /// The view with the focus.

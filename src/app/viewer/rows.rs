@@ -5,6 +5,7 @@ use crate::app::blocks::Blocks;
 use crate::app::line::Line;
 use crate::app::scroll::{Flat, Rows, Spot};
 use crate::projection::Rows as Kept;
+use jiff::Timestamp;
 
 /// The entries of a view.
 pub(super) enum ViewRows<'a> {
@@ -44,6 +45,20 @@ impl Viewer {
         }
     }
 
+    /// When something last came to a view.
+    pub fn last_at(&self, view: View) -> Option<Timestamp> {
+        let p = &self.projections;
+        match view {
+            View::Messages => p.messages.items().last().map(|message| message.ended_at),
+            View::Updates => p.updates.rows().last().map(|row| row.at),
+            View::Values => p.values.rows().last().map(|row| row.at),
+            View::Lifecycle => p.lifecycle.rows().last().map(|row| row.at),
+            View::Custom => p.custom.rows().last().map(|row| row.at),
+            View::Raw => p.ledger.last_event_at,
+            View::Timeline | View::Ledger => None,
+        }
+    }
+
     pub(super) fn rows(&self, view: View) -> ViewRows<'_> {
         let p = &self.projections;
         ViewRows::Flat(match view {
@@ -57,7 +72,7 @@ impl Viewer {
                 Flat { first: self.tape.first_seq().unwrap_or(end), end }
             }
             View::Timeline => Flat { first: 0, end: 0 },
-            View::Ledger => Flat { first: 0, end: self.ledger_lines.len() as u64 },
+            View::Ledger => Flat { first: 0, end: self.ledger.len() as u64 },
         })
     }
 
@@ -67,14 +82,19 @@ impl Viewer {
         let width = self.windows[view as usize].0;
         let line = match view {
             View::Messages => Some(self.blocks.line(spot)),
-            View::Updates => kept(p.updates.rows(), spot.key).map(|row| view_lines::updates::line(row, &self.tz)),
+            View::Updates => kept(p.updates.rows(), spot.key)
+                .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &self.tz)),
             View::Values => self.state.as_ref().map(|tree| tree.line(spot)),
             View::Timeline => None,
-            View::Lifecycle => kept(p.lifecycle.rows(), spot.key).map(|row| view_lines::lifecycle::line(row, &self.tz)),
+            View::Lifecycle => kept(p.lifecycle.rows(), spot.key)
+                .map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &self.tz)),
             View::Custom => kept(p.custom.rows(), spot.key)
-                .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), width, &self.tz)),
-            View::Raw => self.tape.get(spot.key).map(|event| view_lines::raw::line(event, width, &self.tz)),
-            View::Ledger => usize::try_from(spot.key).ok().and_then(|n| self.ledger_lines.get(n)).cloned(),
+                .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), self.as_received, width, &self.tz)),
+            View::Raw => self.tape.get(spot.key).map(|event| {
+                let state = p.values.at(event.seq);
+                view_lines::raw::line(event, state, self.as_received, width, &self.tz)
+            }),
+            View::Ledger => self.ledger_row(spot).map(|row| row.line.clone()),
         };
         line.unwrap_or_default()
     }
@@ -89,8 +109,13 @@ impl Viewer {
             View::Lifecycle => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
             View::Raw => Some(spot.key),
-            View::Timeline | View::Ledger => None,
+            View::Ledger => self.ledger_row(spot)?.seq,
+            View::Timeline => None,
         }
+    }
+
+    fn ledger_row(&self, spot: Spot) -> Option<&view_lines::ledger::Row> {
+        self.ledger.get(usize::try_from(spot.key).ok()?)
     }
 
     /// Where an event is told of in a view: its own entry, else the last one before it. None where a view has no such places.

@@ -100,6 +100,7 @@ fn attempts_cost_time() {
     let run = script.run();
     assert_eq!((run.attempts, run.lost, run.began), (3, SignedDuration::from_millis(4000), Some(at(0))));
     assert_eq!((run.work.chunks, run.work.chunks_per_second(), run.waited()), (2, None, None));
+    assert_eq!(run.retries, [(3, SignedDuration::from_millis(3400)), (6, SignedDuration::from_millis(600))]);
 }
 
 #[test]
@@ -128,6 +129,22 @@ fn a_thread_has_many_runs() {
     assert_eq!(told, [("r1", 1, 0, Some(10)), ("r2", 1, 1, Some(50)), ("r3", 1, 0, None)]);
     assert_eq!((runs[0].start(), runs[1].took(at(99)), runs[0].nodes[0].turns), (None, ms(20), 1));
     assert_eq!(script.projections.metrics.run("r2").unwrap().seq, 4);
+}
+
+#[test]
+fn the_second_dialect_s_runs() {
+    let mut script = Script::default();
+    let of = |event: &str| {
+        let (head, tail) = (r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":"#, "}}");
+        format!(r#"{head}{{"event":"{event}","graph_name":"g"}}{tail}"#)
+    };
+    script.event(0, "lifecycle", &of("running")).event(100, "custom", "1").event(200, "lifecycle", &of("completed"));
+    script.event(300, "custom", "1").event(900, "lifecycle", &of("running")).event(950, "lifecycle", &of("failed"));
+    let runs = script.projections.metrics.runs();
+    let told: Vec<_> = runs.iter().map(|run| (run.events, run.took(at(0)), run.outcome, run.work.errors)).collect();
+    let (first, second) = (SignedDuration::from_millis(200), SignedDuration::from_millis(50));
+    let expected = [(4, Some(first), Some(Outcome::Success), 0), (2, Some(second), Some(Outcome::Error), 1)];
+    assert_eq!(told, expected);
 }
 
 #[test]

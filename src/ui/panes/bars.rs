@@ -232,14 +232,14 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 fn stream_status(app: &App, viewer: &Viewer) -> Line {
     let ledger = &viewer.projections.ledger;
     let since = |at: Option<jiff::Timestamp>| {
-        at.and_then(|t| Duration::try_from(app.now - t).ok()).map(text::age).unwrap_or_else(|| "-".into())
+        let passed = at.and_then(|at| Duration::try_from(app.now - at).ok());
+        passed.map_or("-".into(), text::duration)
     };
     let mut line = Line::new();
     if viewer.is_open() {
-        line.push(
-            Tone::Dim,
-            &format!("alive {} · event {} · ", since(ledger.last_alive_at), since(ledger.last_event_at)),
-        );
+        let conn = ledger.connections().last().map_or(0, |connection| connection.conn);
+        let (alive, event) = (since(ledger.last_alive_at), since(ledger.last_event_at));
+        line.push(Tone::Dim, &format!("conn {conn} · alive {alive} · event {event} · "));
     }
     line.push(Tone::Plain, &format!("{} in", text::count(ledger.received)));
     line.push(Tone::Dim, &format!(" · {} twice · ", text::count(ledger.duplicates)));

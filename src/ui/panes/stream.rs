@@ -40,7 +40,7 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
         crumbs.right.push(piece);
     }
     canvas.line_for_right(area.x + 1, y, inner, &crumbs);
-    canvas.line_for_right(area.x + 1, y + 1, inner, &tabs(viewer, inner));
+    canvas.line_for_right(area.x + 1, y + 1, inner, &tabs(app, viewer, inner));
     if let Some(line) = third_line(app, viewer) {
         canvas.line(area.x + 1, y + 2, inner, &line);
     }
@@ -138,6 +138,9 @@ fn link_line(app: &App, viewer: &Viewer) -> Line {
             line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("connecting{again} {}", text::age(waited)))
         }
         LinkState::Live { conn } => {
+            if let Some(pulse) = viewer.pulse(app.now) {
+                return pulse;
+            }
             let rate = viewer.projections.ledger.rate(app.now);
             let mut line = line.with(Tone::Good, "▶ LIVE");
             if rate >= 1.0 {
@@ -161,9 +164,19 @@ fn link_line(app: &App, viewer: &Viewer) -> Line {
     }
 }
 
-/// The tabs of the views, with counts where there is room, else shorter.
-fn tabs(viewer: &Viewer, width: u16) -> Line {
-    let lines = [(true, false), (false, false), (false, true)].map(|(counts, short)| tab_line(viewer, counts, short));
+/// How much a view's tab tells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    Short,
+    Names,
+    Counts,
+    Ages,
+}
+
+/// The tabs of the views, with counts and ages where there is room, else shorter.
+fn tabs(app: &App, viewer: &Viewer, width: u16) -> Line {
+    let details = [Detail::Ages, Detail::Counts, Detail::Names, Detail::Short];
+    let lines = details.map(|detail| tab_line(app, viewer, detail));
     let [.., shortest] = &lines;
     let fits = |line: &&Line| line.width() + right_width(line) < width as usize;
     lines.iter().find(fits).unwrap_or(shortest).clone()
@@ -173,7 +186,8 @@ fn right_width(line: &Line) -> usize {
     line.right.iter().map(|p| text::width(&p.text)).sum()
 }
 
-fn tab_line(viewer: &Viewer, counts: bool, short: bool) -> Line {
+fn tab_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
+    let short = detail == Detail::Short;
     let mut line = Line::new();
     for (i, view) in VIEWS.iter().enumerate() {
         let chosen = *view == viewer.view();
@@ -181,8 +195,16 @@ fn tab_line(viewer: &Viewer, counts: bool, short: bool) -> Line {
         let title = if short && !chosen { view.short_title() } else { view.title() };
         line.push(if chosen { Tone::Strong } else { Tone::Dim }, title);
         let count = viewer.count(*view);
-        if count > 0 && counts {
+        if count > 0 && detail >= Detail::Counts {
             line.push(Tone::Dim, &format!(" {}", text::count(count)));
+        }
+        // How long ago something came, while that counts. The room is kept, so that nothing jumps.
+        if detail == Detail::Ages
+            && viewer.is_open()
+            && let Some(last) = viewer.last_at(*view)
+        {
+            let age = text::age(Duration::try_from(app.now - last).unwrap_or_default());
+            line.push(Tone::Dim, &format!(" {age:>3}"));
         }
         line.push(Tone::Plain, if short { " " } else { "  " });
     }
