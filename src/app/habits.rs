@@ -11,6 +11,10 @@ pub struct Habits {
     pub themes: Themes,
     /// The name of the one in force.
     pub theme: String,
+    /// The name of one that is looked at while it is chosen.
+    pub preview: Option<String>,
+    /// The lines that were typed after `:`, newest last.
+    pub said: Vec<String>,
     /// Whose the mouse is.
     pub mouse: Mouse,
     /// How the times of a stream are told.
@@ -22,6 +26,11 @@ pub struct Habits {
 }
 
 impl Habits {
+    /// The name of the theme that is shown.
+    pub fn theme(&self) -> &str {
+        self.preview.as_deref().unwrap_or(&self.theme)
+    }
+
     /// Takes what the configuration says. What it says as before stays as the person has it by now.
     pub fn configure(&mut self, config: &Config) {
         let before = self.configured.replace(config.ui.clone());

@@ -201,6 +201,8 @@ impl Action {
 pub struct Keymap {
     keys: BTreeMap<(Context, Key), Action>,
     shown: BTreeMap<&'static str, Vec<Key>>,
+    /// What was wrong with the configuration's changes.
+    problems: Vec<String>,
 }
 
 impl Default for Keymap {
@@ -251,7 +253,8 @@ impl Keymap {
                 shown.entry(binding.id).or_default().push(key);
             }
         }
-        (Keymap { keys, shown }, problems)
+        problems.extend(shadows(changes, &owners));
+        (Keymap { keys, shown, problems: problems.clone() }, problems)
     }
 
     /// What a key does in a context.
@@ -331,6 +334,18 @@ impl Keymap {
     }
 }
 
+/// Where a changed key takes one away that works everywhere else. Both stay in force: that may well be what was wanted.
+fn shadows(changes: &BTreeMap<String, Vec<String>>, owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
+    let everywhere = |key: Key| owners.get(&(Context::Global, key)).copied();
+    let here = owners.iter().filter(|((context, _), _)| *context != Context::Global);
+    let said = here.filter_map(|((context, key), own)| {
+        let hidden = everywhere(*key)?;
+        let changed = changes.contains_key(*own) || changes.contains_key(hidden);
+        changed.then(|| format!("[keys] {key} is {own} in \"{}\", so it is not {hidden} there", context.title()))
+    });
+    said.collect()
+}
+
 /// Reads a key of the configuration. What sends is no key that one presses by habit, or that a pasted text could hold.
 fn sendable(binding: &Binding, key: &str) -> Result<Key, String> {
     let key: Key = key.parse()?;
@@ -390,6 +405,28 @@ pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
     lines
 }
 
+/// Every key that is in force, a row of the table a line, under what was wrong with the configuration's ones.
+pub fn table_lines(keymap: &Keymap, ascii: bool) -> Vec<Line> {
+    let mut lines: Vec<Line> = keymap.problems.iter().map(|problem| Line::of(Tone::Bad, problem)).collect();
+    if !lines.is_empty() {
+        lines.push(Line::new());
+    }
+    for binding in BINDINGS {
+        let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|key| key_glyph(*key, ascii)).collect();
+        let own: Vec<String> =
+            binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
+        let changed = if keys == own { String::new() } else { format!("instead of {}  ", own.join("  ")) };
+        let keys = if keys.is_empty() { "none".to_string() } else { keys.join("  ") };
+        lines.push(
+            Line::of(Tone::Plain, &format!("{:<26}", binding.id))
+                .with(Tone::Accent, &format!("{keys:<22} "))
+                .with(Tone::Moving, &changed)
+                .with(Tone::Dim, binding.help),
+        );
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,6 +467,16 @@ mod tests {
         assert_eq!(map.action(Context::Stream, "?".parse().unwrap()), None);
         assert_eq!(map.action(Context::Stream, "f".parse().unwrap()), Some(Action::Zoom));
         assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Quit));
+    }
+
+    #[test]
+    fn a_key_that_hides_one_that_works_everywhere_is_said_with_both_owners() {
+        let set = |id: &str, key: &str| (id.to_string(), vec![key.to_string()]);
+        let (map, problems) = Keymap::new(&BTreeMap::from([set("stream.open", "q"), set("app.refresh", "d")]));
+        assert!(problems.contains(&"[keys] q is stream.open in \"Stream\", so it is not app.quit there".to_string()));
+        let hides = |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");
+        assert!(problems.iter().filter(hides).count() > 1, "in every place that has a d of its own: {problems:?}");
+        assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Open));
     }
 
     #[test]

@@ -8,7 +8,6 @@ pub mod blocks;
 pub mod browse;
 mod change;
 pub mod columns;
-pub mod commands;
 pub mod composer;
 pub mod confirm;
 pub mod describe;
@@ -35,6 +34,7 @@ pub mod modes;
 mod mouse;
 pub mod msg;
 pub mod open;
+pub mod palette;
 mod press;
 mod profile_file;
 pub mod profiles;
@@ -57,7 +57,6 @@ pub use update::{stops_polling, update};
 use crate::config::{Draft, Profile, TapeLimits};
 use crate::model::Change;
 use browse::Browse;
-use commands::Palette;
 use composer::Composer;
 use confirm::Confirm;
 use doctor::Doctor;
@@ -75,6 +74,7 @@ use list::Picker;
 use logs::LogView;
 use modes::{LastModes, ModesDialog};
 use msg::{Described, Effect, RevisionRef, ServerRef};
+use palette::Palette;
 use profiles::Catalogue;
 use scroll::Place;
 use server::{Loaded, Server};
@@ -136,6 +136,8 @@ pub enum Overlay {
 pub enum Page {
     /// The keys that work.
     Help,
+    /// Every key that is in force.
+    Keys,
     /// Every message of the session.
     Notices,
     /// Why a revision is as it is.
@@ -240,6 +242,8 @@ pub struct App {
     pub notice_until: Option<Timestamp>,
     /// Whether a document was asked for and is still waited for.
     pub describing: Option<Described>,
+    /// An id that a server is asked for, while the person waits for it.
+    pub seeking: Option<String>,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
     /// What was typed into editors that were left.
@@ -291,6 +295,7 @@ impl App {
             notices: Vec::new(),
             notice_until: None,
             describing: None,
+            seeking: None,
             refreshed_at: None,
             draft: None,
             drafts: BTreeMap::new(),
@@ -299,9 +304,10 @@ impl App {
             next_change: 1,
             quit: false,
         };
-        for text in warnings.into_iter().chain(problems) {
+        for text in warnings {
             app.notify(false, text);
         }
+        app.tell_of_keys(&problems);
         let servers: Vec<ServerRef> = app.fleet.rows.iter().filter_map(|r| r.server(&app.profiles)).collect();
         let mut effects: Vec<Effect> = servers.iter().cloned().map(Effect::FetchInfo).collect();
         // One server and no control plane: there is nothing else to choose.
@@ -378,6 +384,19 @@ impl App {
         }
         let seconds = if error { 20 } else { 8 };
         self.notice_until = self.now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
+    }
+
+    /// Tells of all that is wrong with the configuration's keys at once.
+    fn tell_of_keys(&mut self, problems: &[String]) {
+        match problems {
+            [] => {}
+            [one] => self.notify(true, one),
+            several => {
+                let text =
+                    format!("[keys] {} problems; :keys shows what is in force\n{}", several.len(), several.join("\n"));
+                self.notify(true, text);
+            }
+        }
     }
 
     /// A key was pressed: a notice that stood long enough to be read gives the footer back.

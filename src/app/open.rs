@@ -280,6 +280,7 @@ impl App {
         let width = self.overlay_area().w.saturating_sub(GUTTER) as usize;
         match page {
             Page::Help => super::keys::help_lines(&self.keymap, self.pane_context(), self.settings.ascii),
+            Page::Keys => super::keys::table_lines(&self.keymap, self.settings.ascii),
             Page::Notices => self.notice_lines(),
             Page::Save(draft) => {
                 let write = self.keymap.keys_of("save.write").first().map(|key| key.to_string()).unwrap_or_default();

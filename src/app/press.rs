@@ -11,6 +11,7 @@ pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
     let context = app.context();
     app.fleet.touched = true;
     app.describing = None;
+    app.seeking = None;
     app.pass_notice();
     if app.filtering {
         app.type_key(key);
@@ -104,6 +105,8 @@ pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
             confirm.typed.push_str(text.lines().next().unwrap_or_default());
         }
         Some(Overlay::Command(_)) => app.palette_paste(text),
+        // Where nothing is typed, what is pasted is gone to.
+        None => return app.land_on(text),
         _ => {}
     }
     Vec::new()

@@ -407,7 +407,7 @@ impl App {
             let (keymap, problems) = super::keys::Keymap::new(&config.keys);
             (self.keymap, self.settings.keys) = (keymap, config.keys.clone());
             words.push("[keys] counts from now on".into());
-            problems.into_iter().for_each(|problem| self.notify(true, problem));
+            self.tell_of_keys(&problems);
         }
         self.settings.ascii = self.catalogue.origin.ascii || config.ui.ascii;
         self.habits.configure(config);

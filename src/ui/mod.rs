@@ -20,7 +20,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     let (w, h) = (area.width, area.height);
     let mut cursor = None;
     {
-        let paint = theme.paint(&app.habits.themes, &app.habits.theme);
+        let paint = theme.paint(&app.habits.themes, app.habits.theme());
         let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
         if w < SMALLEST.0 || h < SMALLEST.1 {
             too_small(&mut canvas, w, h);

@@ -37,7 +37,7 @@ impl Dash {
             ascii: false,
             tz: TimeZone::UTC,
             tape: TapeLimits::default(),
-            keys: Default::default(),
+            keys: config.keys.clone(),
             warnings: Vec::new(),
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());

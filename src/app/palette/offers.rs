@@ -1,0 +1,224 @@
+//! What is offered while a command is typed: commands whose names fit, and what is known that may stand behind them.
+
+use super::address::{self, Address};
+use super::commands::{COMMANDS, Command, Takes};
+use crate::app::App;
+use crate::app::viewer::VIEWS;
+use crate::config::nearest;
+use crate::text::short_id;
+
+/// Most lines that are offered at once.
+pub const MOST_OFFERS: usize = 200;
+
+/// A line that may be meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// The whole line.
+    pub line: String,
+    /// What is shown of it.
+    pub shown: String,
+    /// What it does or is, in a few words.
+    pub note: String,
+    /// Whether something may still be typed behind it.
+    pub goes_on: bool,
+}
+
+impl Offer {
+    /// What Tab puts in.
+    pub fn completed(&self) -> String {
+        if self.goes_on { format!("{} ", self.line) } else { self.line.clone() }
+    }
+
+    /// The theme that it would put in force.
+    pub(super) fn theme(&self) -> Option<String> {
+        self.line.strip_prefix("theme ").map(str::to_string)
+    }
+}
+
+/// A name, with what is told of it.
+type Named = (String, String);
+
+/// The command of a line, and what stands behind it; nothing where no command has exactly that name.
+pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
+    let line = line.trim();
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let command = COMMANDS.iter().find(|command| command.name == name)?;
+    Some((command, argument.trim()))
+}
+
+/// How well a text fits what was typed, best first: it begins so, it holds it, it has its letters in their order.
+fn fit(text: &str, typed: &str) -> Option<u8> {
+    let (text, typed) = (text.to_lowercase(), typed.to_lowercase());
+    let mut letters = text.chars();
+    match () {
+        () if text.starts_with(&typed) => Some(0),
+        () if text.contains(&typed) => Some(1),
+        // Two letters are in order nearly everywhere.
+        () if typed.chars().count() > 2 && typed.chars().all(|wanted| letters.any(|letter| letter == wanted)) => {
+            Some(2)
+        }
+        () => None,
+    }
+}
+
+impl App {
+    /// What is offered for a text.
+    pub fn offers(&self, text: &str) -> Vec<Offer> {
+        let typed = text.trim_start();
+        let mut offers: Vec<(u8, Offer)> = Vec::new();
+        // What points somewhere is itself the first offer.
+        let points = address::read(typed).map(|address| {
+            let shown = crate::text::clean(typed.trim()).into_owned();
+            Offer { line: typed.trim().to_string(), shown, note: points_at(&address), goes_on: false }
+        });
+        match split(typed) {
+            Some((command, argument)) if typed.trim_end() != command.name || typed.ends_with(' ') => {
+                offers.extend(self.arguments(command, argument))
+            }
+            _ => {
+                let (word, rest) = typed.split_once(' ').unwrap_or((typed, ""));
+                let fits = COMMANDS.iter().filter_map(|command| Some((fit(command.name, word)?, command)));
+                offers.extend(fits.map(|(fit, command)| (fit, of_command(command, rest.trim()))));
+                if rest.is_empty() && word.chars().count() > 1 {
+                    offers.extend(self.things(word));
+                }
+            }
+        }
+        offers.sort_by_key(|(fit, _)| *fit);
+        points.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).take(MOST_OFFERS).collect()
+    }
+
+    /// What may stand behind a command.
+    fn arguments(&self, command: &'static Command, argument: &str) -> Vec<(u8, Offer)> {
+        if matches!(command.takes, Takes::Nothing | Takes::Text(_)) {
+            return vec![(0, of_command(command, argument))];
+        }
+        let known = self.known(command.takes);
+        let offer = |(name, note): Named| {
+            // What is told of it counts too: a thread is seldom known by its id.
+            let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
+            Some((fit, Offer { line: format!("{} {name}", command.name), shown: name, note, goes_on: false }))
+        };
+        let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
+        // An id that is not listed may still be one.
+        let free = matches!(command.takes, Takes::Thread | Takes::Run | Takes::Assistant);
+        if offers.is_empty() && free && !argument.is_empty() {
+            offers.push((0, of_command(command, argument)));
+        }
+        offers
+    }
+
+    /// What is known that has such a name, whatever command it is for.
+    fn things(&self, word: &str) -> Vec<(u8, Offer)> {
+        let mut offers = Vec::new();
+        for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_))) {
+            for (name, note) in self.known(command.takes) {
+                let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
+                let shown = format!("{} {name}", command.name);
+                offers.push((fit + 1, Offer { line: shown.clone(), shown, note, goes_on: false }));
+            }
+        }
+        offers
+    }
+
+    /// What is known of what a command takes.
+    fn known(&self, takes: Takes) -> Vec<Named> {
+        let server = self.server.as_ref();
+        match takes {
+            Takes::Nothing | Takes::Text(_) => Vec::new(),
+            Takes::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
+            Takes::Deployment => {
+                let mut names: Vec<Named> = Vec::new();
+                for row in &self.fleet.rows {
+                    let same = self.fleet.rows.iter().filter(|other| other.name == row.name).take(2).count();
+                    let name = if same > 1 { format!("{}/{}", row.profile_name, row.name) } else { row.name.clone() };
+                    names.push((name, format!("{} {}", row.profile_name, row.tag)));
+                }
+                names
+            }
+            Takes::Profile => {
+                let used = |name: &str| if self.catalogue.used(name).is_some() { "in use" } else { "" };
+                self.catalogue.names().into_iter().map(|name| (name.clone(), used(&name).to_string())).collect()
+            }
+            Takes::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
+            Takes::Stream => {
+                let note = |v: &crate::app::viewer::Viewer| {
+                    let id = v.run_id.as_deref().or(v.thread_id.as_deref()).map(short_id).unwrap_or_default();
+                    format!("{} {id}", v.server.name)
+                };
+                self.streams.all().iter().enumerate().map(|(n, v)| ((n + 1).to_string(), note(v))).collect()
+            }
+            Takes::Theme => self.habits.themes.names().map(|name| (name.to_string(), String::new())).collect(),
+            Takes::Thread => {
+                let threads = server.and_then(|s| s.threads.value.as_deref()).unwrap_or_default();
+                threads.iter().map(|thread| (thread.thread_id.clone(), thread.status.clone())).collect()
+            }
+            Takes::Run => {
+                let runs = server.and_then(|s| s.runs.value.as_deref()).unwrap_or_default();
+                let note = |run: &crate::model::Run| format!("{} on thread {}", run.status, short_id(&run.thread_id));
+                runs.iter().map(|run| (run.run_id.clone(), note(run))).collect()
+            }
+            Takes::Assistant => {
+                let assistants = server.and_then(|s| s.assistants.value.as_deref()).unwrap_or_default();
+                let note = |a: &crate::model::Assistant| {
+                    let name = a.name.as_deref().filter(|name| *name != a.graph_id).unwrap_or_default();
+                    format!("{} {name}", a.graph_id)
+                };
+                assistants.iter().map(|a| (a.assistant_id.clone(), note(a))).collect()
+            }
+        }
+    }
+
+    /// Why nothing is offered for a text, with what was probably meant.
+    pub fn no_offer(&self, text: &str) -> String {
+        let typed = text.trim();
+        let (what, word, known): (&str, &str, Vec<String>) = match split(typed) {
+            Some((command, argument)) => {
+                let known = self.known(command.takes).into_iter().map(|(name, _)| name).collect();
+                let what = match command.takes {
+                    Takes::Deployment => "deployment",
+                    Takes::Profile => "profile",
+                    Takes::Theme => "theme",
+                    Takes::View => "view",
+                    Takes::Stream => "stream open",
+                    Takes::Thread => "thread known here",
+                    Takes::Run => "run known here: open a thread's runs first",
+                    Takes::Assistant => "assistant known here",
+                    _ => "such word",
+                };
+                (what, argument, known)
+            }
+            None => ("such command", typed, COMMANDS.iter().map(|command| command.name.to_string()).collect()),
+        };
+        let near = nearest(word, known.iter().map(String::as_str)).filter(|_| !word.is_empty());
+        match near {
+            Some(near) => format!("There is no {what}. Did you mean {near}?"),
+            None => format!("There is no {what}."),
+        }
+    }
+}
+
+fn of_command(command: &'static Command, argument: &str) -> Offer {
+    let gap = if argument.is_empty() { "" } else { " " };
+    Offer {
+        line: format!("{}{gap}{argument}", command.name),
+        shown: format!("{} {}", command.name, command.takes.name()),
+        note: command.help.to_string(),
+        goes_on: command.takes != Takes::Nothing && argument.is_empty(),
+    }
+}
+
+fn points_at(address: &Address) -> String {
+    match address {
+        Address::Event(number) => format!("Go to event {number} of the stream"),
+        Address::Time(..) => "Go to this time in the stream".into(),
+        Address::Id(_) => "Go to what has this id".into(),
+        Address::Deployment { revision: None, .. } => "Go to this deployment".into(),
+        Address::Deployment { .. } => "Go to this revision".into(),
+        Address::Thread { run: None, .. } => "Tail this thread".into(),
+        Address::Thread { .. } => "Join this run".into(),
+        Address::Assistant { .. } => "Go to this assistant".into(),
+        Address::Server(_) => "Open this agent server".into(),
+        Address::Elsewhere(_) => "This page names nothing that can be shown here".into(),
+    }
+}
