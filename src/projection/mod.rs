@@ -12,6 +12,7 @@ mod messages;
 mod metrics;
 mod peek;
 mod rows;
+mod timeline;
 mod updates;
 mod values;
 mod wire;
@@ -23,6 +24,7 @@ pub use messages::{Message, Messages, Role, ToolCall, Usage};
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
 pub use peek::Peek;
 pub use rows::Rows;
+pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
 pub use values::{KeyState, Snapshot, Values};
 
@@ -40,6 +42,10 @@ pub struct Projections {
     pub values: Values,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
+    /// What nodes wrote of their own accord.
+    pub custom: Custom,
+    /// When each node, tool and model call ran.
+    pub timeline: Timeline,
     /// What came, what came twice, what may be missing.
     pub ledger: Ledger,
     /// What graphs said in their own words, and what no other view is made for.
@@ -88,6 +94,11 @@ impl Projections {
                 self.values.apply(&payload);
                 self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
+                self.timeline.apply_event(&payload);
+            }
+            item => {
+                self.lifecycle.apply_item(item);
+                self.timeline.apply_item(item);
             }
             item => {
                 self.lifecycle.apply_item(item);

@@ -29,6 +29,10 @@ impl<T> Rows<T> {
         self.rows.last_mut()
     }
 
+    pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut T> {
+        self.rows.get_mut(i)
+    }
+
     /// Rows that were let go.
     pub fn evicted(&self) -> u64 {
         self.evicted

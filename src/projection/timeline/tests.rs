@@ -1,0 +1,234 @@
+//! Bars from events that were made up: attempts, several modes at once, gaps, and a great many of them.
+
+use super::*;
+use crate::stream::{Data, End, Event, EventNames};
+use serde_json::json;
+
+/// A timeline that is fed by hand, one event a time.
+#[derive(Default)]
+struct Feed {
+    timeline: Timeline,
+    seq: u64,
+}
+
+impl Feed {
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
+    }
+
+    fn tell(&mut self, ms: i64, name: &str, data: &str) -> u64 {
+        self.seq += 1;
+        let (name, ns) = EventNames::default().split(name);
+        let data = Data::Json(data.into());
+        let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, name, ns, id: None, data };
+        self.timeline.apply_event(&Payload::of(&event));
+        self.seq
+    }
+
+    fn start(&mut self, ms: i64, id: &str, node: &str) -> u64 {
+        let data = json!({"id": id, "name": node, "input": {}, "triggers": []});
+        self.tell(ms, "tasks", &data.to_string())
+    }
+
+    fn done(&mut self, ms: i64, id: &str, node: &str) -> u64 {
+        let data = json!({"id": id, "name": node, "error": null, "result": {}, "interrupts": []});
+        self.tell(ms, "tasks", &data.to_string())
+    }
+
+    fn run(&mut self, ms: i64, id: &str, attempt: u64) -> u64 {
+        self.tell(ms, "metadata", &json!({"run_id": id, "attempt": attempt}).to_string())
+    }
+
+    fn bars(&self) -> Vec<(&str, i64, Option<i64>, BarState)> {
+        let ms = |at: Timestamp| at.as_millisecond() - 1_800_000_000_000;
+        let row = |bar: &'_ Bar| (ms(bar.started), bar.ended.map(ms), bar.state);
+        self.timeline.bars().iter().map(|bar| (&*bar.name, row(bar).0, row(bar).1, row(bar).2)).collect()
+    }
+}
+
+use BarState::{Abandoned, Done, Failed, Running};
+
+#[test]
+fn an_attempt_that_failed_leaves_its_bars_and_its_time() {
+    let mut feed = Feed::default();
+    feed.run(0, "r", 1);
+    feed.start(100, "a", "plan");
+    feed.done(200, "a", "plan");
+    feed.start(300, "b", "search");
+    feed.run(3400, "r", 2);
+    feed.run(3410, "r", 2);
+    feed.start(3500, "a", "plan");
+    let attempts: Vec<_> = feed.timeline.attempts().map(|(_, a)| (a.number, a.state, a.lost.as_millis())).collect();
+    assert_eq!(attempts, [(1, Abandoned, 0), (2, Running, 3400)]);
+    let expected =
+        [("plan", 100, Some(200), Done), ("search", 300, Some(300), Abandoned), ("plan", 3500, None, Running)];
+    assert_eq!(feed.bars(), expected);
+    feed.run(9000, "other", 1);
+    let lost: Vec<_> = feed.timeline.attempts().map(|(_, a)| a.lost.as_millis()).collect();
+    assert_eq!(lost, [0, 3400, 0]);
+}
+
+#[test]
+fn the_end_of_a_run() {
+    let mut feed = Feed::default();
+    feed.run(0, "r", 1);
+    feed.start(10, "a", "ask");
+    let asked = json!({"id": "a", "name": "ask", "result": {}, "interrupts": [{"id": "i", "value": "Sure?"}]});
+    feed.tell(20, "tasks", &asked.to_string());
+    feed.tell(30, "metadata", r#"{"status":"run_done","run_id":"r"}"#);
+    feed.run(40, "s", 1);
+    feed.tell(50, "updates", r#"{"fine":null}"#);
+    feed.tell(60, "error", r#"{"error":"ValueError","message":"boom"}"#);
+    feed.tell(70, "metadata", r#"{"status":"run_done","run_id":"s"}"#);
+    feed.run(80, "t", 1);
+    feed.start(90, "b", "slow");
+    let end = End { at: Feed::at(500), outcome: Outcome::Cancelled, ..End::default() };
+    feed.timeline.apply_item(&Item::Record(Record::End(end)));
+    let attempts: Vec<_> = feed.timeline.attempts().map(|(_, a)| (a.state, a.detail.as_deref())).collect();
+    let expected = [
+        (BarState::Interrupted, None),
+        (Failed, Some("ValueError: boom")),
+        (Abandoned, Some(Outcome::Cancelled.as_str())),
+    ];
+    assert_eq!(attempts, expected);
+    assert_eq!(feed.timeline.bars()[0].detail.as_deref(), Some("Sure?"));
+    assert_eq!(feed.bars()[2], ("slow", 90, Some(90), Abandoned));
+}
+
+#[test]
+fn many_modes_tell_of_one_bar() {
+    let mut feed = Feed::default();
+    feed.run(0, "r", 1);
+    let meta = json!({"langgraph_node": "chat", "langgraph_step": 4, "langgraph_checkpoint_ns": "chat:T"});
+    let piece = |text: &str| json!([{"id": "run-m", "type": "AIMessageChunk", "content": text}, meta]).to_string();
+    feed.start(100, "T", "chat");
+    feed.tell(110, "messages|chat:T", &piece("a"));
+    let model = json!({"event": "on_chat_model_start", "run_id": "m", "name": "gpt", "metadata": meta});
+    feed.tell(120, "events", &model.to_string());
+    feed.tell(150, "messages|chat:T", &piece("b"));
+    feed.tell(160, "updates", r#"{"chat":{}}"#);
+    feed.done(170, "T", "chat");
+    assert_eq!(feed.bars(), [("chat", 100, Some(170), Done), ("model", 120, Some(150), Done)]);
+    let step = |key| feed.timeline.step(feed.timeline.bar(key).unwrap());
+    assert_eq!((step(0), step(1)), (Some(4), None));
+    // Joined in the middle of a task: the update and the result tell of the same one.
+    let mut feed = Feed::default();
+    feed.tell(10, "updates", r#"{"chat":{}}"#);
+    feed.done(20, "T", "chat");
+    feed.start(30, "U", "chat");
+    assert_eq!(feed.bars(), [("chat", 10, Some(20), Done), ("chat", 30, None, Running)]);
+}
+
+#[test]
+fn debug_brings_the_clock_of_the_server() {
+    let mut feed = Feed::default();
+    feed.run(0, "r", 1);
+    feed.start(100, "a", "plan");
+    let debug = |ms: i64, kind: &str, payload: serde_json::Value| {
+        json!({"step": 7, "timestamp": Feed::at(ms).to_string(), "type": kind, "payload": payload}).to_string()
+    };
+    feed.tell(110, "debug", &debug(60_100, "task", json!({"id": "a", "name": "plan", "triggers": []})));
+    feed.done(400, "a", "plan");
+    feed.tell(410, "debug", &debug(60_350, "task_result", json!({"id": "a", "name": "plan", "result": {}})));
+    assert_eq!(feed.bars(), [("plan", 60_100, Some(60_350), Done)]);
+    let attempt = feed.timeline.attempt(0).unwrap();
+    assert_eq!((attempt.clock, attempt.started), (Clock::Server, Feed::at(59_990)));
+    assert_eq!(attempt.until(Feed::at(1000)), Feed::at(60_940));
+}
+
+#[test]
+fn gaps_lie_between_the_steps_of_a_graph() {
+    let mut feed = Feed::default();
+    feed.run(0, "r", 1);
+    for (id, node, from) in [("a", "left", 250), ("b", "right", 260)] {
+        feed.start(from, id, node);
+    }
+    feed.done(300, "a", "left");
+    feed.done(400, "b", "right");
+    feed.start(1600, "c", "join");
+    let gaps: Vec<_> = feed.timeline.bars().iter().map(|bar| (bar.gap().as_millis(), bar.leads)).collect();
+    assert_eq!(gaps, [(250, true), (260, false), (1200, true)]);
+}
+
+#[test]
+fn tools_end_with_their_results() {
+    let mut feed = Feed::default();
+    let meta =
+        |node: &str, task: &str| json!({"langgraph_node": node, "langgraph_checkpoint_ns": format!("{node}:{task}")});
+    let calls = json!([{"id": "c1", "name": "search", "args": {}}, {"id": "c2", "name": "fetch", "args": {}}]);
+    let asks = json!([{"id": "run-1", "type": "ai", "tool_calls": calls}, meta("chat", "A")]);
+    feed.tell(100, "messages", &asks.to_string());
+    let tool = json!({"event": "on_tool_start", "run_id": "x", "name": "fetch", "metadata": meta("tools", "B")});
+    feed.tell(150, "events", &tool.to_string());
+    let result = |id: &str, status: &str| {
+        json!([{"type": "tool", "tool_call_id": id, "status": status}, meta("tools", "B")]).to_string()
+    };
+    feed.tell(200, "messages", &result("c1", "error"));
+    feed.tell(300, "messages", &result("c2", "success"));
+    feed.tell(400, "messages", &result("never asked for", "success"));
+    let tools: Vec<_> = feed.bars().into_iter().filter(|b| ["search", "fetch", "tool"].contains(&b.0)).collect();
+    let expected =
+        [("search", 100, Some(200), Failed), ("fetch", 150, Some(300), Done), ("tool", 100, Some(400), Done)];
+    assert_eq!(tools, expected);
+}
+
+#[test]
+fn the_newer_protocols_tools() {
+    let mut feed = Feed::default();
+    let tell = |data: serde_json::Value| {
+        json!({"type": "event", "method": "tools", "params": {"namespace": ["agent:T"], "data": data}}).to_string()
+    };
+    feed.tell(0, "tools", &tell(json!({"event": "tool-started", "tool_call_id": "c", "tool_name": "search"})));
+    feed.tell(10, "tools", &tell(json!({"event": "tool-output-delta", "tool_call_id": "c", "delta": "x"})));
+    feed.tell(20, "tools", &tell(json!({"event": "tool-error", "tool_call_id": "c", "message": "no network"})));
+    assert_eq!(feed.bars(), [("agent", 0, None, Running), ("search", 0, Some(20), Failed)]);
+    assert_eq!(feed.timeline.bars()[1].detail.as_deref(), Some("no network"));
+}
+
+#[test]
+fn from_an_event_to_its_bar() {
+    let mut feed = Feed::default();
+    let run = feed.run(0, "r", 1);
+    let (a, b) = (feed.start(10, "a", "left"), feed.start(20, "b", "right"));
+    let between = feed.tell(25, "custom", "1");
+    let (ended, after) = (feed.done(30, "a", "left"), feed.tell(35, "custom", "2"));
+    let at = |seq| feed.timeline.at_seq(seq);
+    assert_eq!((at(run), at(a), at(b), at(between)), (None, Some(0), Some(1), Some(1)));
+    assert_eq!((at(ended), at(after)), (Some(0), Some(1)));
+}
+
+#[test]
+fn a_great_many_bars_are_let_go_from_the_front() {
+    let mut feed = Feed::default();
+    for n in 0..MAX_BARS + 10 {
+        if n % 10_000 == 0 {
+            feed.run(0, &format!("r{n}"), 1);
+        }
+        feed.tell(2, "updates|root:T", r#"{"node":1}"#);
+    }
+    let timeline = &feed.timeline;
+    assert!(timeline.bars().len() <= MAX_BARS && timeline.bars().evicted() > 0);
+    let numbers: Vec<u64> = timeline.attempts().map(|(number, _)| number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    let first = timeline.attempt(1).unwrap();
+    assert!(first.children.iter().all(|key| timeline.bar(*key).unwrap().parent.is_none()));
+    assert_eq!(first.children.len(), first.children.iter().collect::<std::collections::HashSet<_>>().len());
+}
+
+#[test]
+fn odd_events_cost_only_themselves() {
+    let mut feed = Feed::default();
+    let deep = format!("values{}", (0..10_000).map(|n| format!("|n{n}:t{n}")).collect::<String>());
+    let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    feed.run(0, "r", 1);
+    for name in ["metadata", "tasks", "debug", "events", "values", "checkpoints", "messages", "tools"] {
+        for data in ["null", "\"a\"", "[]", "{}", "[{},{}]", r#"{"id":7,"name":null,"type":[]}"#, &nested] {
+            feed.tell(1, name, data);
+        }
+    }
+    assert!(feed.bars().is_empty(), "{:?}", feed.bars());
+    feed.tell(2, &deep, "{}");
+    assert_eq!(feed.bars().len(), 10_000);
+    feed.tell(3, "updates", r#"{"n0":1}"#);
+    assert!(feed.bars().iter().all(|bar| bar.3 == Done));
+}
