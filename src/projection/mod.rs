@@ -42,8 +42,6 @@ pub struct Projections {
     pub values: Values,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
-    /// What nodes wrote of their own accord.
-    pub custom: Custom,
     /// When each node, tool and model call ran.
     pub timeline: Timeline,
     /// What came, what came twice, what may be missing.
@@ -99,9 +97,6 @@ impl Projections {
             item => {
                 self.lifecycle.apply_item(item);
                 self.timeline.apply_item(item);
-            }
-            item => {
-                self.lifecycle.apply_item(item);
                 self.metrics.apply_item(item);
             }
         }

@@ -345,6 +345,8 @@ impl Timeline {
             | Item::Repeated { .. }
             | Item::Connecting { .. }
             | Item::Retrying { .. }
+            | Item::Terms(_)
+            | Item::ModesKept { .. }
             | Item::Failed(_) => {}
         }
     }
