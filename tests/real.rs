@@ -46,11 +46,11 @@ fn assistants_are_listed() {
     let all = runtail(&["assistants", "list", "-o", "json"]).expect(0).json();
     let mut names: Vec<_> = all.as_array().expect("a list").iter().map(|one| server::text(one, "graph_id")).collect();
     names.sort();
-    assert_eq!(names, ["agent", "approval", "broken", "fanout", "firehose", "slow"]);
+    assert_eq!(names, ["agent", "approval", "bare", "broken", "fanout", "firehose", "odd", "rich", "several", "slow"]);
 
     // Piped, a list is one JSON object a line, with the server's own fields.
     let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
-    assert_eq!(lines.len(), 6);
+    assert_eq!(lines.len(), 10);
     assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
 }
 

@@ -101,7 +101,8 @@ impl Values {
             _ => None,
         };
         let (Some(state), Some(whole)) = (state, payload.event.data.json()) else { return };
-        let Some(Fields(fields)) = Fields::read(state) else { return };
+        // A state may be a bare text, a list or null: such a one has no keys.
+        let fields = Fields::read(state).map(|fields| fields.0).unwrap_or_default();
         let mut interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
         let before = self.last.get(&payload.ns);
         let mut keys = Vec::with_capacity(fields.len());
@@ -189,6 +190,16 @@ mod tests {
         assert_eq!((values.rows()[3].interrupts, values.rows()[3].keys.len()), (2, 0));
         assert_eq!(changed(4), ["c:7"]);
         assert_eq!(values.as_of(2).unwrap().seq, 1);
+    }
+
+    #[test]
+    fn a_state_that_is_no_object_is_one_too() {
+        let mut values = Values::default();
+        for (seq, data) in (1..).zip(["\"a\"", "null", "[1]", "{\"a\":1}", "7"]) {
+            apply(&mut values, seq, "", data);
+        }
+        let rows = values.rows().iter().map(|row| (row.seq, row.size, row.keys.len(), row.removed.len()));
+        assert_eq!(rows.collect::<Vec<_>>(), [(1, 3, 0, 0), (2, 4, 0, 0), (3, 3, 0, 0), (4, 7, 1, 0), (5, 1, 0, 1)]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 """A chat model without a model: it streams a script, so that every run gives the same chunks."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -33,9 +34,10 @@ def usage(given: int, made: int, reason: str) -> list[AIMessageChunk]:
 
 
 class Scripted(BaseChatModel):
-    """Streams `script`, whatever it is asked."""
+    """Streams `script`, whatever it is asked; rests `pause` seconds before each piece."""
 
     script: list[Any]
+    pause: float = 0
 
     @property
     def _llm_type(self) -> str:
@@ -63,6 +65,8 @@ class Scripted(BaseChatModel):
         self, messages: list[BaseMessage], stop=None, run_manager=None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         for chunk in self._chunks():
+            if self.pause:
+                await asyncio.sleep(self.pause)
             if run_manager:
                 await run_manager.on_llm_new_token(chunk.message.content, chunk=chunk)
             yield chunk
