@@ -81,8 +81,16 @@ pub struct NodeNumbers {
     pub busy: SignedDuration,
     /// From the newest turn's start to its first token, where tasks tell.
     pub to_first_token: Option<SignedDuration>,
+    finished: u64,
     writes: u64,
     turn_began: Option<Timestamp>,
+}
+
+impl NodeNumbers {
+    /// Tasks and updates tell of the same turns.
+    fn count_turns(&mut self) {
+        self.turns = self.finished.max(self.writes);
+    }
 }
 
 /// One run, as far as this tape tells.
@@ -106,6 +114,8 @@ pub struct RunNumbers {
     pub ended: Option<Timestamp>,
     /// How it ended, where that is known.
     pub outcome: Option<Outcome>,
+    /// Whether it reported an error: a thread says that a run is done, and not how.
+    pub failed: bool,
     /// Attempts of the server; 1 where it never failed.
     pub attempts: u64,
     /// Time that went into attempts that failed.
@@ -173,6 +183,7 @@ impl RunNumbers {
             turns: 0,
             busy: SignedDuration::ZERO,
             to_first_token: None,
+            finished: 0,
             writes: 0,
             turn_began: None,
         });
@@ -266,7 +277,10 @@ impl Metrics {
         run.bytes += event.data.text().len() as u64;
         (run.last_seq, run.last_event) = (event.seq, Some(event.at));
         run.first_event.get_or_insert(event.at);
-        run.work.errors += u64::from(payload.name == "error");
+        if payload.name == "error" {
+            run.work.errors += 1;
+            run.failed = true;
+        }
         match payload.name {
             "tasks" => self.task(payload, payload.json),
             "debug" => self.debug(payload),
@@ -368,7 +382,10 @@ impl Metrics {
         if let Some(run) = self.runs.last_mut() {
             run.ended.get_or_insert(at);
             run.outcome.get_or_insert(outcome);
-            run.work.errors += u64::from(outcome == Outcome::Error);
+            if outcome == Outcome::Error {
+                run.work.errors += 1;
+                run.failed = true;
+            }
         }
     }
 
@@ -415,7 +432,8 @@ impl Metrics {
             run.nodes[node].turn_began = Some(at);
         } else if let Some((_, _, began)) = self.tasks.remove(&*id).filter(|(of, ..)| *of == number) {
             let node = &mut run.nodes[node];
-            node.turns += 1;
+            node.finished += 1;
+            node.count_turns();
             node.busy += at.duration_since(began);
             node.work.errors += u64::from(error.is_some_and(|error| !error.is_null()));
         }
@@ -431,8 +449,7 @@ impl Metrics {
             if let Some(i) = run.node(name, payload.event.seq) {
                 let node = &mut run.nodes[i];
                 node.writes += 1;
-                // Tasks and updates tell of the same turns.
-                node.turns = node.turns.max(node.writes);
+                node.count_turns();
             }
         }
     }

@@ -11,7 +11,7 @@ use runtail::app::profiles::Origin;
 use runtail::app::{App, Overlay, Page, Settings, subscriptions, update};
 use runtail::config::{Config, TapeLimits};
 use runtail::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
-use runtail::stream::{Decoder, End, Frame, Framer, Item, Outcome, Reader, Record};
+use runtail::stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Reader, Record};
 use runtail::ui::{Theme, draw};
 use serde_json::json;
 use std::time::Duration;
@@ -232,6 +232,21 @@ impl Dash {
 
     pub fn items(&mut self, items: Vec<Item>) {
         self.answer(|k| matches!(k, SubKey::Stream(_)), Answer::Items(items));
+    }
+
+    /// One event, a tenth of a second after what came before.
+    pub fn event(&mut self, name: &str, data: &str) {
+        self.seq += 1;
+        self.now += SignedDuration::from_millis(100);
+        let data = Data::Json(data.into());
+        let (seq, at) = (self.seq, self.now);
+        let event = Event { seq, at, conn: 1, name: name.into(), ns: [].into(), id: None, data };
+        self.items(vec![Item::Record(Record::Event(event))]);
+    }
+
+    /// The link says that it is alive.
+    pub fn heartbeat(&mut self) {
+        self.items(vec![Item::Heartbeat { at: self.now }]);
     }
 
     /// Everything of a captured response, a tenth of a second an event.

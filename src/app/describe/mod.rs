@@ -80,7 +80,7 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
         name if name.starts_with("custom:") => whatever(into, json),
         _ => false,
     };
-    (known && !out.line.left.is_empty()).then_some(out.line)
+    (known && !out.line.left.is_empty()).then(|| out.finish())
 }
 
 /// What one node wrote with an update, or what is asked where the graph stopped there (`__interrupt__`).
@@ -95,14 +95,14 @@ pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
         "__interrupt__" => modes::questions(&mut out, written?),
         _ => modes::content(&mut out, written?),
     }
-    Some(out.line)
+    Some(out.finish())
 }
 
 /// Any JSON in a few words.
 pub fn value(json: Peek<'_>, room: usize) -> Line {
     let mut out = Brief::new(room);
     out.value(json);
-    out.line
+    out.finish()
 }
 
 /// The payload of an event, out of its envelope, as far as it is looked at; nothing where it is no JSON.

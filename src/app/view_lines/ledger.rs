@@ -139,7 +139,7 @@ impl Book<'_> {
         if ledger.received == 0 {
             return;
         }
-        self.title("EVENTS", &["events", "bytes", if self.open { "last, ago" } else { "last" }]);
+        self.title("EVENTS", &["events", "bytes", if self.open { "ago" } else { "last" }]);
         for sums in ledger.names() {
             let numbers = [text::count(sums.events), text::bytes(sums.bytes), self.ago(sums.last_at)];
             let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {}", sums.name)), NAME));
@@ -161,6 +161,16 @@ impl Book<'_> {
             for (model, usage) in &run.models {
                 let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {model}")), NAME));
                 self.numbers(name, &[usage.input, usage.output, usage.total].map(text::count), None);
+            }
+            let named = run.models.iter().fold(Usage::default(), |mut sum, (_, usage)| {
+                sum.add_change(Usage::default(), *usage);
+                sum
+            });
+            let mut rest = run.work.usage;
+            rest.add_change(named, Usage::default());
+            if rest != Usage::default() {
+                let numbers = [rest.input, rest.output, rest.total].map(text::count);
+                self.numbers(Line::of(Tone::Dim, "  not named"), &numbers, None);
             }
         }
     }
@@ -231,8 +241,7 @@ fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
         (Some(Outcome::Error | Outcome::Timeout), _) => ("✗ ", Tone::Bad),
         (Some(Outcome::Interrupted), _) => ("◌ ", Tone::Moving),
         (_, true) => ("◐ ", Tone::Moving),
-        // A thread says that a run is done, and not how.
-        (_, false) if run.work.errors > 0 => ("✗ ", Tone::Bad),
+        (_, false) if run.failed => ("✗ ", Tone::Bad),
         (_, false) => ("■ ", Tone::Plain),
     }
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 /// One thing that happened to a run or to the connection, with the run's numbers where it ends.
 pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &TimeZone) -> Line {
+    let run = metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let (glyph, tone) = match row.kind {
+        LifecycleKind::RunDone if run.is_some_and(|run| run.failed) => ("✗", Tone::Bad),
         LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry => ("◐", Tone::Moving),
         LifecycleKind::RunDone => ("●", Tone::Good),
         LifecycleKind::End => ("■", Tone::Strong),
@@ -39,16 +41,15 @@ pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &TimeZone) 
         line.push(Tone::Dim, " in ");
         line.push(Tone::Ns, &namespace(&row.ns));
     }
-    let run = || metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     match row.kind {
         LifecycleKind::RunDone | LifecycleKind::End => {
-            for told in run().map(|run| told(run, row.at)).unwrap_or_default() {
+            for told in run.map(|run| told(run, row.at)).unwrap_or_default() {
                 line.push(Tone::Dim, " · ");
                 line.push(Tone::Plain, &told);
             }
         }
         LifecycleKind::Attempt => {
-            let lost = run().and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
+            let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
             if let Some((_, lost)) = lost {
                 line.push(Tone::Moving, &format!(" · {} lost", span(*lost)));
             }

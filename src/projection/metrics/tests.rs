@@ -69,8 +69,8 @@ fn a_run_that_we_started() {
         .token(1510, "a", "chat", "is ", "")
         .token(1610, "a", "chat", "so.", "")
         .token(1620, "a", "chat", "", USAGE)
-        .event(2010, "tasks", r#"{"id":"t1","name":"chat","error":null,"result":{},"interrupts":[]}"#)
         .event(2020, "updates", r#"{"chat":{"messages":[{"type":"ai","id":"a","content":"It is so.","tool_calls":[{"name":"f","args":{},"id":"c"}],"usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}}]}}"#)
+        .event(2025, "tasks", r#"{"id":"t1","name":"chat","error":null,"result":{},"interrupts":[]}"#)
         .event(2030, "values", r#"{"messages":[{"type":"ai","id":"old","content":"before"},{"type":"ai","id":"a","content":"It is so."}]}"#);
     let run = script.run();
     assert_eq!((run.waited(), run.to_first_event(), run.to_first_token()), (ms(900), ms(1000), ms(1410)));
@@ -83,7 +83,7 @@ fn a_run_that_we_started() {
     assert_eq!((run.work.usage, run.models.clone()), (usage, vec![("m-1".into(), usage)]));
     assert_eq!((run.work.chunks_per_second(), run.work.tokens_per_second()), (Some(10.0), Some(150.0)));
     let node = script.node("chat");
-    assert_eq!((node.turns, node.busy, node.to_first_token), (1, SignedDuration::from_secs(1), ms(400)));
+    assert_eq!((node.turns, node.busy, node.to_first_token), (1, SignedDuration::from_millis(1015), ms(400)));
     assert_eq!((node.work.usage, node.work.chunks, node.work.messages, run.nodes.len()), (usage, 3, 1, 1));
     let end = End { at: at(4000), outcome: Outcome::Success, ..End::default() };
     script.item(Item::Record(Record::End(end)));

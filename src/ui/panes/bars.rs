@@ -215,10 +215,9 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         hints.push(Tone::Dim, &format!(" {label}  "));
     }
     if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
-        let status = stream_status(app, viewer);
-        if status.width() + hints.width() + 2 <= area.w as usize {
-            line.left.extend(status.left);
-        }
+        let room = (area.w as usize).saturating_sub(hints.width() + 2);
+        let status = [2, 1, 0].map(|detail| stream_status(app, viewer, detail)).into_iter().find(|s| s.width() <= room);
+        line.left.extend(status.unwrap_or_default().left);
     }
     if line.width() + hints.width() < area.w as usize {
         let pad = area.w as usize - line.width() - hints.width();
@@ -228,18 +227,19 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     canvas.line(area.x, area.y, area.w, &line);
 }
 
-/// The ledger in one line: the two clocks, and the sums.
-fn stream_status(app: &App, viewer: &Viewer) -> Line {
+/// The ledger in one line: the connection where there is room, the two clocks, and the sums.
+fn stream_status(app: &App, viewer: &Viewer, detail: u8) -> Line {
     let ledger = &viewer.projections.ledger;
     let since = |at: Option<jiff::Timestamp>| {
         let passed = at.and_then(|at| Duration::try_from(app.now - at).ok());
         passed.map_or("-".into(), text::duration)
     };
     let mut line = Line::new();
-    if viewer.is_open() {
+    if viewer.is_open() && detail > 0 {
         let conn = ledger.connections().last().map_or(0, |connection| connection.conn);
         let (alive, event) = (since(ledger.last_alive_at), since(ledger.last_event_at));
-        line.push(Tone::Dim, &format!("conn {conn} · alive {alive} · event {event} · "));
+        line.push(Tone::Dim, &if detail > 1 { format!("conn {conn} · ") } else { String::new() });
+        line.push(Tone::Dim, &format!("alive {alive} · event {event} · "));
     }
     line.push(Tone::Plain, &format!("{} in", text::count(ledger.received)));
     line.push(Tone::Dim, &format!(" · {} twice · ", text::count(ledger.duplicates)));

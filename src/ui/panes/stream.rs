@@ -204,7 +204,7 @@ fn tab_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
             && let Some(last) = viewer.last_at(*view)
         {
             let age = text::age(Duration::try_from(app.now - last).unwrap_or_default());
-            line.push(Tone::Dim, &format!(" {age:>3}"));
+            line.push(Tone::Dim, &format!(" {age:<3}"));
         }
         line.push(Tone::Plain, if short { " " } else { "  " });
     }
