@@ -41,6 +41,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
                 app.inspect(title, text);
             }
         }
+        Action::Export => app.propose_export(),
         Action::Replay => app.replay(),
         Action::NewRun => return app.compose_here(),
         _ => {}

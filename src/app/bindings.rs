@@ -186,6 +186,7 @@ pub const BINDINGS: &[Binding] = {
         bind("stream.close", Stream, &["x"], A::CloseStream, "close", "Close the stream; its run goes on"),
         bind("stream.new_run", Stream, &["a"], A::NewRun, "new run", "Compose a run on this thread, or answer it"),
         bind("stream.modes", Stream, &["M"], A::Modes, "modes", "Choose the stream's modes while it goes on"),
+        bind("stream.export", Stream, &["s"], A::Export, "save", "Write the view to a new file; the line says how"),
         bind("stream.replay", Stream, &["R"], A::Replay, "replay", "Open the stream again from its start"),
         bind("modes.toggle", Modes, &["Space"], A::Mark, "toggle", "Choose the mode, or no longer"),
         bind(

@@ -181,6 +181,7 @@ pub enum Action {
     DeleteAll,
     SignIn,
     OpenLink,
+    Export,
 }
 
 impl Action {

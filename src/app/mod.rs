@@ -14,6 +14,7 @@ pub mod describe;
 pub mod doctor;
 pub mod editor;
 pub mod explain;
+pub mod export;
 pub mod filter;
 pub mod find;
 pub mod first_run;
@@ -62,6 +63,7 @@ use confirm::Confirm;
 use doctor::Doctor;
 use editor::{Editor, Subject};
 use explain::Explained;
+use export::Export;
 use fleet::{Fleet, ProfileState};
 use habits::Habits;
 use history::History;
@@ -254,7 +256,9 @@ pub struct App {
     pub epoch: u64,
     /// Number of the next stream, or of the doctor's next look.
     pub next_stream: u64,
-    /// Number of the next change.
+    /// The view that is being written to a file.
+    export: Option<Export>,
+    /// Number of the next change, or of the next file.
     pub next_change: u64,
     /// The dashboard is to end.
     pub quit: bool,
@@ -301,6 +305,7 @@ impl App {
             drafts: BTreeMap::new(),
             epoch: 0,
             next_stream: 1,
+            export: None,
             next_change: 1,
             quit: false,
         };

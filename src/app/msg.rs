@@ -1,5 +1,6 @@
 //! What can happen (`Msg`), what must be done once (`Effect`), and what must be kept going (`Subscription`).
 
+use super::export::FileStep;
 use super::key::Key;
 use super::palette::Found;
 use crate::api::doctor::Check;
@@ -172,6 +173,8 @@ pub enum Done {
     Browsed(u64, Result<Listing<Value>, ApiError>),
     /// How an authentication stands, by its number.
     Authenticated(u64, Result<AuthAnswer, ApiError>),
+    /// A step with a file was done: the bytes that it has by now; or why not.
+    FileStepped(u64, Result<u64, String>),
     /// A link could not be opened, in words.
     LinkNotOpened(String),
     /// A deployment of a profile, by its id and name, written down as a document to edit.
@@ -201,7 +204,7 @@ impl Done {
             Done::Written(profile, ..) => Some(profile),
             Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
-            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) => None,
+            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) | Done::FileStepped(..) => None,
             Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
             Done::Drafted(_) | Done::Saved(_) => None,
         }
@@ -295,6 +298,8 @@ pub enum Effect {
     Browse(u64, Arc<str>, Collection),
     /// Ask for a token of a third party, with a profile; the number names the authentication.
     Authenticate(u64, Arc<str>, Box<AuthAuthenticateRequest>),
+    /// Do a step with the file of that number: a part of it at a time.
+    File(u64, FileStep),
     /// Open a link in the browser (answered only where that failed).
     OpenLink(String),
     /// Call the person, by the bell or the desktop as the configuration says: a title and a line (no answer).

@@ -79,6 +79,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             services.heed(&profile, result.as_ref().err());
             Done::Authenticated(number, result)
         }
+        Effect::File(number, step) => Done::FileStepped(number, services.files.step(number, step).await),
         Effect::OpenLink(link) => Done::LinkNotOpened(super::open_link(&link).await.err()?),
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {

@@ -4,6 +4,7 @@ mod abilities;
 mod browse;
 mod changes;
 mod effects;
+mod export;
 mod input;
 mod link;
 mod outside;

@@ -2,6 +2,7 @@
 
 use super::abilities::Surroundings;
 use super::changes::Changes;
+use super::export::Files;
 use crate::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
@@ -29,6 +30,8 @@ pub struct Services {
     pub changes: Arc<Changes>,
     /// What the doctor says of this machine.
     pub surroundings: Surroundings,
+    /// Files that views are written to.
+    pub files: Files,
 }
 
 /// Forms of a deployment's secrets that are remembered at most.
@@ -55,8 +58,8 @@ impl Services {
     /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
     pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
         let (none, tried, changes, journal) = Default::default();
-        let surroundings = Surroundings::default();
-        Services { profiles: none, tried, journal, poll, command_options, changes, surroundings }.with(profiles)
+        let (surroundings, files) = (Surroundings::default(), Files::default());
+        Services { profiles: none, tried, journal, poll, command_options, changes, surroundings, files }.with(profiles)
     }
 
     /// The services of these profiles instead. Those that are defined as before keep their clients and what is known of

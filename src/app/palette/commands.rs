@@ -41,6 +41,8 @@ pub enum Takes {
     Stream,
     /// A theme.
     Theme,
+    /// How the view is written, and where to.
+    Export,
     /// One of several words.
     Word(&'static [&'static str]),
 }
@@ -56,6 +58,7 @@ impl Takes {
             Takes::Thread | Takes::Run | Takes::Assistant => "ID",
             Takes::View => "VIEW",
             Takes::Stream => "TAB",
+            Takes::Export => "HOW PATH",
             Takes::Theme => "THEME",
             Takes::Word(_) => "HOW",
         }
@@ -176,6 +179,9 @@ pub const COMMANDS: &[Command] = &[
     command("keys", Takes::Nothing, "Every key that is in force, with its name in the configuration", |app, _| {
         app.overlays.push(Overlay::Page(Page::Keys, scroll::Place::at_start()));
         Vec::new()
+    }),
+    command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |app, how| {
+        app.begin_export(how)
     }),
     command("messages", Takes::Nothing, "Every message and error of this session", |app, _| {
         app.act_in(Context::Global, Action::Notices)

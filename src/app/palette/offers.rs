@@ -3,6 +3,7 @@
 use super::address::{self, Address};
 use super::commands::{COMMANDS, Command, Takes};
 use crate::app::App;
+use crate::app::export::Format;
 use crate::app::viewer::VIEWS;
 use crate::config::nearest;
 use crate::text::short_id;
@@ -90,7 +91,9 @@ impl App {
 
     /// What may stand behind a command.
     fn arguments(&self, command: &'static Command, argument: &str) -> Vec<(u8, Offer)> {
-        if matches!(command.takes, Takes::Nothing | Takes::Text(_)) {
+        // A path is the person's own word.
+        let own = matches!(command.takes, Takes::Nothing | Takes::Text(_));
+        if own || command.takes == Takes::Export && argument.contains(' ') {
             return vec![(0, of_command(command, argument))];
         }
         let known = self.known(command.takes);
@@ -101,7 +104,7 @@ impl App {
         };
         let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
         // An id that is not listed may still be one.
-        let free = matches!(command.takes, Takes::Thread | Takes::Run | Takes::Assistant);
+        let free = matches!(command.takes, Takes::Export | Takes::Thread | Takes::Run | Takes::Assistant);
         if offers.is_empty() && free && !argument.is_empty() {
             offers.push((0, of_command(command, argument)));
         }
@@ -111,7 +114,7 @@ impl App {
     /// What is known that has such a name, whatever command it is for.
     fn things(&self, word: &str) -> Vec<(u8, Offer)> {
         let mut offers = Vec::new();
-        for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_))) {
+        for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_) | Takes::Export)) {
             for (name, note) in self.known(command.takes) {
                 let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
                 let shown = format!("{} {name}", command.name);
@@ -148,6 +151,10 @@ impl App {
                 };
                 self.streams.all().iter().enumerate().map(|(n, v)| ((n + 1).to_string(), note(v))).collect()
             }
+            Takes::Export => Format::WORDS
+                .iter()
+                .filter_map(|(word, format)| Some((format!("{word} {}", self.proposed_path(*format)?), String::new())))
+                .collect(),
             Takes::Theme => self.habits.themes.names().map(|name| (name.to_string(), String::new())).collect(),
             Takes::Thread => {
                 let threads = server.and_then(|s| s.threads.value.as_deref()).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! A stream on the screen: one tape, its projections, and eight views that stand at one cursor.
 
 mod cursor;
+mod export;
 mod rows;
 mod state;
 

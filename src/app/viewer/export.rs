@@ -1,0 +1,225 @@
+//! A view as it is written to a file: entry by entry, nothing cut.
+
+use super::rows::{extent, kept};
+use super::{View, Viewer, view_lines};
+use crate::app::blocks;
+use crate::app::export::{Chunk, Format, Part};
+use crate::app::scroll::{Rows, Spot};
+use crate::projection::{Message, Role};
+use crate::stream::{Event, Record};
+use crate::text::{clean, clean_lines};
+
+impl Viewer {
+    /// The first entry, and one past the last that there is now.
+    pub fn export_range(&self, view: View, format: Format) -> (u64, u64) {
+        let messages = &self.projections.messages;
+        match exported(view, format) {
+            // Their lines may not have been laid out.
+            View::Messages => (messages.evicted(), messages.evicted() + messages.items().len() as u64),
+            View::Values => {
+                let rows = extent(self.projections.values.rows());
+                (rows.first, rows.end)
+            }
+            view => (self.rows(view).first(), self.rows(view).end()),
+        }
+    }
+
+    /// What stands before the entries.
+    pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
+        if format != Format::Markdown {
+            return;
+        }
+        let of = |what: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {what} {}", clean(id)));
+        let thread = of("thread", &self.thread_id).unwrap_or_default();
+        let run = of("run", &self.run_id).unwrap_or_default();
+        part.text(format!("# {} of {}{thread}{run}\n\n", view.title(), clean(&self.server.name)));
+        if is_table(view) {
+            part.text("| | |\n|---|---|\n");
+        }
+    }
+
+    /// Entries from one on, until the part is full: the next entry, and the last event that was written. `after` is the
+    /// event that was written before.
+    pub fn export_part(
+        &self,
+        view: View,
+        format: Format,
+        (next, end): (u64, u64),
+        after: u64,
+        part: &mut Part,
+    ) -> (u64, u64) {
+        // What was let go meanwhile is not there any more.
+        let first = self.export_range(view, format).0;
+        let (mut key, mut after) = (next.max(first), after);
+        while key < end && !part.is_full() {
+            match format {
+                Format::Jsonl => {
+                    let seq = self.export_seq(exported(view, format), key);
+                    after = self.record(seq.filter(|seq| *seq > after), after, part);
+                }
+                format => self.entry(view, format, key, part),
+            }
+            part.entries += 1;
+            key += 1;
+        }
+        if format == Format::Jsonl && key >= end && after < u64::MAX && !part.is_full() {
+            self.marks_between(after, u64::MAX, part);
+            after = u64::MAX;
+        }
+        (key, after)
+    }
+
+    fn export_seq(&self, view: View, key: u64) -> Option<u64> {
+        match view {
+            View::Values => kept(self.projections.values.rows(), key).map(|state| state.seq),
+            view => self.seq_at(view, Spot { key, line: 0 }),
+        }
+    }
+
+    /// An event as a line of a recording, after the marks that stand before it.
+    fn record(&self, seq: Option<u64>, after: u64, part: &mut Part) -> u64 {
+        let Some(event) = seq.and_then(|seq| self.tape.get(seq)) else { return after };
+        self.marks_between(after, event.seq, part);
+        part.add(Chunk::Record(Box::new(Record::Event(event.clone()))));
+        event.seq
+    }
+
+    /// The marks that come after one event (0: all from the start) and before another.
+    fn marks_between(&self, after: u64, before: u64, part: &mut Part) {
+        let marks = self.tape.marks();
+        let from = marks.partition_point(|mark| after > 0 && mark.after < after);
+        let to = marks.partition_point(|mark| mark.after < before);
+        for mark in marks.range(from..to.max(from)) {
+            part.add(Chunk::Record(Box::new(mark.record.clone())));
+        }
+    }
+
+    fn entry(&self, view: View, format: Format, key: u64, part: &mut Part) {
+        let is_text = format == Format::Text;
+        match view {
+            View::Messages => match blocks::message(&self.projections.messages, key) {
+                Some(message) if is_text => self.plain_message(message, part),
+                Some(message) => self.markdown_message(message, part),
+                None => {}
+            },
+            View::Values => {
+                let snapshot = kept(self.projections.values.rows(), key);
+                let Some((snapshot, event)) = snapshot.and_then(|s| Some((s, self.tape.get(s.seq)?))) else { return };
+                let at = view_lines::clock(snapshot.at, &self.tz);
+                let ns = clean(&view_lines::namespace(&snapshot.ns)).into_owned();
+                let title = format!("state {} · event {} · {at} {ns}", key + 1, snapshot.seq);
+                let state = view_lines::state::text(event);
+                match is_text {
+                    true => {
+                        part.text(format!("── {}\n", title.trim_end()));
+                        part.add(Chunk::Lines(state));
+                        part.text("\n");
+                    }
+                    false => {
+                        part.text(format!("## {}\n\n", title.trim_end()));
+                        part.add(Chunk::Code("json", state));
+                    }
+                }
+            }
+            View::Raw | View::Custom => {
+                let seq = self.seq_at(view, Spot { key, line: 0 });
+                if let Some(event) = seq.and_then(|seq| self.tape.get(seq)) {
+                    self.event(event, is_text, part);
+                }
+            }
+            view => {
+                let line = self.line(view, Spot { key, line: 0 });
+                let joined =
+                    |pieces: &[crate::app::line::Piece]| pieces.iter().map(|p| p.text.as_str()).collect::<String>();
+                let (left, right) = (joined(&line.left), joined(&line.right));
+                let gap = if right.is_empty() { "" } else { "  " };
+                match is_text {
+                    true => part.text(format!("{left}{gap}{right}\n")),
+                    false => part.text(format!("| {} | {} |\n", cell(&left), cell(&right))),
+                }
+            }
+        }
+    }
+
+    fn event(&self, event: &Event, is_text: bool, part: &mut Part) {
+        let at = view_lines::clock(event.at, &self.tz);
+        let (name, ns) = (clean(&event.name), view_lines::namespace(&event.ns));
+        let ns = if ns.is_empty() { String::new() } else { format!(" {}", clean(&ns)) };
+        let data = event.data.text().clone();
+        if is_text {
+            part.text(format!("{:>6}  {at}  {name}{ns}  ", event.seq));
+            part.add(Chunk::Line(data));
+            part.text("\n");
+        } else {
+            part.text(format!("### {} · {name}{ns} · {at}\n\n", event.seq));
+            part.add(Chunk::Code("json", data));
+        }
+    }
+
+    /// Who speaks: role, name, node, namespace, time.
+    fn speaker(&self, message: &Message) -> String {
+        let mut who = clean(message.role.word()).into_owned();
+        for part in [message.name.as_deref(), message.node.as_deref()].into_iter().flatten() {
+            who.push_str(&format!(" · {}", clean(part)));
+        }
+        if !message.ns.is_empty() {
+            who.push_str(&format!(" in {}", clean(&view_lines::namespace(&message.ns))));
+        }
+        format!("{who} · {}", view_lines::clock(message.started_at, &self.tz))
+    }
+
+    fn plain_message(&self, message: &Message, part: &mut Part) {
+        part.text(format!("── {}\n", self.speaker(message)));
+        if message.removed_at.is_some() {
+            part.text("(removed by the graph)\n");
+        }
+        for text in [&message.reasoning, &message.text] {
+            if !text.is_empty() {
+                part.text(format!("{}\n", clean_lines(text.trim_end())));
+            }
+        }
+        for call in &message.tool_calls {
+            part.text(format!("→ {} {}\n", clean(&call.name), clean(&call.args)));
+        }
+        part.text("\n");
+    }
+
+    fn markdown_message(&self, message: &Message, part: &mut Part) {
+        part.text(format!("## {}\n\n", self.speaker(message)));
+        if message.removed_at.is_some() {
+            part.text("*Removed by the graph.*\n\n");
+        }
+        if !message.reasoning.is_empty() {
+            for line in clean_lines(message.reasoning.trim_end()).lines() {
+                part.text(format!("> {line}\n"));
+            }
+            part.text("\n");
+        }
+        match &message.role {
+            // A result is data, not prose.
+            Role::Tool => part.add(Chunk::Code("", message.text.as_str().into())),
+            _ if message.text.is_empty() => {}
+            _ => part.text(format!("{}\n\n", clean_lines(message.text.trim_end()))),
+        }
+        for call in &message.tool_calls {
+            part.text(format!("**→ {}**\n\n", clean(&call.name)));
+            part.add(Chunk::Code("json", call.args.as_str().into()));
+        }
+    }
+}
+
+/// The view whose entries are written: what is no list of events is made of all of them.
+fn exported(view: View, format: Format) -> View {
+    match (format, view) {
+        (Format::Jsonl, View::Messages | View::Timeline | View::Ledger) => View::Raw,
+        (_, view) => view,
+    }
+}
+
+fn is_table(view: View) -> bool {
+    !matches!(view, View::Messages | View::Values | View::Raw | View::Custom)
+}
+
+fn cell(text: &str) -> String {
+    text.trim_end().replace('\\', "\\\\").replace('|', "\\|")
+}

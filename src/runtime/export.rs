@@ -1,0 +1,162 @@
+//! Files that views are written to. Each is new, the person's own, and written a part at a time where nobody waits for it.
+
+use crate::app::export::{Chunk, FileStep};
+use crate::stream::write_record;
+use crate::text::{clean, clean_lines};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The files that are being written, by the number of their export.
+#[derive(Debug, Clone, Default)]
+pub struct Files(Arc<Mutex<HashMap<u64, Counted>>>);
+
+/// A file with the bytes that were written to it.
+#[derive(Debug)]
+struct Counted {
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Files {
+    /// Does a step, and says how many bytes the file has by now.
+    ///
+    /// # Errors
+    /// In words for the person.
+    pub async fn step(&self, number: u64, step: FileStep) -> Result<u64, String> {
+        let files = self.clone();
+        let done = tokio::task::spawn_blocking(move || files.perform(number, step));
+        match done.await {
+            Ok(done) => done.map_err(|e| told(&e)),
+            Err(_) => Err("writing broke off".into()),
+        }
+    }
+
+    fn perform(&self, number: u64, step: FileStep) -> io::Result<u64> {
+        // Nobody else has this one while it is written, and the others are not held up.
+        let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        let gone = || io::Error::other("the file is not open any more");
+        let mut file = match step {
+            FileStep::Create(path) => Counted { file: BufWriter::new(create(&at_home(path))?), bytes: 0 },
+            FileStep::Write(chunks) => {
+                let mut file = take().ok_or_else(gone)?;
+                for chunk in &chunks {
+                    write(&mut file, chunk)?;
+                }
+                file
+            }
+            FileStep::Finish => {
+                let mut file = take().ok_or_else(gone)?;
+                file.flush()?;
+                return Ok(file.bytes);
+            }
+        };
+        file.flush()?;
+        let bytes = file.bytes;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, file);
+        Ok(bytes)
+    }
+}
+
+fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "there is a file of that name already, and it stays as it is".into(),
+        io::ErrorKind::NotFound => "its folder does not exist".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// A new file that only the person can read.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// `~/` is the person's own folder, as in a shell.
+fn at_home(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path,
+    }
+}
+
+fn write(out: &mut impl Write, chunk: &Chunk) -> io::Result<()> {
+    match chunk {
+        Chunk::Text(text) => out.write_all(text.as_bytes()),
+        Chunk::Line(text) => out.write_all(clean(text).as_bytes()),
+        Chunk::Lines(text) => out.write_all(clean_lines(text).as_bytes()),
+        Chunk::Code(language, text) => {
+            let text = clean_lines(text.trim_end_matches('\n'));
+            let fence = "`".repeat(longest_run(&text).max(2) + 1);
+            writeln!(out, "{fence}{language}\n{text}\n{fence}\n")
+        }
+        Chunk::Record(record) => write_record(out, record),
+    }
+}
+
+/// The most backticks in a row.
+fn longest_run(text: &str) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for byte in text.bytes() {
+        run = if byte == b'`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_is_clean_and_stays_in_its_block() {
+        let written = |chunk: Chunk| {
+            let mut out = Vec::new();
+            write(&mut out, &chunk).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(Chunk::Line("a\u{1b}[31mb\nc".into())), "ab⏎c");
+        assert_eq!(written(Chunk::Lines("a\u{1b}[31mb\nc".into())), "ab\nc");
+        let code = written(Chunk::Code("json", "1\n````\n2".into()));
+        assert_eq!(code, "`````json\n1\n````\n2\n`````\n\n");
+    }
+
+    #[tokio::test]
+    async fn a_file_is_new_and_the_persons_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.txt");
+        let files = Files::default();
+        assert_eq!(files.step(1, FileStep::Create(path.clone())).await, Ok(0));
+        assert_eq!(files.step(1, FileStep::Write(vec![Chunk::Text("ab".into())])).await, Ok(2));
+        assert_eq!(files.step(1, FileStep::Finish).await, Ok(2));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "ab");
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        let again = files.step(2, FileStep::Create(path.clone())).await.unwrap_err();
+        assert!(again.contains("stays as it is"), "{again}");
+        assert!(files.step(2, FileStep::Write(Vec::new())).await.is_err());
+        let nowhere = files.step(3, FileStep::Create(folder.path().join("no/x"))).await.unwrap_err();
+        assert!(nowhere.contains("folder does not exist"), "{nowhere}");
+    }
+}

@@ -1,0 +1,165 @@
+//! A view is written to a file part by part, whole, and clean.
+
+#[path = "screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
+
+use dash::{Dash, demo_like};
+use jiff::Timestamp;
+use runtail::app::export::{Chunk, FileStep};
+use runtail::app::msg::{Done, Effect, Msg};
+use runtail::stream::{Data, Event, Item, Reader, Record, write_record};
+use std::path::PathBuf;
+
+/// Does what the runtime does, and gives the path and the file's bytes.
+fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
+    let line = format!(":export {how}").replace('<', "");
+    let mut effects = dash.keys(&line);
+    effects.extend(dash.keys("<Enter>"));
+    let (mut path, mut file, mut parts) = (PathBuf::new(), Vec::new(), 0);
+    while let Some(Effect::File(number, step)) = effects.pop() {
+        match step {
+            FileStep::Create(at) => path = at,
+            FileStep::Write(chunks) => {
+                assert!(chunks.len() <= 3 * 2_000 + 8, "a part is bounded: {}", chunks.len());
+                parts += 1;
+                chunks.iter().for_each(|chunk| put(&mut file, chunk));
+            }
+            FileStep::Finish => {
+                dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+                return (path, file, parts);
+            }
+        }
+        effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+    }
+    panic!("the file was never finished: {:?}", dash.app.notices.last());
+}
+
+fn put(out: &mut Vec<u8>, chunk: &Chunk) {
+    match chunk {
+        Chunk::Text(text) => out.extend(text.as_bytes()),
+        Chunk::Line(text) | Chunk::Lines(text) => out.extend(text.as_bytes()),
+        Chunk::Code(language, text) => out.extend(format!("```{language}\n{text}\n```\n\n").as_bytes()),
+        Chunk::Record(record) => write_record(out, record).unwrap(),
+    }
+}
+
+fn said(dash: &Dash) -> &str {
+    dash.app.notices.last().map_or("", |notice| &notice.text)
+}
+
+#[test]
+fn a_conversation_as_markdown_and_as_text() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    let (path, file, _) = export(&mut dash, "md");
+    assert!(path.to_string_lossy().starts_with("runtail-messages-01a1fbb5-"), "{path:?}");
+    assert_eq!(path.extension().unwrap(), "md");
+    assert!(said(&dash).starts_with("Wrote messages, 3 entries, "), "{}", said(&dash));
+    insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
+    let (path, file, _) = export(&mut dash, "own.txt");
+    assert_eq!(path, PathBuf::from("own.txt"), "a name alone says enough");
+    insta::assert_snapshot!("conversation_text", String::from_utf8(file).unwrap());
+}
+
+#[test]
+fn json_lines_are_a_recording() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    let (_, file, _) = export(&mut dash, "jsonl x");
+    let records: Vec<Record> = Reader::new(std::io::Cursor::new(file)).unwrap().map(Result::unwrap).collect();
+    let viewer = dash.app.viewer().unwrap();
+    let events: Vec<&Event> =
+        records.iter().filter_map(|r| if let Record::Event(e) = r { Some(e) } else { None }).collect();
+    assert_eq!(events, viewer.tape.iter_from(0).collect::<Vec<_>>());
+    assert!(matches!(records[0], Record::Open { .. }), "what is no event is in it too");
+    // Of a view that lists some events, those.
+    dash.keys("3");
+    let (_, file, _) = export(&mut dash, "jsonl y");
+    let names = |file: Vec<u8>| {
+        let records = Reader::new(std::io::Cursor::new(file)).unwrap().map(Result::unwrap);
+        records
+            .filter_map(|r| if let Record::Event(e) = r { Some(e.name.to_string()) } else { None })
+            .collect::<Vec<_>>()
+    };
+    let names = names(file);
+    assert!(names.len() > 2 && names.iter().all(|name| name == "values"), "{names:?}");
+}
+
+#[test]
+fn every_view_can_be_written() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    for view in 1..=8 {
+        for how in ["text", "md", "jsonl"] {
+            dash.keys(&view.to_string());
+            let (_, file, _) = export(&mut dash, &format!("{how} v{view}"));
+            let file = String::from_utf8(file).unwrap();
+            assert!(view == 4 || view == 6 || file.lines().count() > 1, "{view} {how}: {file}");
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let events = |from: u64, to: u64| -> Vec<Item> {
+        let event = |seq| Event {
+            seq,
+            at: Timestamp::UNIX_EPOCH,
+            conn: 1,
+            name: "custom".into(),
+            ns: Vec::new().into(),
+            id: None,
+            data: Data::Json(format!("{{\"n\":{seq}}}").into()),
+        };
+        (from..to).map(|seq| Item::Record(Record::Event(event(seq)))).collect()
+    };
+    dash.items(events(1, 100_001));
+    dash.keys("7");
+    let mut effects = dash.keys(":export text big<Enter>");
+    let mut file = Vec::new();
+    let mut more = 100_001;
+    while let Some(Effect::File(number, step)) = effects.pop() {
+        if let FileStep::Write(chunks) = &step {
+            chunks.iter().for_each(|chunk| put(&mut file, chunk));
+        }
+        dash.items(events(more, more + 10));
+        more += 10;
+        effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+    }
+    let text = String::from_utf8(file).unwrap();
+    assert_eq!(text.lines().count(), 100_000, "what there was when it began");
+    assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
+    assert!(said(&dash).starts_with("Wrote raw, 100,000 entries"), "{}", said(&dash));
+}
+
+#[test]
+fn what_goes_wrong_is_said() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":export md x<Enter>");
+    assert!(said(&dash).contains("No stream is shown"), "{}", said(&dash));
+    dash.open_thread();
+    dash.capture("agent-events");
+    dash.keys("s");
+    assert!(dash.screen().contains(":export text runtail-messages-01a1fbb5-"), "{}", dash.screen());
+    let effects = dash.keys("<Enter>");
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.keys(":export md x<Enter>");
+    assert!(said(&dash).contains("still being written"), "{}", said(&dash));
+    dash.done(Done::FileStepped(*number, Err("there is a file of that name already, and it stays as it is".into())));
+    assert!(said(&dash).contains("was not written: there is a file of that name"), "{}", said(&dash));
+    // A stream that is closed leaves a file that is not whole, and says so.
+    let effects = dash.keys(":export md x<Enter>");
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.keys("x");
+    let effects = dash.done(Done::FileStepped(*number, Ok(0)));
+    assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
+    assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+    dash.feed(Msg::done(Done::FileStepped(*number, Ok(0))));
+    assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+}
