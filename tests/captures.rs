@@ -1,13 +1,21 @@
 //! Real streams, captured from the Python, JavaScript and Aegra servers: nothing is lost in decoding, however the bytes
 //! are cut, and messages come out once, whatever told of them.
 
+#[path = "support/final_state.rs"]
+mod final_state;
+#[path = "support/projected.rs"]
+mod projected;
+
 use bytes::Bytes;
+use final_state::Held;
+use projected::{project, shown};
 use proptest::prelude::*;
-use runtail::projection::{LifecycleKind, Message, Projections, Role};
-use runtail::stream::{Decoded, Decoder, Event, Frame, Framer, Item, Record};
+use runtail::projection::{LifecycleKind, Message, Role};
+use runtail::stream::{Decoded, Decoder, Event, Frame, Framer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// The body of every capture, by name.
 static CAPTURES: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| {
@@ -139,28 +147,6 @@ fn events(name: &str) -> Vec<Event> {
     decoded.into_iter().zip(1..).map(|(e, seq)| e.at(seq, at, 1)).collect()
 }
 
-fn project(events: impl IntoIterator<Item = Event>) -> Projections {
-    let mut projections = Projections::default();
-    for event in events {
-        projections.apply(&Item::Record(Record::Event(event)));
-    }
-    projections
-}
-
-/// `role node/ns: text (calls) [usage] …` a line.
-fn shown(messages: &[Message]) -> Vec<String> {
-    let show = |m: &Message| {
-        let calls: Vec<_> = m.tool_calls.iter().map(|c| format!(" {}#{}{}", c.name, c.id, c.args)).collect();
-        let usage = m.usage.map(|u| format!(" {}+{}={}", u.input, u.output, u.total)).unwrap_or_default();
-        let ns: Vec<_> = m.ns.iter().map(|s| s.split(':').next().unwrap()).collect();
-        let node = m.node.as_deref().unwrap_or("-");
-        let open = if m.complete { "" } else { " …" };
-        let answers = m.tool_call_id.as_deref().map(|id| format!(" ←{id}")).unwrap_or_default();
-        format!("{:?} {}@{}: {}{}{}{}{}", m.role, node, ns.join("/"), m.text, calls.concat(), answers, usage, open)
-    };
-    messages.iter().map(show).collect()
-}
-
 const LET: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
 const TOOL: &str = "Tool tools@: 21C sunny in Kraków ←call_1";
 const IT: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め. 11+7=18";
@@ -285,6 +271,88 @@ fn the_past_of_a_message_is_a_look_up() {
     assert_eq!((projections.ledger.tokens, projections.ledger.received), (18, 24));
 }
 
+/// What was put together, in the form in which states hold it.
+fn assembled(message: &Message) -> Held {
+    let args = |args: &str| serde_json::from_str(args).unwrap_or(serde_json::Value::Null);
+    Held {
+        role: message.role.word().into(),
+        id: message.id.as_deref().unwrap_or_default().into(),
+        text: message.text.clone(),
+        calls: message.tool_calls.iter().map(|c| (c.id.clone(), c.name.clone(), args(&c.args))).collect(),
+        answers: message.tool_call_id.clone().unwrap_or_default(),
+    }
+}
+
+/// The name of a capture without its mode: captures of one graph with one input differ in nothing else.
+fn family(name: &str) -> &str {
+    const MODES: [&str; 12] = [
+        "messages-tuple",
+        "messages-legacy-subgraphs",
+        "both-messages",
+        "many-subgraphs",
+        "many-nosub",
+        "debug-subgraphs",
+        "many",
+        "messages",
+        "updates",
+        "values",
+        "debug",
+        "checkpoints",
+    ];
+    let mode = MODES.iter().find_map(|mode| name.strip_suffix(mode)?.strip_suffix('-'));
+    mode.unwrap_or(name)
+}
+
+#[test]
+fn what_is_put_together_is_what_the_final_state_holds() {
+    let streams: Vec<(&str, Vec<Event>)> =
+        CAPTURES.iter().filter(|(_, b)| is_stream(b)).map(|(name, _)| (name.as_str(), events(name))).collect();
+    let states: Vec<_> = streams.iter().map(|(_, events)| final_state::of(events)).collect();
+    // How many were held against a state: their own, one of the same run, one of the same graph and input.
+    let (mut own, mut same_run, mut same_graph) = (BTreeMap::<_, Vec<&str>>::new(), Vec::<&str>::new(), Vec::new());
+    let mut alone = Vec::new();
+    for (i, (name, events)) in streams.iter().enumerate() {
+        let tells = events.iter().any(final_state::tells);
+        let projections = project(events.clone());
+        let said = |seq: u64| -> Vec<Held> {
+            let there = projections.messages.items().iter().filter(|m| m.existed_at(seq));
+            there.map(assembled).collect()
+        };
+        let server = ["js-", "aegra-"].into_iter().find(|server| name.starts_with(server)).unwrap_or("python");
+        if let Some((seq, held)) = states[i].as_ref().filter(|_| tells || !said(u64::MAX).is_empty()) {
+            assert_eq!(&said(*seq), held, "{name}");
+            own.entry(server).or_default().push(*name);
+            continue;
+        }
+        if !tells {
+            continue;
+        }
+        let run = final_state::run(events);
+        let of_run = |j: &usize| run.is_some() && final_state::run(&streams[*j].1) == run;
+        let of_graph = |j: &usize| family(streams[*j].0) == family(name) && family(name) != *name;
+        let known = |j: &usize| states[*j].is_some();
+        let mut others = (0..streams.len()).filter(known);
+        let sibling = others.clone().find(of_run).inspect(|_| same_run.push(*name));
+        let sibling = sibling.or_else(|| others.find(of_graph).inspect(|_| same_graph.push(*name)));
+        let Some((_, held)) = sibling.and_then(|j| states[j].as_ref()) else {
+            alone.push(*name);
+            continue;
+        };
+        // The input is told by some modes only; and another run has other ids.
+        let bare = |held: &Held| (held.role.clone(), held.text.clone(), held.calls.clone(), held.answers.clone());
+        let said: Vec<_> = said(u64::MAX).iter().map(bare).collect();
+        let input = held.iter().take_while(|m| m.role == "human").count();
+        let from = if said.len() == held.len() { 0 } else { input };
+        assert_eq!(said, held[from..].iter().map(bare).collect::<Vec<_>>(), "{name}");
+    }
+    // None may drop out unseen: whoever adds a capture says here what it was held against.
+    let own: Vec<_> = own.iter().map(|(server, names)| (*server, names.len())).collect();
+    assert_eq!(own, [("aegra-", 4), ("js-", 3), ("python", 21)]);
+    assert_eq!((same_run.len(), same_graph.len()), (0, 11), "{same_graph:?}");
+    let known = ["agent-resume-static", "broken-recursion", "compress-stream", "cors-stream", "js-fanout-many"];
+    assert_eq!(alone, [&known[..], &["js-firehose-cancel-resumable"]].concat(), "no state to hold them against");
+}
+
 #[test]
 fn interrupts_are_told_once() {
     for (name, count) in [
@@ -380,65 +448,18 @@ fn projections_survive_anything() {
     }
 }
 
-fn one(seq: u64, name: &str, data: &str) -> Event {
-    let data = runtail::stream::Data::Json(data.into());
-    Event { seq, at: jiff::Timestamp::UNIX_EPOCH, conn: 1, name: name.into(), ns: [].into(), id: None, data }
-}
-
 #[test]
-fn messages_without_ids_and_removed_ones() {
-    let state = r#"{"messages":[{"role":"user","content":"ok"},{"role":"assistant","content":"ok"},{"role":"user","content":"ok"}]}"#;
-    let projections = project([
-        one(1, "values", r#"{"messages":[{"role":"user","content":"ok"}]}"#),
-        one(2, "updates", r#"{"chat":{"messages":{"role":"assistant","content":"ok"}}}"#),
-        one(3, "values", state),
-        one(4, "values", state),
-    ]);
-    assert_eq!(shown(projections.messages.items()), ["Human -@: ok", "Ai chat@: ok", "Human -@: ok"]);
-
-    let projections = project([
-        one(
-            1,
-            "values",
-            r#"{"messages":[{"type":"human","content":"a","id":"1"},{"type":"ai","content":"b","id":"2"}]}"#,
-        ),
-        one(2, "updates", r#"{"sum":{"messages":[{"type":"remove","content":"","id":"1"}]}}"#),
-        one(3, "values", r#"{"messages":[{"type":"ai","content":"b","id":"2"}]}"#),
-        one(4, "values", r#"{"messages":[{"type":"ai","content":"c","id":"3"}]}"#),
-    ]);
-    let removed: Vec<_> = projections.messages.items().iter().map(|m| m.removed_at).collect();
-    assert_eq!(removed, [Some(2), Some(4), None]);
-}
-
-#[test]
-fn blocks_reasoning_and_pictures() {
-    let projections = project([
-        one(
-            1,
-            "messages",
-            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"}]},{"langgraph_node":"n"}]"#,
-        ),
-        one(
-            2,
-            "messages",
-            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"text","text":"b","index":1}],"usage_metadata":{"input_tokens":3,"output_tokens":0,"total_tokens":3}},{}]"#,
-        ),
-        one(
-            3,
-            "messages",
-            r#"[{"type":"AIMessageChunk","id":"1","content":"","usage_metadata":{"input_tokens":0,"output_tokens":2,"total_tokens":2}},{}]"#,
-        ),
-        one(
-            4,
-            "messages",
-            r#"[{"type":"human","id":"2","content":["see",{"type":"image_url","image_url":"x"},"this"]},{}]"#,
-        ),
-        one(5, "messages", r#"[{"type":"tool","id":"3","content":"no","status":"error","tool_call_id":"c"},{}]"#),
-    ]);
-    assert_eq!(
-        shown(projections.messages.items()),
-        ["Ai n@: ab 3+2=5", "Human -@: see\n[image]\nthis", "Tool -@: no ←c"]
-    );
-    assert_eq!(projections.messages.items()[0].reasoning, "hm");
-    assert!(projections.messages.items()[2].is_error);
+fn time_to_the_first_token_and_tokens_a_second() {
+    let mut events = events("agent-messages-tuple");
+    for event in &mut events {
+        event.at = jiff::Timestamp::from_millisecond(100 * event.seq as i64).unwrap();
+    }
+    let projections = project(events);
+    let message = &projections.messages.items()[0];
+    assert_eq!(message.time_to_first(), Some(Duration::from_millis(100)));
+    // The model counted 7 tokens; the first of the pieces with any came at 0.2 s, the last at 0.7 s.
+    let (first, last) = message.token_times.unwrap();
+    assert_eq!((first.as_millisecond(), last.as_millisecond(), message.chunks), (200, 700, 6));
+    assert_eq!(message.tokens_per_second(), Some(12.0));
+    assert_eq!(projections.messages.items()[1].tokens_per_second(), None);
 }

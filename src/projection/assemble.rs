@@ -1,8 +1,12 @@
 //! Reads messages out of events: tokens, whole texts so far, finished messages in states and updates, and the second
 //! dialect's blocks. Whatever tells of a message ends in the same one.
 
-use super::messages::{Message, Messages, Place, Role, ToolCall, Usage, fingerprint};
-use super::wire::{Fields, Items, Payload, Text, text};
+use super::content::{CallBit, Part, Said, bits};
+use super::message::{Message, Role, ToolCall};
+use super::messages::{Messages, Place, fingerprint};
+use super::usage::Usage;
+use super::values::StateUpdate;
+use super::wire::{Fields, Items, Payload, Text};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -43,7 +47,16 @@ struct MessageIn<'a> {
     additional_kwargs: Option<&'a RawValue>,
 }
 
-impl MessageIn<'_> {
+impl<'a> MessageIn<'a> {
+    /// What stands where a message is expected and is no object.
+    fn bare(raw: &'a RawValue) -> MessageIn<'a> {
+        let (role, content) = match serde_json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
+            Ok((role, content)) if role.some().is_some() => (role, content),
+            _ => (Text(Some("text".into())), raw),
+        };
+        MessageIn { kind: role, content: Some(content), ..MessageIn::default() }
+    }
+
     /// `type` where it says who speaks, else `role` (plain dictionaries, generic chat messages).
     fn role(&self) -> Role {
         match (self.kind.as_str(), self.role.some()) {
@@ -80,54 +93,15 @@ struct Announced<'a> {
 }
 
 #[derive(Deserialize)]
-struct CallIn<'a> {
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    args: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    input: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    index: Option<&'a RawValue>,
-}
-
-impl CallIn<'_> {
-    /// The arguments: a text as it is, anything else as JSON.
-    fn args(&self) -> String {
-        let Some(raw) = self.args.or(self.input) else { return String::new() };
-        match text(raw) {
-            Some(text) => text.into_owned(),
-            // Aegra escapes what is not ASCII; people should not have to read that.
-            None if raw.get().contains("\\u") => {
-                serde_json::from_str::<Value>(raw.get()).map_or_else(|_| raw.get().into(), |v| v.to_string())
-            }
-            None => raw.get().into(),
-        }
-    }
-}
-
-#[derive(Deserialize, Default)]
-struct UsageIn {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-    #[serde(default)]
-    total_tokens: Option<u64>,
-}
-
-fn usage(raw: &RawValue) -> Option<Usage> {
-    let UsageIn { input_tokens, output_tokens, total_tokens } = serde_json::from_str(raw.get()).ok()?;
-    let (input, output) = (input_tokens.unwrap_or(0), output_tokens.unwrap_or(0));
-    Some(Usage { input, output, total: total_tokens.unwrap_or(input + output) })
-}
-
-#[derive(Deserialize)]
 struct RunIn<'a> {
     #[serde(default, borrow)]
     run_id: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct PhaseIn<'a> {
+    #[serde(default, borrow)]
+    event: Text<'a>,
 }
 
 impl Messages {
@@ -144,10 +118,25 @@ impl Messages {
             "messages/metadata" => self.announce(json),
             "metadata" => {
                 if let Some(id) = payload.read::<RunIn<'_>>().as_ref().and_then(|m| m.run_id.some()) {
-                    self.run_id = Some(self.names.get(id));
+                    let id = self.names.get(id);
+                    // A new connection tells of the same run again.
+                    if self.run.0.as_ref() != Some(&id) {
+                        self.run = (Some(id), Some(place.at));
+                    }
+                }
+            }
+            // The second dialect tells of a run's start, but not which run it is.
+            "lifecycle" if payload.enveloped && payload.is_root() => {
+                if payload.read::<PhaseIn<'_>>().is_some_and(|phase| phase.event.is("running")) {
+                    self.run.1 = Some(place.at);
                 }
             }
             "values" if payload.is_root() => self.state(json, &place),
+            "state_update" => {
+                if let Some(update) = payload.read::<StateUpdate<'_>>() {
+                    self.state(update.state.values.get(), &place);
+                }
+            }
             "updates" => self.updates(payload, &place),
             _ => {}
         }
@@ -178,8 +167,12 @@ impl Messages {
         target.name = target.name.take().or(name);
         let tokens = target.grow(&message, place);
         target.touch(place.seq, place.at);
+        let is_asking = !target.tool_calls.is_empty();
         if target.complete && message.id.some().is_none() {
             self.growing.remove(&place.ns);
+        }
+        if is_asking {
+            self.join(i);
         }
         tokens
     }
@@ -196,6 +189,9 @@ impl Messages {
                 && self.items()[i].last_seq == place.seq
             {
                 tokens += 1;
+                if let Some(message) = self.get_mut(i) {
+                    message.note_token(place.at);
+                }
             }
         }
         tokens
@@ -272,7 +268,12 @@ impl Messages {
         place: &Place,
         meta: &MetaIn<'_>,
     ) -> Option<usize> {
-        let message = serde_json::from_str::<MessageIn<'_>>(raw.get()).ok()?;
+        let message = match raw.get().as_bytes().first() {
+            Some(b'{') => serde_json::from_str::<MessageIn<'_>>(raw.get()).ok()?,
+            Some(b'n') | None => return None,
+            // Graphs may keep bare texts, or pairs of a role and a text.
+            Some(_) => MessageIn::bare(raw),
+        };
         let mut nth = 0;
         if message.id.some().is_none() {
             let count = said.entry(says(&message)).or_insert(0);
@@ -301,7 +302,8 @@ impl Messages {
             }
             return None;
         }
-        if message.content.is_none() && message.tool_calls.is_none() {
+        let says_who = message.kind.some().is_some() || message.role.some().is_some();
+        if message.content.is_none() && message.tool_calls.is_none() && !says_who {
             return None;
         }
         let known = match message.id.some() {
@@ -324,13 +326,14 @@ impl Messages {
             target.name = Some(name);
             changed = true;
         }
-        changed |= target.become_whole(message, place);
+        changed |= target.become_whole(message, complete, place);
         changed |= target.complete != complete || target.removed_at.is_some();
         target.complete = complete;
         target.is_whole |= complete;
         target.removed_at = None;
         if changed {
             target.touch(place.seq, place.at);
+            self.join(i);
         }
         Some(i)
     }
@@ -364,23 +367,30 @@ fn says(message: &MessageIn<'_>) -> u64 {
 impl Message {
     /// Adds a piece; tells whether it held any token.
     fn grow(&mut self, piece: &MessageIn<'_>, place: &Place) -> u64 {
-        let Content { text, mut reasoning, .. } = piece.content.map(Content::of).unwrap_or_default();
-        reasoning.push_str(&kept_reasoning(piece.additional_kwargs));
-        self.append(&text, place.seq);
-        self.reasoning.push_str(&reasoning);
-        let mut any = !text.is_empty() || !reasoning.is_empty();
-        for raw in piece.tool_call_chunks.map(Items::of).unwrap_or_default() {
-            if let Ok(call) = serde_json::from_str::<CallIn<'_>>(raw.get()) {
-                any = true;
-                self.grow_call(&call);
-            }
+        let before = (self.text.len(), self.reasoning.len());
+        let mut calls = Vec::new();
+        let beside = Beside::read(piece.additional_kwargs);
+        self.extend(place.seq, |said| {
+            said.think(beside.reasoning_content.as_str());
+            calls.extend(piece.content.map(bits).unwrap_or_default().into_iter().filter_map(|bit| said.add(bit)));
+            said.refuse(beside.refusal.as_str());
+        });
+        let mut any = before != (self.text.len(), self.reasoning.len());
+        // Calls lie beside the content, in the content, or in both; whole ones only in JavaScript.
+        let chunks = piece.tool_call_chunks.map(Items::of).unwrap_or_default();
+        if !chunks.is_empty() {
+            calls = chunks.into_iter().filter_map(CallBit::read).collect();
+        } else if calls.is_empty() {
+            let whole = piece.tool_calls.map(Items::of).unwrap_or_default();
+            let known = |call: &CallBit<'_>| self.tool_calls.iter().any(|c| Some(c.id.as_str()) == call.id.as_deref());
+            calls = whole.into_iter().filter_map(CallBit::read).filter(|call| !known(call)).collect();
         }
-        if let Some(more) = piece.usage_metadata.and_then(usage) {
-            // Some models count their input with the first piece and their output with the last.
-            let sum = self.usage.get_or_insert_default();
-            sum.input += more.input;
-            sum.output += more.output;
-            sum.total += more.total;
+        any |= !calls.is_empty();
+        for call in &calls {
+            self.grow_call(call, place);
+        }
+        if let Some(more) = piece.usage_metadata.and_then(Usage::read) {
+            self.usage.get_or_insert_default().add(more);
             // JavaScript marks no last piece; the count that stands alone at the end is one.
             let said_anything = !self.text.is_empty() || !self.tool_calls.is_empty();
             self.complete |= !any && said_anything;
@@ -388,65 +398,89 @@ impl Message {
             self.complete = false;
         }
         self.complete |= piece.is_finish();
+        if any {
+            self.note_token(place.at);
+        }
         u64::from(any)
     }
 
     /// A piece of a call goes to the call with its index.
-    fn grow_call(&mut self, piece: &CallIn<'_>) {
-        let index = piece.index.map(RawValue::get);
-        let fits = |call: &&mut ToolCall| match (index, piece.id.some()) {
+    pub(super) fn grow_call(&mut self, piece: &CallBit<'_>, place: &Place) {
+        let (index, id) = (piece.index, piece.id.as_deref());
+        let fits = |call: &ToolCall| match (index, id) {
             (Some(index), Some(id)) => call.index.as_deref() == Some(index) && (call.id.is_empty() || call.id == id),
             (Some(index), None) => call.index.as_deref() == Some(index),
             (None, Some(id)) => call.id == id,
-            (None, None) => piece.name.some().is_none(),
+            (None, None) => piece.name.is_none(),
         };
-        let call = match self.tool_calls.iter_mut().rev().find(fits) {
-            Some(call) => call,
+        let at = match self.tool_calls.iter().rposition(fits) {
+            Some(at) => at,
             None => {
+                self.parts.push(Part::Call(self.tool_calls.len()));
                 self.tool_calls.push(ToolCall { index: index.map(Into::into), ..ToolCall::default() });
-                let Some(call) = self.tool_calls.last_mut() else { return };
-                call
+                self.tool_calls.len() - 1
             }
         };
-        if let Some(id) = piece.id.some() {
+        let call = &mut self.tool_calls[at];
+        if let Some(id) = id {
             call.id = id.into();
         }
-        if let Some(name) = piece.name.some() {
+        if let Some(name) = &piece.name {
             call.name.push_str(name);
         }
         call.args.push_str(&piece.args());
+        (call.seq, call.at) = (place.seq, place.at);
     }
 
     /// Takes the whole of what is known; tells whether that is news.
-    fn become_whole(&mut self, message: &MessageIn<'_>, place: &Place) -> bool {
-        let content = message.content.map(Content::of).unwrap_or_default();
-        let mut changed = self.replace(content.text, place.seq);
-        let reasoning = content.reasoning + &kept_reasoning(message.additional_kwargs);
-        if !reasoning.is_empty() && reasoning != self.reasoning {
-            self.reasoning = reasoning;
-            changed = true;
+    fn become_whole(&mut self, message: &MessageIn<'_>, complete: bool, place: &Place) -> bool {
+        let (mut said, mut within) = (Said::default(), Vec::new());
+        let beside = Beside::read(message.additional_kwargs);
+        said.think(beside.reasoning_content.as_str());
+        for bit in message.content.map(bits).unwrap_or_default() {
+            if let Some(call) = said.add(bit) {
+                said.parts.push(Part::Call(within.len()));
+                within.push(ToolCall::of(&call, place));
+            }
+        }
+        if !said.text.ends_with(beside.refusal.as_str()) {
+            said.refuse(beside.refusal.as_str());
         }
         let mut calls: Vec<ToolCall> = Vec::new();
-        for list in [message.tool_calls, message.invalid_tool_calls].into_iter().flatten() {
-            calls.extend(Items::of(list).into_iter().filter_map(call));
+        let read = |raw| Items::of(raw).into_iter().filter_map(CallBit::read);
+        for call in message.tool_calls.into_iter().flat_map(read) {
+            calls.push(ToolCall::of(&call, place));
+        }
+        for call in message.invalid_tool_calls.into_iter().flat_map(read) {
+            // While a text grows, a call that is not at its end yet counts as invalid.
+            let why = complete.then(|| call.error.as_deref().unwrap_or_default().to_string());
+            calls.push(ToolCall { invalid: why, ..ToolCall::of(&call, place) });
         }
         if calls.is_empty() {
-            calls = content.calls;
+            calls.clone_from(&within);
         }
         for (i, new) in calls.iter_mut().enumerate() {
             let old = self.tool_calls.iter().find(|c| !c.id.is_empty() && c.id == new.id).or(self.tool_calls.get(i));
+            let Some(old) = old.filter(|old| old.id.is_empty() || new.id.is_empty() || old.id == new.id) else {
+                continue;
+            };
+            new.answer = old.answer;
             // What was streamed is what the model wrote; the server's own form of the same is no news.
-            if let Some(old) = old.filter(|old| is_same_json(&old.args, &new.args)) {
+            if is_same_json(&old.args, &new.args) {
                 new.args.clone_from(&old.args);
                 new.index.clone_from(&old.index);
+                (new.seq, new.at) = (old.seq, old.at);
             }
         }
         // The list of a text that is still growing leaves out calls that cannot be read yet.
+        let mut changed = false;
         if calls != self.tool_calls && (!calls.is_empty() || message.tool_calls.is_some()) {
             self.tool_calls = calls;
             changed = true;
         }
-        if let Some(usage) = message.usage_metadata.and_then(usage).filter(|u| self.usage != Some(*u)) {
+        said.parts = self.placed(said.parts, &within);
+        changed |= self.replace_said(said, place.seq);
+        if let Some(usage) = message.usage_metadata.and_then(Usage::read).filter(|u| self.usage != Some(*u)) {
             self.usage = Some(usage);
             changed = true;
         }
@@ -459,94 +493,51 @@ impl Message {
         self.is_error = is_error;
         changed
     }
+
+    /// The parts with each call in its place: where the content has it, else at the end.
+    fn placed(&self, parts: Vec<Part>, within: &[ToolCall]) -> Vec<Part> {
+        let mut left: Vec<usize> = (0..self.tool_calls.len()).collect();
+        let mut placed = Vec::with_capacity(parts.len() + left.len());
+        for part in parts {
+            let Part::Call(i) = part else {
+                placed.push(part);
+                continue;
+            };
+            let same = |at: &usize| within.get(i).is_some_and(|call| call.id == self.tool_calls[*at].id);
+            if let Some(at) = left.iter().position(same) {
+                placed.push(Part::Call(left.remove(at)));
+            }
+        }
+        placed.extend(left.into_iter().map(Part::Call));
+        placed
+    }
 }
 
-fn call(raw: &RawValue) -> Option<ToolCall> {
-    let call = serde_json::from_str::<CallIn<'_>>(raw.get()).ok()?;
-    Some(ToolCall { id: call.id.as_str().into(), name: call.name.as_str().into(), args: call.args(), index: None })
+impl ToolCall {
+    /// A call that came as a whole.
+    fn of(call: &CallBit<'_>, place: &Place) -> ToolCall {
+        let word = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().unwrap_or_default().to_string();
+        let (id, name) = (word(&call.id), word(&call.name));
+        ToolCall { id, name, args: call.args(), seq: place.seq, at: place.at, ..ToolCall::default() }
+    }
 }
 
 fn is_same_json(a: &str, b: &str) -> bool {
     a == b || matches!((serde_json::from_str::<Value>(a), serde_json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Reasoning that some models put beside the content.
-fn kept_reasoning(raw: Option<&RawValue>) -> String {
-    #[derive(Deserialize)]
-    struct Kept<'a> {
-        #[serde(default, borrow)]
-        reasoning_content: Text<'a>,
-    }
-    let kept = raw.filter(|raw| raw.get().len() > 2).and_then(|raw| serde_json::from_str::<Kept<'_>>(raw.get()).ok());
-    kept.and_then(|k| k.reasoning_content.0).map(|t| t.into_owned()).unwrap_or_default()
-}
-
-/// The content of a message: a text, or a list of blocks.
-#[derive(Default)]
-pub(super) struct Content {
-    pub text: String,
-    pub reasoning: String,
-    pub calls: Vec<ToolCall>,
-}
-
-#[derive(Deserialize)]
-struct BlockIn<'a> {
-    #[serde(default, borrow, rename = "type")]
-    kind: Text<'a>,
+/// What some models put beside the content.
+#[derive(Deserialize, Default)]
+struct Beside<'a> {
     #[serde(default, borrow)]
-    text: Text<'a>,
-    #[serde(default, borrow)]
-    reasoning: Text<'a>,
-    #[serde(default, borrow)]
-    thinking: Text<'a>,
+    reasoning_content: Text<'a>,
     #[serde(default, borrow)]
     refusal: Text<'a>,
-    #[serde(default, borrow)]
-    summary: Option<&'a RawValue>,
 }
 
-impl Content {
-    pub fn of(raw: &RawValue) -> Content {
-        let mut content = Content::default();
-        match text(raw) {
-            Some(text) => content.text = text.into_owned(),
-            None if raw.get().starts_with('{') => content.add(raw),
-            None => Items::of(raw).into_iter().for_each(|block| content.add(block)),
-        }
-        content
-    }
-
-    fn add(&mut self, raw: &RawValue) {
-        if let Some(text) = text(raw) {
-            self.text.push_str(&text);
-            return;
-        }
-        let Ok(block) = serde_json::from_str::<BlockIn<'_>>(raw.get()) else { return };
-        match block.kind.as_str() {
-            "reasoning" | "thinking" => {
-                let said = [&block.reasoning, &block.thinking, &block.text].into_iter().find_map(Text::some);
-                self.reasoning.push_str(said.unwrap_or_default());
-                for part in block.summary.map(Items::of).unwrap_or_default() {
-                    if let Ok(part) = serde_json::from_str::<BlockIn<'_>>(part.get()) {
-                        self.reasoning.push_str(part.text.as_str());
-                    }
-                }
-            }
-            "image" | "image_url" | "input_image" => self.line("[image]"),
-            "audio" | "input_audio" => self.line("[audio]"),
-            "video" => self.line("[video]"),
-            "file" | "document" | "input_file" => self.line("[file]"),
-            "tool_call" | "tool_use" => self.calls.extend(call(raw)),
-            _ => self.text.push_str(block.text.some().or(block.refusal.some()).unwrap_or_default()),
-        }
-    }
-
-    /// What cannot be shown has a line of its own.
-    fn line(&mut self, what: &str) {
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.text.push('\n');
-        }
-        self.text.push_str(what);
-        self.text.push('\n');
+impl<'a> Beside<'a> {
+    fn read(raw: Option<&'a RawValue>) -> Beside<'a> {
+        let raw = raw.filter(|raw| raw.get().len() > 2);
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 }

@@ -1,7 +1,9 @@
 //! Messages in the second dialect: blocks that start, grow and finish, between a message's start and its finish.
 
-use super::assemble::Content;
-use super::messages::{Messages, Place, Role, ToolCall, Usage};
+use super::content::{CallBit, bits};
+use super::message::Role;
+use super::messages::{Messages, Place};
+use super::usage::Usage;
 use super::wire::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,8 +22,8 @@ struct BlockEvent<'a> {
     content: Option<&'a RawValue>,
     #[serde(default, borrow)]
     delta: Option<Delta<'a>>,
-    #[serde(default)]
-    usage: Option<UsageIn>,
+    #[serde(default, borrow)]
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -31,29 +33,7 @@ struct Delta<'a> {
     #[serde(default, borrow)]
     reasoning: Text<'a>,
     #[serde(default, borrow)]
-    args: Text<'a>,
-}
-
-#[derive(Deserialize)]
-struct CallBlock<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
     args: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct UsageIn {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-    #[serde(default)]
-    total_tokens: Option<u64>,
 }
 
 /// Takes one event of this dialect; tells how many tokens came with it. Its pieces don't name their message: they belong
@@ -74,68 +54,54 @@ pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
         messages.growing.insert(place.ns.clone(), i);
         return 0;
     }
-    let Some(message) = messages.growing.get(&place.ns).copied().and_then(|i| messages.get_mut(i)) else { return 0 };
-    if message.is_whole {
-        return 0;
-    }
+    let Some(i) = messages.growing.get(&place.ns).copied() else { return 0 };
+    let Some(message) = messages.get_mut(i).filter(|message| !message.is_whole) else { return 0 };
     let index = event.index.to_string();
     let mut tokens = 0;
     match event.event.as_str() {
         "content-block-start" => {
-            let Some(raw) = event.content else { return 0 };
-            match serde_json::from_str::<CallBlock<'_>>(raw.get()) {
-                Ok(call) if call.kind.as_str().starts_with("tool_call") => message.tool_calls.push(ToolCall {
-                    id: call.id.as_str().into(),
-                    name: call.name.as_str().into(),
-                    args: call.args.and_then(super::wire::text).unwrap_or_default().into_owned(),
-                    index: Some(index.into()),
-                }),
-                _ => {
-                    let content = Content::of(raw);
-                    message.append(&content.text, place.seq);
-                    message.reasoning.push_str(&content.reasoning);
-                }
+            let mut calls = Vec::new();
+            let content = event.content.map(bits).unwrap_or_default();
+            message.extend(place.seq, |said| calls.extend(content.into_iter().filter_map(|bit| said.add(bit))));
+            for call in calls {
+                // Its pieces go by the number of the block.
+                message.grow_call(&CallBit { index: Some(&index), ..call }, place);
             }
         }
         "content-block-delta" => {
             let Some(delta) = event.delta else { return 0 };
-            message.append(delta.text.as_str(), place.seq);
-            message.reasoning.push_str(delta.reasoning.as_str());
-            if let Some(args) = delta.args.some() {
-                match message.tool_calls.iter_mut().find(|c| c.index.as_deref() == Some(&*index)) {
-                    Some(call) => call.args.push_str(args),
-                    None => {
-                        let call = ToolCall { args: args.into(), index: Some(index.into()), ..ToolCall::default() };
-                        message.tool_calls.push(call);
-                    }
-                }
+            message.extend(place.seq, |said| {
+                said.think(delta.reasoning.as_str());
+                said.say(delta.text.as_str());
+            });
+            if delta.args.is_some() {
+                message.grow_call(&CallBit { args: delta.args, index: Some(&index), ..CallBit::default() }, place);
             }
+            message.note_token(place.at);
             tokens = 1;
         }
         "content-block-finish" => {
-            let block = event.content.and_then(|raw| serde_json::from_str::<CallBlock<'_>>(raw.get()).ok());
+            let block = event.content.and_then(CallBit::read);
             let call = message.tool_calls.iter_mut().find(|c| c.index.as_deref() == Some(&*index));
             if let (Some(block), Some(call)) = (block, call) {
                 for (known, told) in [(&mut call.id, &block.id), (&mut call.name, &block.name)] {
-                    if let Some(told) = told.some() {
-                        *known = told.into();
+                    if let Some(told) = told {
+                        *known = told.to_string();
                     }
                 }
                 if call.args.is_empty() {
-                    call.args = block.args.map(|a| a.get().to_string()).unwrap_or_default();
+                    call.args = block.args();
                 }
             }
         }
         "message-finish" => {
-            if let Some(UsageIn { input_tokens, output_tokens, total_tokens }) = event.usage {
-                let (input, output) = (input_tokens.unwrap_or(0), output_tokens.unwrap_or(0));
-                message.usage = Some(Usage { input, output, total: total_tokens.unwrap_or(input + output) });
-            }
+            message.usage = event.usage.and_then(Usage::read).or(message.usage);
             message.complete = true;
         }
         _ => return 0,
     }
     message.touch(place.seq, place.at);
+    messages.join(i);
     if event.event.is("message-finish") {
         messages.growing.remove(&place.ns);
     }

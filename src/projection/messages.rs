@@ -1,5 +1,6 @@
 //! Messages, each once, whatever combination of modes told of it. How events are read into it is in `assemble`.
 
+use super::message::{Message, Role, ToolCall};
 use crate::stream::{Names, Namespace};
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
@@ -8,181 +9,6 @@ use std::sync::Arc;
 
 /// Messages kept; the oldest quarter goes when there are more.
 const MAX_MESSAGES: usize = 20_000;
-
-/// Who speaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Role {
-    /// A person.
-    Human,
-    /// A model.
-    Ai,
-    /// A tool's answer.
-    Tool,
-    /// The system prompt.
-    System,
-    /// Another word of the server.
-    Other(Arc<str>),
-}
-
-impl Role {
-    /// The word that people read.
-    pub fn word(&self) -> &str {
-        match self {
-            Role::Human => "human",
-            Role::Ai => "ai",
-            Role::Tool => "tool",
-            Role::System => "system",
-            Role::Other(other) => other,
-        }
-    }
-
-    /// Reads a server's word, whichever dialect: `ai`, `AIMessageChunk`, `assistant`.
-    pub fn of(word: &str) -> Role {
-        match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
-            "human" | "user" | "Human" => Role::Human,
-            "ai" | "assistant" | "AI" => Role::Ai,
-            "tool" | "Tool" | "function" | "Function" => Role::Tool,
-            "system" | "developer" | "System" => Role::System,
-            other => Role::Other(other.into()),
-        }
-    }
-}
-
-/// A call of a tool.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ToolCall {
-    /// Its identifier, which the tool's answer names.
-    pub id: String,
-    /// The tool.
-    pub name: String,
-    /// The arguments as text, as they came: JSON once they are complete.
-    pub args: String,
-    /// The index by which its pieces find each other.
-    pub(super) index: Option<Box<str>>,
-}
-
-/// Tokens that a message cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Read.
-    pub input: u64,
-    /// Written.
-    pub output: u64,
-    /// Both.
-    pub total: u64,
-}
-
-impl Usage {
-    /// Adds what a count grew by.
-    pub fn add_change(&mut self, before: Usage, now: Usage) {
-        for (sum, before, now) in [
-            (&mut self.input, before.input, now.input),
-            (&mut self.output, before.output, now.output),
-            (&mut self.total, before.total, now.total),
-        ] {
-            *sum = (*sum + now).saturating_sub(before);
-        }
-    }
-}
-
-/// One message, as far as it is known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Message {
-    /// The event that it appeared with.
-    pub first_seq: u64,
-    /// The event that it last changed with.
-    pub last_seq: u64,
-    /// The server's id.
-    pub id: Option<Arc<str>>,
-    /// The run that it appeared in, where that is known.
-    pub run_id: Option<Arc<str>>,
-    /// Who speaks.
-    pub role: Role,
-    /// The speaker's or the tool's name.
-    pub name: Option<Arc<str>>,
-    /// The node that wrote it.
-    pub node: Option<Arc<str>>,
-    /// The subgraph that the node lives in.
-    pub ns: Namespace,
-    /// The text so far.
-    pub text: String,
-    /// The model's reasoning so far, where it shows any.
-    pub reasoning: String,
-    /// After which event the text was how long; see [`Message::text_at`].
-    pub spans: Vec<(u64, u32)>,
-    /// Calls of tools.
-    pub tool_calls: Vec<ToolCall>,
-    /// For a tool's answer: the call that it answers.
-    pub tool_call_id: Option<String>,
-    /// A tool's answer that is a failure.
-    pub is_error: bool,
-    /// What it cost.
-    pub usage: Option<Usage>,
-    /// Whether it is finished.
-    pub complete: bool,
-    /// The event with which it was removed from the state, if it was.
-    pub removed_at: Option<u64>,
-    /// When it appeared.
-    pub started_at: Timestamp,
-    /// When it last changed.
-    pub ended_at: Timestamp,
-    /// Grows with each change.
-    pub rev: u32,
-    /// Its final form is known: pieces that still come are no news.
-    pub(super) is_whole: bool,
-}
-
-impl Message {
-    /// The text as it was after an event.
-    pub fn text_at(&self, seq: u64) -> &str {
-        let known = self.spans.partition_point(|(at, _)| *at <= seq);
-        let end = known.checked_sub(1).map_or(0, |i| self.spans[i].1 as usize);
-        self.text.get(..end).unwrap_or(&self.text)
-    }
-
-    /// Whether it was there after an event.
-    pub fn existed_at(&self, seq: u64) -> bool {
-        self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
-    }
-
-    pub(super) fn touch(&mut self, seq: u64, at: Timestamp) {
-        self.last_seq = seq;
-        self.ended_at = at;
-        self.rev = self.rev.wrapping_add(1);
-    }
-
-    /// Appends text that came with an event.
-    pub(super) fn append(&mut self, text: &str, seq: u64) {
-        if text.is_empty() {
-            return;
-        }
-        self.text.push_str(text);
-        self.note_span(seq);
-    }
-
-    /// Replaces the text. What it has in common with the old one was there before.
-    pub(super) fn replace(&mut self, text: String, seq: u64) -> bool {
-        if self.text == text {
-            return false;
-        }
-        let common = self.text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-        let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-        for span in &mut self.spans {
-            span.1 = span.1.min(common as u32);
-        }
-        self.text = text;
-        self.note_span(seq);
-        true
-    }
-
-    fn note_span(&mut self, seq: u64) {
-        let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-        match self.spans.last_mut() {
-            Some(last) if last.0 == seq => last.1 = end,
-            _ => self.spans.push((seq, end)),
-        }
-    }
-}
 
 /// The event that is being read.
 #[derive(Clone)]
@@ -209,8 +35,12 @@ pub struct Messages {
     pub(super) announced: HashMap<Arc<str>, Origin>,
     /// The message that grows in each namespace, for dialects whose pieces don't name theirs.
     pub(super) growing: HashMap<Namespace, usize>,
-    /// The run that the stream is in.
-    pub(super) run_id: Option<Arc<str>>,
+    /// The run that the stream is in, and when it was seen to start.
+    pub(super) run: (Option<Arc<str>>, Option<Timestamp>),
+    /// The call with each id that came last: its message and its place there.
+    calls: HashMap<Box<str>, (usize, usize)>,
+    /// Answers to calls that are not known yet.
+    waiting: HashMap<Box<str>, usize>,
     pub(super) names: Names,
     /// Messages that the event read last had to do with.
     touched: Vec<usize>,
@@ -236,6 +66,66 @@ impl Messages {
     /// Another event is read.
     pub(super) fn forget_touched(&mut self) {
         self.touched.clear();
+    }
+
+    /// The message with this number, counting those that were let go.
+    pub fn get(&self, number: u64) -> Option<&Message> {
+        self.items.get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
+    }
+
+    /// The message that answers a call.
+    pub fn answer(&self, call: &ToolCall) -> Option<&Message> {
+        self.get(call.answer?)
+    }
+
+    /// The call that a tool's message answers, with its message.
+    pub fn asked(&self, answer: &Message) -> Option<(&Message, &ToolCall)> {
+        let asking = self.get(answer.asked_by?)?;
+        let is_it = |call: &&ToolCall| answer.tool_call_id.as_deref() == Some(call.id.as_str());
+        Some((asking, asking.tool_calls.iter().find(is_it)?))
+    }
+
+    /// Joins the calls of a message with the answers to them, and an answer with its call, where that was not done yet.
+    pub(super) fn join(&mut self, i: usize) {
+        let Some(message) = self.items.get(i) else { return };
+        if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.asked_by.is_none()) {
+            // Ids come again, in each run of a scripted model for one: it is the newest call that waits for an answer.
+            match self.calls.get(id).copied() {
+                Some((asking, at)) if self.is_open(asking, at) => self.pair(asking, at, i),
+                _ => {
+                    self.waiting.insert(id.into(), i);
+                }
+            }
+            return;
+        }
+        for at in 0..self.items[i].tool_calls.len() {
+            let call = &self.items[i].tool_calls[at];
+            if call.answer.is_some() || call.id.is_empty() {
+                continue;
+            }
+            if self.calls.get(&*call.id) != Some(&(i, at)) {
+                self.calls.insert(call.id.as_str().into(), (i, at));
+            }
+            if let Some(answer) = self.waiting.remove(&*self.items[i].tool_calls[at].id) {
+                self.pair(i, at, answer);
+            }
+        }
+    }
+
+    fn is_open(&self, asking: usize, at: usize) -> bool {
+        let call = self.items.get(asking).and_then(|message| message.tool_calls.get(at));
+        call.is_some_and(|call| call.answer.is_none())
+    }
+
+    fn pair(&mut self, asking: usize, at: usize, answer: usize) {
+        let number = |i: usize| self.evicted + i as u64;
+        let (asked_by, answered_by) = (number(asking), number(answer));
+        if let Some(call) = self.items.get_mut(asking).and_then(|message| message.tool_calls.get_mut(at)) {
+            call.answer = Some(answered_by);
+        }
+        if let Some(message) = self.items.get_mut(answer) {
+            message.asked_by = Some(asked_by);
+        }
     }
 
     pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut Message> {
@@ -266,23 +156,31 @@ impl Messages {
             first_seq: place.seq,
             last_seq: place.seq,
             id,
-            run_id: self.run_id.clone(),
+            run_id: self.run.0.clone(),
             role,
             name: None,
             node: None,
             ns: place.ns.clone(),
             text: String::new(),
             reasoning: String::new(),
+            parts: Vec::new(),
+            citations: Vec::new(),
             spans: Vec::new(),
+            thoughts: Vec::new(),
             tool_calls: Vec::new(),
             tool_call_id: None,
+            asked_by: None,
             is_error: false,
             usage: None,
             complete: false,
             removed_at: None,
             started_at: place.at,
             ended_at: place.at,
+            run_started_at: self.run.1,
+            token_times: None,
+            chunks: 0,
             rev: 0,
+            rewrites: 0,
             is_whole: false,
         });
         i
@@ -343,6 +241,8 @@ impl Messages {
         self.index.retain(|_, i| moved(i));
         self.growing.retain(|_, i| moved(i));
         self.touched.retain_mut(moved);
+        self.calls.retain(|_, (i, _)| moved(i));
+        self.waiting.retain(|_, i| moved(i));
         self.last_state.retain_mut(|(_, i)| moved(i));
         self.unnamed.retain(|_, list| {
             list.retain_mut(moved);
@@ -397,8 +297,8 @@ mod tests {
         let place = Place { seq: 3, at: Timestamp::UNIX_EPOCH, ns: [].into() };
         let i = messages.add(Some("a"), Role::Ai, &place);
         let message = messages.get_mut(i).unwrap();
-        message.append("Let ", 3);
-        message.append("me", 5);
+        message.extend(3, |said| said.say("Let "));
+        message.extend(5, |said| said.say("me"));
         assert_eq!(
             (message.text_at(2), message.text_at(3), message.text_at(4), message.text_at(9)),
             ("", "Let ", "Let ", "Let me")

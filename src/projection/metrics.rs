@@ -1,7 +1,9 @@
 //! Numbers of runs: how long until the first event and the first token, how fast tokens come, what was used, by run, node
 //! and model. Everything is counted once, whatever combination of modes told of it.
 
-use super::messages::{Message, Messages, Role, Usage};
+use super::message::{Message, Role};
+use super::messages::Messages;
+use super::usage::Usage;
 use super::peek::Peek;
 use super::rows::Rows;
 use super::wire::Payload;

@@ -3,29 +3,35 @@
 
 mod assemble;
 mod blocks;
+mod content;
 mod custom;
 pub mod difference;
 pub mod document;
 mod ledger;
 mod lifecycle;
+mod message;
 mod messages;
 mod metrics;
 mod peek;
 mod rows;
 mod timeline;
 mod updates;
+mod usage;
 mod values;
 mod wire;
 
+pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
 pub use ledger::{Connection, Ledger, NameSums, Pulse};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
-pub use messages::{Message, Messages, Role, ToolCall, Usage};
+pub use message::{Message, Role, ToolCall};
+pub use messages::Messages;
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
 pub use peek::Peek;
 pub use rows::Rows;
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
+pub use usage::Usage;
 pub use values::{KeyState, Snapshot, Values};
 
 use crate::stream::{Item, Record};
@@ -46,8 +52,6 @@ pub struct Projections {
     pub timeline: Timeline,
     /// What came, what came twice, what may be missing.
     pub ledger: Ledger,
-    /// What graphs said in their own words, and what no other view is made for.
-    pub custom: Custom,
     /// Times, rates and usage, by run and node.
     pub metrics: Metrics,
 }

@@ -66,15 +66,15 @@ impl Default for Values {
 }
 
 #[derive(Deserialize)]
-struct StateUpdate<'a> {
+pub(super) struct StateUpdate<'a> {
     #[serde(borrow)]
-    state: ThreadState<'a>,
+    pub state: ThreadState<'a>,
 }
 
 #[derive(Deserialize)]
-struct ThreadState<'a> {
+pub(super) struct ThreadState<'a> {
     #[serde(borrow)]
-    values: &'a RawValue,
+    pub values: &'a RawValue,
 }
 
 impl Values {

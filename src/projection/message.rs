@@ -1,0 +1,259 @@
+//! One message, as far as it is known.
+
+use super::content::{Citation, Part, Said};
+use super::usage::Usage;
+use crate::stream::Namespace;
+use jiff::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// A person.
+    Human,
+    /// A model.
+    Ai,
+    /// A tool's answer.
+    Tool,
+    /// The system prompt.
+    System,
+    /// Another word of the server.
+    Other(Arc<str>),
+}
+
+impl Role {
+    /// The word that people read.
+    pub fn word(&self) -> &str {
+        match self {
+            Role::Human => "human",
+            Role::Ai => "ai",
+            Role::Tool => "tool",
+            Role::System => "system",
+            Role::Other(other) => other,
+        }
+    }
+
+    /// Reads a server's word, whichever dialect: `ai`, `AIMessageChunk`, `assistant`.
+    pub fn of(word: &str) -> Role {
+        match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
+            "human" | "user" | "Human" => Role::Human,
+            "ai" | "assistant" | "AI" => Role::Ai,
+            "tool" | "Tool" | "function" | "Function" => Role::Tool,
+            "system" | "developer" | "System" => Role::System,
+            other => Role::Other(other.into()),
+        }
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolCall {
+    /// Its identifier, which the tool's answer names.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments as text, as they came: JSON once they are complete.
+    pub args: String,
+    /// Why the model's call can't be made, where it can't.
+    pub invalid: Option<String>,
+    /// The event with its last piece.
+    pub seq: u64,
+    /// When its last piece came.
+    pub at: Timestamp,
+    /// Number of the message that answers it, counting those that were let go.
+    pub answer: Option<u64>,
+    /// The index by which its pieces find each other.
+    pub(super) index: Option<Box<str>>,
+}
+
+/// One message, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The event that it appeared with.
+    pub first_seq: u64,
+    /// The event that it last changed with.
+    pub last_seq: u64,
+    /// The server's id.
+    pub id: Option<Arc<str>>,
+    /// The run that it appeared in, where that is known.
+    pub run_id: Option<Arc<str>>,
+    /// Who speaks.
+    pub role: Role,
+    /// The speaker's or the tool's name.
+    pub name: Option<Arc<str>>,
+    /// The node that wrote it.
+    pub node: Option<Arc<str>>,
+    /// The subgraph that the node lives in.
+    pub ns: Namespace,
+    /// The text so far.
+    pub text: String,
+    /// The model's reasoning so far, where it shows any.
+    pub reasoning: String,
+    /// What the text, the reasoning and the calls are, in the model's order.
+    pub parts: Vec<Part>,
+    /// Sources that were named.
+    pub citations: Vec<Citation>,
+    /// After which event the text was how long; see [`Message::text_at`].
+    pub spans: Vec<(u64, u32)>,
+    /// The same for the reasoning.
+    pub thoughts: Vec<(u64, u32)>,
+    /// Calls of tools.
+    pub tool_calls: Vec<ToolCall>,
+    /// For a tool's answer: the call that it answers.
+    pub tool_call_id: Option<String>,
+    /// For a tool's answer: number of the message with that call, counting those that were let go.
+    pub asked_by: Option<u64>,
+    /// A tool's answer that is a failure.
+    pub is_error: bool,
+    /// What it cost.
+    pub usage: Option<Usage>,
+    /// Whether it is finished.
+    pub complete: bool,
+    /// The event with which it was removed from the state, if it was.
+    pub removed_at: Option<u64>,
+    /// When it appeared.
+    pub started_at: Timestamp,
+    /// When it last changed.
+    pub ended_at: Timestamp,
+    /// When its run started, where this stream saw that.
+    pub run_started_at: Option<Timestamp>,
+    /// When its first and its last token came, where it came in tokens.
+    pub token_times: Option<(Timestamp, Timestamp)>,
+    /// Pieces with tokens in them that came.
+    pub chunks: u64,
+    /// Grows with each change.
+    pub rev: u32,
+    /// Grows when what it said became something else, not only more.
+    pub rewrites: u32,
+    /// Its final form is known: pieces that still come are no news.
+    pub(super) is_whole: bool,
+}
+
+impl Message {
+    /// The text as it was after an event.
+    pub fn text_at(&self, seq: u64) -> &str {
+        let known = self.spans.partition_point(|(at, _)| *at <= seq);
+        let end = known.checked_sub(1).map_or(0, |i| self.spans[i].1 as usize);
+        self.text.get(..end).unwrap_or(&self.text)
+    }
+
+    /// Whether it was there after an event.
+    pub fn existed_at(&self, seq: u64) -> bool {
+        self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
+    }
+
+    /// From the run's start to the first token.
+    pub fn time_to_first(&self) -> Option<Duration> {
+        let (first, _) = self.token_times?;
+        Duration::try_from(first.duration_since(self.run_started_at?)).ok()
+    }
+
+    /// Tokens a second from the first to the last: by the model's count where it is known, else a token for each piece.
+    /// None where too little came for a rate.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let (first, last) = self.token_times?;
+        let time = Duration::try_from(last.duration_since(first)).ok().filter(|time| !time.is_zero())?;
+        let counted = self.usage.filter(|usage| self.complete && usage.output > 0).map(|usage| usage.output);
+        // The first token is what the time counts from.
+        let tokens = counted.unwrap_or(self.chunks).checked_sub(1).filter(|tokens| *tokens > 0)?;
+        Some(tokens as f64 / time.as_secs_f64())
+    }
+
+    /// The event that brought a byte of the text.
+    pub fn text_seq(&self, at: usize) -> u64 {
+        brought(&self.spans, at).unwrap_or(self.first_seq)
+    }
+
+    /// The event that brought a byte of the reasoning.
+    pub fn thought_seq(&self, at: usize) -> u64 {
+        brought(&self.thoughts, at).unwrap_or(self.first_seq)
+    }
+
+    /// A piece with tokens in it came.
+    pub(super) fn note_token(&mut self, at: Timestamp) {
+        self.chunks += 1;
+        let (first, _) = self.token_times.unwrap_or((at, at));
+        self.token_times = Some((first, at));
+    }
+
+    pub(super) fn touch(&mut self, seq: u64, at: Timestamp) {
+        self.last_seq = seq;
+        self.ended_at = at;
+        self.rev = self.rev.wrapping_add(1);
+    }
+
+    /// Adds to what is said: whatever the change adds came with this event.
+    pub(super) fn extend(&mut self, seq: u64, change: impl FnOnce(&mut Said)) {
+        let mut said = Said {
+            text: std::mem::take(&mut self.text),
+            reasoning: std::mem::take(&mut self.reasoning),
+            parts: std::mem::take(&mut self.parts),
+            citations: std::mem::take(&mut self.citations),
+        };
+        let before = (said.text.len(), said.reasoning.len());
+        change(&mut said);
+        Said { text: self.text, reasoning: self.reasoning, parts: self.parts, citations: self.citations } = said;
+        if self.text.len() != before.0 {
+            // A line that stands for a block may have become shorter.
+            let end = self.text.len() as u32;
+            self.spans.iter_mut().rev().take_while(|span| span.1 > end).for_each(|span| span.1 = end);
+            note_span(&mut self.spans, seq, self.text.len());
+        }
+        if self.reasoning.len() != before.1 {
+            note_span(&mut self.thoughts, seq, self.reasoning.len());
+        }
+    }
+
+    /// Takes the whole of what is said; tells whether that is news.
+    pub(super) fn replace_said(&mut self, mut said: Said, seq: u64) -> bool {
+        // Some final forms leave out what was thought.
+        if said.reasoning.is_empty() && !self.reasoning.is_empty() {
+            said.reasoning.clone_from(&self.reasoning);
+            said.parts.insert(0, Part::Reasoning(0..said.reasoning.len()));
+        }
+        let mut changed = false;
+        if said.reasoning != self.reasoning {
+            self.rewrites += u32::from(!said.reasoning.starts_with(&self.reasoning));
+            self.reasoning = said.reasoning;
+            note_span(&mut self.thoughts, seq, self.reasoning.len());
+            changed = true;
+        }
+        changed |= self.replace(said.text, seq);
+        if said.citations != self.citations && !said.citations.is_empty() {
+            self.citations = said.citations;
+            changed = true;
+        }
+        self.parts = said.parts;
+        changed
+    }
+
+    /// Replaces the text. What it has in common with the old one was there before.
+    pub(super) fn replace(&mut self, text: String, seq: u64) -> bool {
+        if self.text == text {
+            return false;
+        }
+        self.rewrites += u32::from(!text.starts_with(&self.text));
+        let common = self.text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+        let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        for span in &mut self.spans {
+            span.1 = span.1.min(common as u32);
+        }
+        self.text = text;
+        note_span(&mut self.spans, seq, self.text.len());
+        true
+    }
+}
+
+fn note_span(spans: &mut Vec<(u64, u32)>, seq: u64, end: usize) {
+    let end = u32::try_from(end).unwrap_or(u32::MAX);
+    match spans.last_mut() {
+        Some(last) if last.0 == seq => last.1 = end,
+        _ => spans.push((seq, end)),
+    }
+}
+
+fn brought(spans: &[(u64, u32)], at: usize) -> Option<u64> {
+    let before = spans.partition_point(|(_, end)| *end as usize <= at);
+    spans.get(before).or(spans.last()).map(|span| span.0)
+}

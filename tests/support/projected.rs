@@ -1,0 +1,27 @@
+//! Projections of events, and messages as lines.
+
+use runtail::projection::{Message, Projections};
+use runtail::stream::{Event, Item, Record};
+
+/// What is made of these events.
+pub fn project(events: impl IntoIterator<Item = Event>) -> Projections {
+    let mut projections = Projections::default();
+    for event in events {
+        projections.apply(&Item::Record(Record::Event(event)));
+    }
+    projections
+}
+
+/// `role node/ns: text (calls) [usage] …` a line.
+pub fn shown(messages: &[Message]) -> Vec<String> {
+    let show = |m: &Message| {
+        let calls: Vec<_> = m.tool_calls.iter().map(|c| format!(" {}#{}{}", c.name, c.id, c.args)).collect();
+        let usage = m.usage.map(|u| format!(" {}+{}={}", u.input, u.output, u.total)).unwrap_or_default();
+        let ns: Vec<_> = m.ns.iter().map(|s| s.split(':').next().unwrap()).collect();
+        let node = m.node.as_deref().unwrap_or("-");
+        let open = if m.complete { "" } else { " …" };
+        let answers = m.tool_call_id.as_deref().map(|id| format!(" ←{id}")).unwrap_or_default();
+        format!("{:?} {}@{}: {}{}{}{}{}", m.role, node, ns.join("/"), m.text, calls.concat(), answers, usage, open)
+    };
+    messages.iter().map(show).collect()
+}
