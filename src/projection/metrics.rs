@@ -3,9 +3,9 @@
 
 use super::message::{Message, Role};
 use super::messages::Messages;
-use super::usage::Usage;
 use super::peek::Peek;
 use super::rows::Rows;
+use super::usage::Usage;
 use super::wire::Payload;
 use crate::stream::{Item, Names, Outcome, Record};
 use jiff::{SignedDuration, Timestamp};

@@ -48,6 +48,8 @@ pub struct Projections {
     pub values: Values,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
+    /// What graphs said in their own words, and what no other view is made for.
+    pub custom: Custom,
     /// When each node, tool and model call ran.
     pub timeline: Timeline,
     /// What came, what came twice, what may be missing.

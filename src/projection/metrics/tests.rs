@@ -78,7 +78,7 @@ fn a_run_that_we_started() {
         (run.took(at(3000)), run.is_open(), run.events, script.projections.metrics.runs().len()),
         (ms(3000), true, 9, 1)
     );
-    let usage = Usage { input: 11, output: 30, total: 41 };
+    let usage = Usage { input: 11, output: 30, total: 41, ..Usage::default() };
     assert_eq!((run.work.chunks, run.work.messages, run.work.tool_calls, run.work.errors), (3, 1, 1, 0));
     assert_eq!((run.work.usage, run.models.clone()), (usage, vec![("m-1".into(), usage)]));
     assert_eq!((run.work.chunks_per_second(), run.work.tokens_per_second()), (Some(10.0), Some(150.0)));
