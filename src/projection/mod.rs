@@ -7,12 +7,15 @@ mod content;
 mod custom;
 pub mod difference;
 pub mod document;
+mod facets;
+mod landmarks;
 mod ledger;
 mod lifecycle;
 mod message;
 mod messages;
 mod metrics;
 mod peek;
+mod path;
 mod rows;
 mod timeline;
 mod updates;
@@ -28,6 +31,13 @@ pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
 pub use peek::Peek;
+pub use custom::{Custom, CustomRow};
+pub use facets::Facets;
+pub use landmarks::Landmarks;
+pub use ledger::{Connection, Ledger};
+pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
+pub use messages::{Message, Messages, Role, ToolCall, Usage};
+pub use path::Path;
 pub use rows::Rows;
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
@@ -56,6 +66,8 @@ pub struct Projections {
     pub ledger: Ledger,
     /// Times, rates and usage, by run and node.
     pub metrics: Metrics,
+    /// Where runs, steps and failures are.
+    pub landmarks: Landmarks,
 }
 
 /// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
@@ -104,6 +116,11 @@ impl Projections {
                 self.lifecycle.apply_item(item);
                 self.timeline.apply_item(item);
                 self.metrics.apply_item(item);
+                self.landmarks.apply(&payload);
+            }
+            item => {
+                self.lifecycle.apply_item(item);
+                self.landmarks.apply_item(item);
             }
         }
     }
