@@ -2,9 +2,10 @@
 
 use super::App;
 use super::composer::Origin;
+use super::find::Typing;
 use super::keys::Action;
 use super::msg::{Effect, StreamTarget};
-use super::viewer::View;
+use super::viewer::{Landmark, View};
 use crate::stream::Target;
 
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
@@ -27,6 +28,31 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Modes => app.open_modes(),
         Action::PrevStep if in_tree => viewer.step_state(-1),
         Action::NextStep if in_tree => viewer.step_state(1),
+        Action::Search => app.begin_finding(Typing::Search),
+        Action::Sift => app.begin_finding(Typing::Filter),
+        Action::NextMatch | Action::PrevMatch if in_tree => {
+            if let Some(tree) = viewer.tree() {
+                tree.next_match(action == Action::NextMatch);
+            }
+        }
+        Action::NextMatch | Action::PrevMatch => {
+            if !viewer.next_hit(action == Action::NextMatch) {
+                app.notify(false, "Nothing is searched for yet: / begins a search.");
+            }
+        }
+        Action::NextError => app.go_to_next(Landmark::Error, true),
+        Action::PrevError => app.go_to_next(Landmark::Error, false),
+        Action::NextMessage => app.go_to_next(Landmark::Message, true),
+        Action::PrevMessage => app.go_to_next(Landmark::Message, false),
+        Action::NextStep => app.go_to_next(Landmark::Step, true),
+        Action::PrevStep => app.go_to_next(Landmark::Step, false),
+        Action::NextMark => app.go_to_next(Landmark::Mark, true),
+        Action::PrevMark => app.go_to_next(Landmark::Mark, false),
+        Action::Mark => {
+            if !viewer.mark() {
+                app.notify(false, "There are a thousand marks in this stream: take one away first.");
+            }
+        }
         Action::Left | Action::Right | Action::Open if in_tree => {
             if let Some(tree) = viewer.tree() {
                 match action {
@@ -50,6 +76,25 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
 }
 
 impl App {
+    /// Goes to the next landmark of a kind in the stream that is shown.
+    fn go_to_next(&mut self, what: Landmark, forward: bool) {
+        let Some(viewer) = self.streams.shown_mut() else { return };
+        if viewer.go_to_next(what, forward) {
+            return;
+        }
+        let none = match (what, forward) {
+            (Landmark::Error, true) => "No failure after this in what has come so far.",
+            (Landmark::Error, false) => "No failure before this.",
+            (Landmark::Message, true) => "No message after this in what has come so far.",
+            (Landmark::Message, false) => "No message before this.",
+            (Landmark::Step, true) => "No step after this in what has come so far.",
+            (Landmark::Step, false) => "No step before this.",
+            (Landmark::Mark, true) => "No mark after this: m marks an event.",
+            (Landmark::Mark, false) => "No mark before this: m marks an event.",
+        };
+        self.notify(false, none);
+    }
+
     /// Opens the stream that is shown again from its start.
     pub(super) fn replay(&mut self) {
         let Some(viewer) = self.streams.shown() else { return };
@@ -66,7 +111,10 @@ impl App {
             }
             (other, ..) => other.clone(),
         };
-        let again = self.new_viewer(viewer.server.clone(), target);
+        let wanted = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
+        let mut again = self.new_viewer(viewer.server.clone(), target);
+        again.search(&wanted[0]);
+        again.filter(&wanted[1]);
         self.streams.replace(again);
     }
 

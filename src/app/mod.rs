@@ -88,6 +88,9 @@ use streams::Streams;
 use viewer::Viewer;
 use watch::Watch;
 
+/// The pause between two turns of a search.
+const SEARCH_TURN: Duration = Duration::from_millis(16);
+
 /// The panes, in the order of Tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
@@ -427,6 +430,11 @@ impl App {
     /// When something on the screen counts, the time until its next number; none when nothing does.
     pub fn next_tick(&self) -> Option<Duration> {
         let second = Duration::from_secs(1);
+        // A search goes on in turns, one a frame; only where it is shown it goes on at all.
+        let is_scanning = |viewer: &Viewer| viewer.finding().is_scanning();
+        if self.viewer().is_some_and(is_scanning) && self.logs.is_none() && self.regions().stream.is_some() {
+            return Some(SEARCH_TURN);
+        }
         let live = self.viewer().is_some_and(Viewer::is_open) && self.logs.is_none();
         let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));
         let limited = self.profiles.iter().any(|p| p.limited_until.is_some_and(|until| until > self.now));

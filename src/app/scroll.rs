@@ -1,7 +1,7 @@
 //! Where a person is in a list whose entries have stable keys and heights in lines, and which may grow at its end and
 //! be cut at its front while they read. A paused place never moves by itself; following is a place of its own.
 
-/// A list that can be scrolled. Entries have keys `first..end`.
+/// A list that can be scrolled. Entries have keys of `first..end`, of which some may be left out.
 pub trait Rows {
     /// Key of the first entry that is still there.
     fn first(&self) -> u64;
@@ -9,6 +9,23 @@ pub trait Rows {
     fn end(&self) -> u64;
     /// Lines that an entry takes, at least one.
     fn height(&self, key: u64) -> usize;
+
+    /// The entry after this one.
+    fn next(&self, key: u64) -> Option<u64> {
+        (key + 1 < self.end()).then_some(key + 1)
+    }
+    /// The entry before this one.
+    fn prev(&self, key: u64) -> Option<u64> {
+        (key > self.first()).then(|| key - 1)
+    }
+    /// Of a key within the list, the entry itself, or the next one where that one is left out.
+    fn near(&self, key: u64) -> u64 {
+        key
+    }
+    /// How many entries there are from this key on.
+    fn count_from(&self, key: u64) -> u64 {
+        self.end().saturating_sub(key)
+    }
 }
 
 /// A list whose entries take one line each.
@@ -67,7 +84,7 @@ impl Place {
 
     /// Entries that came since following stopped.
     pub fn unseen(&self, rows: &impl Rows) -> u64 {
-        if self.follow { 0 } else { rows.end().saturating_sub(self.seen) }
+        if self.follow { 0 } else { rows.count_from(self.seen) }
     }
 
     /// Brings the place in line with a list that grows and with the window's height: entries that were let go clamp it,
@@ -199,16 +216,16 @@ fn clamp(rows: &impl Rows, spot: Spot) -> Spot {
     if spot.key >= rows.end() {
         return last_spot(rows);
     }
-    Spot { key: spot.key, line: spot.line.min(rows.height(spot.key).max(1) - 1) }
+    let key = rows.near(spot.key);
+    let line = if key == spot.key { spot.line } else { 0 };
+    Spot { key, line: line.min(rows.height(key).max(1) - 1) }
 }
 
 fn after(rows: &impl Rows, spot: Spot) -> Option<Spot> {
     if spot.line + 1 < rows.height(spot.key) {
         Some(Spot { key: spot.key, line: spot.line + 1 })
-    } else if spot.key + 1 < rows.end() {
-        Some(Spot { key: spot.key + 1, line: 0 })
     } else {
-        None
+        rows.next(spot.key).map(|key| Spot { key, line: 0 })
     }
 }
 
@@ -223,11 +240,9 @@ fn walk(rows: &impl Rows, spot: Spot, lines: isize) -> Spot {
         if left <= rest {
             return Spot { key: at.key, line: at.line + left };
         }
-        if at.key + 1 >= rows.end() {
-            return last_spot(rows);
-        }
+        let Some(next) = rows.next(at.key) else { return last_spot(rows) };
         left -= rest + 1;
-        at = Spot { key: at.key + 1, line: 0 };
+        at = Spot { key: next, line: 0 };
     }
     at
 }
@@ -239,11 +254,9 @@ fn back(rows: &impl Rows, spot: Spot, lines: usize) -> Spot {
         if left <= at.line {
             return Spot { key: at.key, line: at.line - left };
         }
-        if at.key <= rows.first() {
-            return Spot { key: rows.first(), line: 0 };
-        }
+        let Some(before) = rows.prev(at.key) else { return Spot { key: at.key, line: 0 } };
         left -= at.line + 1;
-        at = Spot { key: at.key - 1, line: rows.height(at.key - 1).max(1) - 1 };
+        at = Spot { key: before, line: rows.height(before).max(1) - 1 };
     }
     at
 }

@@ -1,6 +1,8 @@
 //! A line that is being typed at the foot of the screen: the filter of a list or of logs, or a search in a document.
 
+use super::find::Typing;
 use super::key::{Code, Key};
+use super::viewer::Viewer;
 use super::{App, Overlay, Pane};
 
 impl App {
@@ -9,10 +11,11 @@ impl App {
         match (self.overlays.last(), self.focus) {
             (Some(Overlay::Inspect { tree, .. }), _) => tree.search_text(),
             (Some(Overlay::Browse(browse)), _) => &browse.filter,
-            (_, Pane::Stream) => match (&self.logs, &self.server) {
-                (Some(logs), _) => logs.filter().text(),
-                (None, Some(server)) => &server.filter,
-                (None, None) => "",
+            (_, Pane::Stream) => match (&self.logs, self.streams.shown(), &self.server) {
+                (Some(logs), ..) => logs.filter().text(),
+                (None, Some(viewer), _) => viewer.typed(),
+                (None, None, Some(server)) => &server.filter,
+                (None, None, None) => "",
             },
             _ => self.fleet.filter().text(),
         }
@@ -22,10 +25,11 @@ impl App {
         match (self.overlays.last_mut(), self.focus) {
             (Some(Overlay::Inspect { tree, .. }), _) => tree.search(text),
             (Some(Overlay::Browse(browse)), _) => browse.filter = text.to_string(),
-            (_, Pane::Stream) => match (&mut self.logs, &mut self.server) {
-                (Some(logs), _) => logs.set_filter(text),
-                (None, Some(server)) => server.filter = text.to_string(),
-                (None, None) => {}
+            (_, Pane::Stream) => match (&mut self.logs, self.streams.shown_mut(), &mut self.server) {
+                (Some(logs), ..) => logs.set_filter(text),
+                (None, Some(viewer), _) => viewer.set_typed(text),
+                (None, None, Some(server)) => server.filter = text.to_string(),
+                (None, None, None) => {}
             },
             _ => {
                 if self.fleet.set_filter(text) {
@@ -34,6 +38,27 @@ impl App {
                 }
             }
         }
+    }
+
+    /// A line is going to be typed for the stream that is shown.
+    pub(super) fn begin_finding(&mut self, typing: Typing) {
+        if let Some(viewer) = self.streams.shown_mut() {
+            viewer.begin_typing(typing);
+            self.begin_typing();
+        }
+    }
+
+    /// The line for the stream is finished, if there was one.
+    fn end_finding(&mut self, keep: bool) {
+        if let Some(viewer) = self.streams.shown_mut() {
+            viewer.end_typing(keep);
+        }
+    }
+
+    /// What stands before the line that is typed: what it is for.
+    pub fn prompt(&self) -> &'static str {
+        let filters = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
+        if self.overlays.is_empty() && self.viewer().is_some_and(filters) { "&" } else { "/" }
     }
 
     /// A line is going to be typed.
@@ -52,6 +77,7 @@ impl App {
                 self.filtering = false;
                 let (before, selected) = std::mem::take(&mut self.before_typing);
                 self.set_typed(&before);
+                self.end_finding(false);
                 if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
                     self.fleet.picker.wish(selected);
                 }
@@ -69,6 +95,9 @@ impl App {
             _ => text.extend(key.text()),
         }
         self.set_typed(&text);
+        if !self.filtering {
+            self.end_finding(true);
+        }
     }
 
     /// A pasted text while a line is typed: its first line counts.

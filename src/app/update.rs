@@ -8,6 +8,7 @@ use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
 use super::press::{paste, press};
 use super::scroll::Place;
 use super::server::Tab;
+use super::viewer::Viewer;
 use super::{App, Overlay, Page, Pane};
 use crate::api::Kind;
 use jiff::Timestamp;
@@ -339,6 +340,9 @@ fn back(app: &mut App, quit: bool) {
                 if app.streams.shown().is_none() && app.server.is_none() {
                     app.focus = Pane::Deployments;
                 }
+                return;
+            }
+            if app.streams.shown_mut().is_some_and(Viewer::clear_find) {
                 return;
             }
             if let Some(viewer) = app.streams.shown() {

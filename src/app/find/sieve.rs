@@ -124,6 +124,11 @@ impl Sieve {
         self.place(key).is_some()
     }
 
+    /// Whether an entry was found, where it was looked at.
+    pub fn knows(&self, key: u64) -> Option<bool> {
+        self.seen.contains(&key).then(|| self.holds(key))
+    }
+
     /// Where in an entry it was found, in bytes.
     pub fn place(&self, key: u64) -> Option<usize> {
         let i = self.found.binary_search_by_key(&key, |found| found.key).ok()?;

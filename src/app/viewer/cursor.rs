@@ -49,6 +49,8 @@ impl Viewer {
     /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
+        self.find.is_scanning = false;
+        self.find.let_go(self.tape.first_seq().unwrap_or(0));
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -63,7 +65,11 @@ impl Viewer {
                 }
                 _ => {}
             }
+            self.look_through(view);
             self.bring(view);
+        }
+        if self.seek() {
+            windows.iter().for_each(|(view, ..)| self.bring(*view));
         }
     }
 
@@ -100,7 +106,7 @@ impl Viewer {
     }
 
     /// A change of place by hand, in the view with the focus: all views go with it.
-    fn moves(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
+    pub(super) fn moves(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
         let view = self.view();
         self.with_place(view, change);
         let place = *self.place(view);
@@ -181,7 +187,7 @@ impl Viewer {
             _ => spot.key == place.cursor.key,
         };
         scroll::window(&rows, place.top, height)
-            .map(|spot| (self.line(view, spot), !place.follow && marks(spot)))
+            .map(|spot| (self.light(view, spot, self.line(view, spot)), !place.follow && marks(spot)))
             .collect()
     }
 

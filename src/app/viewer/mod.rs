@@ -2,10 +2,12 @@
 
 mod cursor;
 mod export;
+mod find;
 mod rows;
 mod state;
 
 use super::blocks::Blocks;
+use super::find::Find;
 use super::json::Tree;
 use super::line::Line;
 use super::modes::StreamModes;
@@ -19,6 +21,8 @@ use crate::stream::{End, Item, Limits, Outcome, Record, Tape, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
+
+pub use find::{Found, Landmark};
 
 /// The views over a tape, in the order of their tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +158,8 @@ pub struct Viewer {
     windows: [(usize, usize); 8],
     blocks: Blocks,
     ledger: Vec<view_lines::ledger::Row>,
+    /// What is searched for, let through and marked.
+    find: Find,
     /// Whether something came since the stream was last looked at.
     pub news: bool,
     /// Whether events are shown as they came, where there is a line made for them.
@@ -203,6 +209,7 @@ impl Viewer {
             windows: [(0, 0); 8],
             blocks: Blocks::default(),
             ledger: Vec::new(),
+            find: Find::default(),
             news: false,
             as_received: false,
             now,

@@ -2,6 +2,7 @@
 
 use super::{View, Viewer, view_lines};
 use crate::app::blocks::Blocks;
+use crate::app::find::Sieve;
 use crate::app::line::Line;
 use crate::app::scroll::{Flat, Rows, Spot};
 use crate::projection::Rows as Kept;
@@ -11,6 +12,8 @@ use jiff::Timestamp;
 pub(super) enum ViewRows<'a> {
     Flat(Flat),
     Blocks(&'a Blocks),
+    /// Those that a filter lets through.
+    Sifted(Box<ViewRows<'a>>, &'a Sieve),
 }
 
 impl Rows for ViewRows<'_> {
@@ -18,18 +21,45 @@ impl Rows for ViewRows<'_> {
         match self {
             ViewRows::Flat(flat) => flat.first,
             ViewRows::Blocks(blocks) => blocks.first(),
+            ViewRows::Sifted(all, sieve) => sieve.first().unwrap_or(all.end()),
         }
     }
     fn end(&self) -> u64 {
         match self {
             ViewRows::Flat(flat) => flat.end,
             ViewRows::Blocks(blocks) => blocks.end(),
+            ViewRows::Sifted(all, sieve) => sieve.last().map_or(all.end(), |last| last + 1),
         }
     }
     fn height(&self, key: u64) -> usize {
         match self {
             ViewRows::Flat(_) => 1,
             ViewRows::Blocks(blocks) => blocks.height(key),
+            ViewRows::Sifted(all, _) => all.height(key),
+        }
+    }
+    fn next(&self, key: u64) -> Option<u64> {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.at_or_after(key + 1),
+            _ => (key + 1 < self.end()).then_some(key + 1),
+        }
+    }
+    fn prev(&self, key: u64) -> Option<u64> {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.before(key),
+            _ => (key > self.first()).then(|| key - 1),
+        }
+    }
+    fn near(&self, key: u64) -> u64 {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.at_or_after(key).or(sieve.last()).unwrap_or(key),
+            _ => key,
+        }
+    }
+    fn count_from(&self, key: u64) -> u64 {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.count() - sieve.rank(key),
+            _ => self.end().saturating_sub(key),
         }
     }
 }
@@ -41,7 +71,7 @@ impl Viewer {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
             View::Raw => self.tape.last_seq(),
             View::Ledger => 0,
-            view => self.rows(view).end(),
+            view => self.all_rows(view).end(),
         }
     }
 
@@ -59,7 +89,17 @@ impl Viewer {
         }
     }
 
+    /// The entries of a view that are shown.
     pub(super) fn rows(&self, view: View) -> ViewRows<'_> {
+        let all = self.all_rows(view);
+        match &self.find.fits[view as usize] {
+            Some(sieve) => ViewRows::Sifted(Box::new(all), sieve),
+            None => all,
+        }
+    }
+
+    /// All entries of a view, whatever is let through.
+    pub(super) fn all_rows(&self, view: View) -> ViewRows<'_> {
         let p = &self.projections;
         ViewRows::Flat(match view {
             View::Messages => return ViewRows::Blocks(&self.blocks),

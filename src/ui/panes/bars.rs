@@ -174,7 +174,7 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
 pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let mut line = Line::of(Tone::Plain, " ");
     if app.filtering {
-        line.push(Tone::Accent, "/");
+        line.push(Tone::Accent, app.prompt());
         line.push(Tone::Strong, app.typed());
         line.push(Tone::Accent, "▏");
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));

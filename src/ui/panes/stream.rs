@@ -41,7 +41,7 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     }
     canvas.line_for_right(area.x + 1, y, inner, &crumbs);
     canvas.line_for_right(area.x + 1, y + 1, inner, &tabs(app, viewer, inner));
-    if let Some(line) = third_line(app, viewer) {
+    if let Some(line) = crate::app::view_lines::find::line(viewer).or_else(|| third_line(app, viewer)) {
         canvas.line(area.x + 1, y + 2, inner, &line);
     }
     for half in halves(rows, viewer) {
@@ -100,12 +100,16 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
     let rows = half.rows;
     let lines = viewer.window(half.view);
     if lines.is_empty() {
-        let (tone, words) = nothing(viewer, half.view);
+        let (tone, words) = sifted(viewer, half.view).unwrap_or_else(|| nothing(viewer, half.view));
         return canvas.words(rows, tone, &words);
     }
+    let marks = viewer.marked(half.view);
     for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 2, y, rows.w.saturating_sub(3), line);
+        if marks.get(i).is_some_and(|marked| *marked) {
+            canvas.text(rows.x, y, 1, "◆", canvas.theme.style(Tone::Strong));
+        }
         if *marked {
             let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
             canvas.text(rows.x + 1, y, 1, "▌", style);
@@ -208,6 +212,10 @@ fn tab_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
         }
         line.push(Tone::Plain, if short { " " } else { "  " });
     }
+    let marks = viewer.finding().marks().len();
+    if marks > 0 {
+        line = line.right(Tone::Strong, "◆").right(Tone::Dim, &format!(" {marks}  "));
+    }
     if viewer.follows() {
         return line.right(Tone::Dim, "FOLLOW");
     }
@@ -254,6 +262,16 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         return Some(line.right(Tone::Dim, "[ earlier  ] later"));
     }
     Some(viewer.modes.line())
+}
+
+/// Why a view with entries shows none: nothing fits its filter, as far as it was looked through.
+fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
+    let filter = viewer.finding().filter.text();
+    if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::Values | View::Ledger) {
+        return None;
+    }
+    let so_far = if viewer.finding().is_scanning() { " so far" } else { "" };
+    Some((Tone::Dim, format!("Nothing here fits the filter {filter}{so_far}.\n\n& changes it, Esc takes it away.")))
 }
 
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
