@@ -36,7 +36,8 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             }
         }
         Action::NextMatch | Action::PrevMatch => {
-            if !viewer.next_hit(action == Action::NextMatch) {
+            let is_searched = viewer.next_hit(action == Action::NextMatch);
+            if !is_searched {
                 app.notify(false, "Nothing is searched for yet: / begins a search.");
             }
         }
@@ -49,7 +50,8 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextMark => app.go_to_next(Landmark::Mark, true),
         Action::PrevMark => app.go_to_next(Landmark::Mark, false),
         Action::Mark => {
-            if !viewer.mark() {
+            let has_room = viewer.mark();
+            if !has_room {
                 app.notify(false, "There are a thousand marks in this stream: take one away first.");
             }
         }

@@ -14,8 +14,8 @@ mod lifecycle;
 mod message;
 mod messages;
 mod metrics;
-mod peek;
 mod path;
+mod peek;
 mod rows;
 mod timeline;
 mod updates;
@@ -25,19 +25,15 @@ mod wire;
 
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
+pub use facets::Facets;
+pub use landmarks::Landmarks;
 pub use ledger::{Connection, Ledger, NameSums, Pulse};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
-pub use peek::Peek;
-pub use custom::{Custom, CustomRow};
-pub use facets::Facets;
-pub use landmarks::Landmarks;
-pub use ledger::{Connection, Ledger};
-pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
-pub use messages::{Message, Messages, Role, ToolCall, Usage};
 pub use path::Path;
+pub use peek::Peek;
 pub use rows::Rows;
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
@@ -111,15 +107,12 @@ impl Projections {
                 self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
                 self.timeline.apply_event(&payload);
+                self.landmarks.apply(&payload);
             }
             item => {
                 self.lifecycle.apply_item(item);
                 self.timeline.apply_item(item);
                 self.metrics.apply_item(item);
-                self.landmarks.apply(&payload);
-            }
-            item => {
-                self.lifecycle.apply_item(item);
                 self.landmarks.apply_item(item);
             }
         }
