@@ -197,14 +197,55 @@ async fn what_became_of_a_run() {
 
 #[tokio::test]
 async fn an_unknown_run_or_thread_is_found_out_first() {
-    let server = Server::start(|_| json(404, r#"{"detail":"Not Found"}"#)).await;
+    let python = |seen: &Seen| match &*seen.path {
+        "/info" => json(200, value!({"langgraph_py_version": "1"})),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    };
+    let server = Server::start(python).await;
     let items = collect(JoinLink::new(server.agent(), "t1".into(), "r9".into(), vec![]), Some("-1")).await;
     assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
-    assert_eq!(told(&server.seen()), ["GET /threads/t1/runs/r9"]);
-    let server = Server::start(|_| json(404, r#"{"detail":"Not Found"}"#)).await;
+    assert_eq!(told(&server.seen()), ["GET /threads/t1/runs/r9", "GET /info"]);
+    let server = Server::start(python).await;
     let items = collect(ThreadLink::new(server.agent(), "t9".into(), vec![]), None).await;
     assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
-    assert_eq!(told(&server.seen()), ["GET /threads/t9"]);
+    assert_eq!(told(&server.seen()), ["GET /threads/t9", "GET /info"]);
+}
+
+/// A server that offers no more than the contract names: nothing can be asked about threads and runs, but they stream.
+#[tokio::test]
+async fn what_cannot_be_asked_hides_no_stream() {
+    let two = "event: error\r\ndata: {\"error\":\"E\",\"message\":\"boom\"}\r\nid: 2-0\r\n\r\n";
+    let asks = "event: updates\r\ndata: {\"__interrupt__\":[]}\r\nid: 2-0\r\n\r\n";
+    for (more, outcome) in [("", Outcome::Success), (two, Outcome::Error), (asks, Outcome::Interrupted)] {
+        let body: &'static str = format!("{ONE}{more}").leak();
+        let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+            ("POST", "/threads") => json(200, value!({"thread_id": "t1"})),
+            (_, path) if path.ends_with("/stream") => stream(body),
+            _ => json(404, r#"{"detail":"Not Found"}"#),
+        })
+        .await;
+        let links = |server: &Server| {
+            let join = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
+            (RunLink::new(server.agent(), Target::NewThread, agent()), join)
+        };
+        let (started, joined) = links(&server);
+        for items in [collect(started, None).await, collect(joined, Some("-1")).await] {
+            assert_eq!((end(&items).outcome, end(&items).gaps), (outcome, 0), "{items:?}");
+            assert_eq!(end(&items).events, 1 + u64::from(!more.is_empty()));
+        }
+        let seen = server.seen();
+        assert!(seen.iter().all(|s| s.header("last-event-id") != Some("1-0")), "no end is taken for a cut");
+    }
+    // A thread that cannot be asked for is followed all the same, until its stream is gone.
+    let opened = Arc::new(AtomicU32::new(0));
+    let server = Server::start(move |seen| match &*seen.path {
+        "/threads/t1/stream" if opened.fetch_add(1, Ordering::Relaxed) < 2 => answer(200, "text/event-stream", ONE),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let items = collect(ThreadLink::new(server.agent(), "t1".into(), vec!["run_modes".into()]), Some("-")).await;
+    assert_eq!((end(&items).events, end(&items).connections), (1, 2));
+    assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
 }
 
 #[tokio::test]

@@ -275,8 +275,11 @@ impl Link for JoinLink {
     async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
         if !self.checked {
             // An unknown run is answered with 200 and an error inside the stream.
-            let run = self.server.run(&self.thread, &self.run).await?;
-            self.terms = RunTerms::of_run(&run);
+            match self.server.run(&self.thread, &self.run).await {
+                Ok(run) => self.terms = RunTerms::of_run(&run),
+                Err(error) if is_unasked(&self.server, &mut self.kind, &error).await? => {}
+                Err(error) => return Err(error),
+            }
             self.checked = true;
         }
         let asked = asked_modes(&self.server, &mut self.kind, &self.modes).await?;
@@ -358,6 +361,16 @@ pub(super) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -
     }
 }
 
+/// Whether an answer says that there is no such call rather than no such thing: a server that tells nothing of itself may
+/// offer no more than the contract names, where neither threads nor runs can be asked for.
+pub(super) async fn is_unasked(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+    error: &ApiError,
+) -> Result<bool, ApiError> {
+    Ok(matches!(error.kind, Kind::NotFound | Kind::Status(405)) && kind(server, known).await? == ServerKind::Other)
+}
+
 /// What became of a run.
 async fn verdict(
     server: &AgentServer,
@@ -367,6 +380,7 @@ async fn verdict(
 ) -> Result<Verdict, ApiError> {
     let run = match server.run(thread, run).await {
         Ok(run) => run,
+        Err(error) if is_unasked(server, known, &error).await? => return Ok(Verdict::Unasked),
         // Cancelled with a rollback, which deletes it.
         Err(error) if error.kind == Kind::NotFound => {
             return Ok(Verdict::Over(Outcome::Cancelled, Some("the run is gone: rolled back or deleted".into())));

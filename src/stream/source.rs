@@ -201,7 +201,8 @@ impl<L: Link> Source<L> {
                     }
                     over = Some(self.settle(outcome, detail));
                 }
-                Verdict::Active | Verdict::Endless => over = None,
+                Verdict::Unasked if closed == Closed::Eof => return self.guess(closed),
+                Verdict::Active | Verdict::Endless | Verdict::Unasked => over = None,
                 Verdict::Untold => return self.guess(closed),
             }
             (after, exact) = self.resume_point();

@@ -92,6 +92,9 @@ pub enum Verdict {
     Endless,
     /// There is nobody to ask (a stateless run): the end of the body has to do.
     Untold,
+    /// The server cannot be asked about runs, but they can be joined: the end of the body has to do, and a connection that
+    /// was lost is made again.
+    Unasked,
 }
 
 /// How long, and how often, to try again.

@@ -3,7 +3,7 @@
 //! The Python server takes the events that it stored, sends them, and subscribes only then: what is published meanwhile
 //! is lost, without a trace. So the past is never read together with the present (`whole.rs`).
 
-use super::link::kind;
+use super::link::{is_unasked, kind};
 use super::modes::thread_gives;
 use super::terms::{Link, Notice, Opened, Verdict};
 use super::whole::{Memory, Side, Whole};
@@ -40,7 +40,11 @@ impl ThreadLink {
 impl Link for ThreadLink {
     async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
         // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
-        self.thread.server.thread(&self.thread.id).await?;
+        if let Err(error) = self.thread.server.thread(&self.thread.id).await
+            && !is_unasked(&self.thread.server, &mut self.kind, &error).await?
+        {
+            return Err(error);
+        }
         let is_python = kind(&self.thread.server, &mut self.kind).await? == ServerKind::Python;
         match after {
             Some(after) if is_python && self.thread.has_runs() => {
