@@ -71,6 +71,8 @@ pub struct Composer {
     pub assistants: Vec<(String, String)>,
     /// The chosen one.
     pub assistant: usize,
+    /// What was typed for its name, where the server lists none: the contract lets nobody ask for them.
+    pub named: String,
     /// The one to begin with, by id or by graph: the list may come later.
     wanted: Option<String>,
     /// The thread that the composer was opened from.
@@ -101,6 +103,7 @@ impl Composer {
             field: Field::Input,
             assistants: Vec::new(),
             assistant: 0,
+            named: String::new(),
             wanted,
             thread,
             place,
@@ -179,6 +182,11 @@ impl Composer {
         let forth = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
         match self.field {
             Field::Start => return key.code == Code::Enter || key == Key::char(' '),
+            Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => match (key.code, key.text()) {
+                (Code::Backspace, _) => drop(self.named.pop()),
+                (_, Some(typed)) => self.named.push(typed),
+                _ => {}
+            },
             Field::Assistant if !self.assistants.is_empty() && (back || forth) => {
                 let n = self.assistants.len();
                 self.assistant = (self.assistant + if back { n - 1 } else { 1 }) % n;
@@ -211,9 +219,15 @@ impl Composer {
 
     /// Text that was pasted.
     pub fn paste(&mut self, text: &str) {
-        if self.field == Field::Input {
-            self.input.insert(text);
-            self.check();
+        match self.field {
+            Field::Input => {
+                self.input.insert(text);
+                self.check();
+            }
+            Field::Assistant if self.assistants.is_empty() => {
+                self.named.push_str(text.lines().next().unwrap_or_default())
+            }
+            _ => {}
         }
     }
 
@@ -234,8 +248,10 @@ impl Composer {
 
     /// The request, or why there can be none yet.
     pub fn target(&self) -> Result<StreamTarget, String> {
-        let Some((assistant_id, _)) = self.assistants.get(self.assistant) else {
-            return Err("No assistant is known yet: this server has not answered with any.".into());
+        let chosen = self.assistants.get(self.assistant).map(|(id, _)| id.as_str());
+        let typed = Some(self.named.trim()).filter(|name| !name.is_empty());
+        let Some(assistant_id) = chosen.or(typed) else {
+            return Err("Which assistant? This server has listed none: type the name of one, or of a graph.".into());
         };
         let value: Value = serde_json::from_str(&self.input.text()).map_err(|_| match &self.problem {
             Some(p) => {
@@ -250,7 +266,7 @@ impl Composer {
         let (input, command) =
             if self.resumes() { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
         let body = RunCreate {
-            assistant_id: assistant_id.clone(),
+            assistant_id: assistant_id.to_string(),
             input,
             command,
             stream_mode: modes,
@@ -291,6 +307,24 @@ mod tests {
         let Ok(StreamTarget::Start { body, on: Target::NewThread }) = composer.target() else { panic!() };
         assert_eq!(body.input, Some(json!({"messages": [{"role": "user", "content": "hello"}]})));
         assert!(body.stream_resumable && body.stream_subgraphs);
+    }
+
+    #[test]
+    fn an_assistant_that_is_not_listed_can_be_named() {
+        let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://x".into() };
+        let mut composer = Composer::new(server, &[], Origin::default());
+        assert!(composer.target().unwrap_err().contains("type the name"));
+        composer.next_field(-3);
+        assert_eq!(composer.field, Field::Assistant);
+        type_text(&mut composer, "agents");
+        composer.key(Key::plain(Code::Backspace));
+        let Ok(StreamTarget::Start { body, .. }) = composer.target() else { panic!() };
+        assert_eq!(body.assistant_id, "agent");
+        // The list comes late, and what is listed counts.
+        let chat = Assistant { assistant_id: "a-1".into(), graph_id: "chat".into(), ..Assistant::default() };
+        composer.offer(&[chat]);
+        let Ok(StreamTarget::Start { body, .. }) = composer.target() else { panic!() };
+        assert_eq!(body.assistant_id, "a-1");
     }
 
     #[test]

@@ -72,7 +72,10 @@ fn assistant_line(app: &App, composer: &Composer) -> Line {
     let failed = server.and_then(|s| s.assistants.error.as_ref());
     match (composer.assistants.get(composer.assistant), failed) {
         (None, Some(error)) => {
-            Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &error.detail).with(Tone::Dim, "  Esc, r asks again")
+            let typed = Line::of(Tone::Strong, &composer.named)
+                .with(Tone::Accent, if composer.field == Field::Assistant { "▏" } else { "" })
+                .with(Tone::Dim, if composer.named.is_empty() { "type its name, or a graph's" } else { "" });
+            typed.with(Tone::Dim, "   none are listed: ").with(Tone::Bad, "✗ ").with(Tone::Plain, &error.detail)
         }
         (None, None) => Line::of(Tone::Dim, "asking the server for its assistants…"),
         (Some((_, name)), _) => Line::of(Tone::Dim, "‹ ")
