@@ -11,6 +11,7 @@ use crate::stream::Target;
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(viewer) = app.streams.shown_mut() else { return Vec::new() };
     let in_tree = viewer.view() == View::Values;
+    let in_bars = viewer.view() == View::Timeline;
     match action {
         Action::View1 => viewer.show(View::Messages),
         Action::View2 => viewer.show(View::Updates),
@@ -64,6 +65,8 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
                 }
             }
         }
+        Action::Left if in_bars => viewer.fold_bar(),
+        Action::Right if in_bars => viewer.unfold_bar(),
         Action::Open | Action::Right => {
             if let Some((title, text)) = viewer.inspect() {
                 app.inspect(title, text);

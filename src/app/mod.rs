@@ -46,6 +46,7 @@ pub mod sign_in;
 pub mod streams;
 mod subscriptions;
 pub mod textarea;
+pub mod timeline;
 mod typing;
 mod update;
 pub mod view_lines;

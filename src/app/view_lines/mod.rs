@@ -7,6 +7,7 @@ pub mod lifecycle;
 pub mod message;
 pub mod raw;
 pub mod state;
+pub mod timeline;
 pub mod updates;
 
 use super::line::{Line, Tone};

@@ -5,6 +5,7 @@ use super::{View, Viewer, view_lines};
 use crate::app::line::Line;
 use crate::app::scroll::{self, Place, Rows, Spot};
 use crate::stream::Event;
+use jiff::Timestamp;
 
 impl Viewer {
     /// Whether what comes is followed.
@@ -47,17 +48,24 @@ impl Viewer {
     }
 
     /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
+    /// What runs is measured up to `now`.
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
         self.find.is_scanning = false;
         self.find.let_go(self.tape.first_seq().unwrap_or(0));
+        let open = self.is_open();
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
                 View::Messages => {
-                    let open = self.is_open();
                     let place = &mut self.places[view as usize];
                     self.blocks.prepare(&self.projections.messages, open, width, &self.tz, place);
+                }
+                View::Timeline => {
+                    let place = &mut self.places[view as usize];
+                    // What nobody follows any more does not grow.
+                    let now = if open { self.now } else { Timestamp::MIN };
+                    self.bars.prepare(&self.projections.timeline, now, place);
                 }
                 View::Ledger => {
                     let open = self.is_open();
@@ -138,6 +146,19 @@ impl Viewer {
                 if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
             },
         );
+    }
+
+    /// Folds what runs in the bar under the cursor, or goes to the bar around it.
+    pub fn fold_bar(&mut self) {
+        let key = self.place(View::Timeline).cursor.key;
+        if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
+            self.moves(|place, rows, height| place.go(rows, height, Spot { key: parent, line: 0 }));
+        }
+    }
+
+    /// Unfolds the bar under the cursor.
+    pub fn unfold_bar(&mut self) {
+        self.bars.unfold(self.place(View::Timeline).cursor.key);
     }
 
     /// To the first line.

@@ -13,6 +13,7 @@ use super::line::Line;
 use super::modes::StreamModes;
 use super::msg::{ServerRef, StreamTarget};
 use super::scroll::Place;
+use super::timeline::TimelineRows;
 use super::view_lines;
 use crate::api::ApiError;
 use crate::config::TapeLimits;
@@ -160,6 +161,7 @@ pub struct Viewer {
     ledger: Vec<view_lines::ledger::Row>,
     /// What is searched for, let through and marked.
     find: Find,
+    bars: TimelineRows,
     /// Whether something came since the stream was last looked at.
     pub news: bool,
     /// Whether events are shown as they came, where there is a line made for them.
@@ -210,6 +212,7 @@ impl Viewer {
             blocks: Blocks::default(),
             ledger: Vec::new(),
             find: Find::default(),
+            bars: TimelineRows::default(),
             news: false,
             as_received: false,
             now,

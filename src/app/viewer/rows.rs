@@ -70,6 +70,7 @@ impl Viewer {
         match view {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
             View::Raw => self.tape.last_seq(),
+            View::Timeline => extent(self.projections.timeline.bars()).end,
             View::Ledger => 0,
             view => self.all_rows(view).end(),
         }
@@ -111,7 +112,7 @@ impl Viewer {
                 let end = self.tape.last_seq() + 1;
                 Flat { first: self.tape.first_seq().unwrap_or(end), end }
             }
-            View::Timeline => Flat { first: 0, end: 0 },
+            View::Timeline => Flat { first: 0, end: self.bars.len() },
             View::Ledger => Flat { first: 0, end: self.ledger.len() as u64 },
         })
     }
@@ -125,7 +126,7 @@ impl Viewer {
             View::Updates => kept(p.updates.rows(), spot.key)
                 .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &self.tz)),
             View::Values => self.state.as_ref().map(|tree| tree.line(spot)),
-            View::Timeline => None,
+            View::Timeline => self.bars.line(&p.timeline, spot.key, width),
             View::Lifecycle => kept(p.lifecycle.rows(), spot.key)
                 .map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &self.tz)),
             View::Custom => kept(p.custom.rows(), spot.key)
@@ -150,7 +151,7 @@ impl Viewer {
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
             View::Raw => Some(spot.key),
             View::Ledger => self.ledger_row(spot)?.seq,
-            View::Timeline => None,
+            View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
 
@@ -171,7 +172,8 @@ impl Viewer {
             View::Lifecycle => last(p.lifecycle.rows(), seq, |row| row.seq),
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
             View::Raw => Spot { key: seq, line: 0 },
-            View::Values | View::Timeline | View::Ledger => return None,
+            View::Timeline => Spot { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
+            View::Values | View::Ledger => return None,
         })
     }
 }

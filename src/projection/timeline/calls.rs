@@ -7,9 +7,12 @@ use crate::projection::wire::{Fields, Items, Payload, Text};
 use crate::stream::error_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Messages that were announced or grow, and that are remembered.
 const MAX_ANNOUNCED: usize = 1024;
+/// The name of a model call until its model is told.
+const UNNAMED: &str = "model";
 
 #[derive(Deserialize)]
 struct AnnouncedIn<'a> {
@@ -120,7 +123,7 @@ impl Timeline {
                 None => node.and_then(|node| self.speaking_in(node)),
             };
             let key = known.unwrap_or_else(|| {
-                let key = self.add_call(BarKind::Model, node, model.unwrap_or("model"), id, told);
+                let key = self.add_call(BarKind::Model, node, model.unwrap_or(UNNAMED), id, told);
                 // Without pieces only its end is told.
                 if !is_piece
                     && complete != Some(false)
@@ -146,6 +149,12 @@ impl Timeline {
             let said = |key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
             said("\"finish_reason\":\"") || said("\"stop_reason\":\"")
         };
+        if let Some(name) = message.response_metadata.and_then(model_name) {
+            let name = self.names.get(&name);
+            if let Some(bar) = self.bar_mut(speaker).filter(|bar| &*bar.name == UNNAMED) {
+                bar.name = name;
+            }
+        }
         let over = message.chunk_position.is("last") || message.response_metadata.is_some_and(reason);
         if over || complete == Some(true) || (complete.is_none() && !is_piece) {
             self.close(speaker, BarState::Done, None, told);
@@ -208,7 +217,7 @@ impl Timeline {
             }
             let id = block.id.some().map(|id| call_id(id).0);
             let known = id.and_then(|id| self.find(id));
-            let key = known.unwrap_or_else(|| self.add_call(BarKind::Model, node, "model", id, told));
+            let key = known.unwrap_or_else(|| self.add_call(BarKind::Model, node, UNNAMED, id, told));
             if self.speaking.len() >= MAX_ANNOUNCED {
                 self.speaking.clear();
             }
@@ -251,6 +260,19 @@ impl Timeline {
             }
         }
     }
+}
+
+/// The model that a finished message names.
+fn model_name(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct ModelIn<'a> {
+        #[serde(default, borrow)]
+        model_name: Text<'a>,
+    }
+    if raw.get().len() < 3 {
+        return None;
+    }
+    serde_json::from_str::<ModelIn<'_>>(raw.get()).ok()?.model_name.0.filter(|name| !name.is_empty())
 }
 
 /// The id of the model call that wrote a message, and whether the message's id says that one did: Python's messages are

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// Bars without a told end, and tool calls without a result, that are remembered.
 const MAX_OPEN: usize = 4096;
+/// Graphs within graphs that are told apart.
+const MAX_DEPTH: usize = 64;
 /// Bars beside one that are looked at where no id says which is meant.
 pub(super) const NEAR: usize = 16;
 
@@ -67,7 +69,10 @@ impl Timeline {
         if let Some(last) = self.attempts.back().filter(|last| last.run_id == run_id && number > 1) {
             lost = last.lost + between(last.started, at.checked_add(last.skew).unwrap_or(at));
         }
-        self.end(BarState::Abandoned, None, at);
+        // Its time went on until it was tried again; a run that another one follows was lost sight of before.
+        let again = number > 1 && self.attempts.back().is_some_and(|last| last.run_id == run_id);
+        let last_seen = if again { at } else { Timestamp::MIN };
+        self.end(BarState::Abandoned, again.then(|| "tried again".to_string()), last_seen);
         self.ids.clear();
         self.announced.clear();
         self.speaking.clear();
@@ -99,7 +104,7 @@ impl Timeline {
         });
     }
 
-    /// The newest attempt is over. What still ran ended with it where nothing would have told that, else it is abandoned.
+    /// The newest attempt is over, not before its last event. What still ran ended with it where nothing would have told that, else it is abandoned.
     pub(super) fn end(&mut self, state: BarState, detail: Option<String>, at: Timestamp) {
         let time = self.time(at);
         let Some(attempt) = self.attempts.back_mut() else { return };
@@ -112,10 +117,10 @@ impl Timeline {
             return;
         }
         let state = if state == BarState::Done && attempt.asked { BarState::Interrupted } else { state };
-        let ended = if state == BarState::Abandoned { attempt.seen } else { time.max(attempt.seen) };
+        let ended = time.max(attempt.seen).max(attempt.started);
         attempt.state = state;
         attempt.detail = detail;
-        attempt.ended = Some(ended.max(attempt.started));
+        attempt.ended = Some(ended);
         let (first, exact) = (attempt.first_key.max(self.bars.evicted()), attempt.exact);
         let next = self.bars.evicted() + self.bars.len() as u64;
         for key in first..next {
@@ -126,7 +131,9 @@ impl Timeline {
                 BarState::Interrupted if !told_in_time => BarState::Interrupted,
                 _ => BarState::Abandoned,
             };
-            bar.ended = Some(bar.seen.max(bar.started));
+            // It ran on for all that is known, where the run did not come to its end.
+            let until = if bar.state == BarState::Abandoned && state != BarState::Done { ended } else { bar.seen };
+            bar.ended = Some(until.max(bar.started));
         }
     }
 
@@ -197,7 +204,7 @@ impl Timeline {
     /// tells that this task runs.
     pub(super) fn graph(&mut self, ns: &[Arc<str>], told: Told) -> Option<u64> {
         let mut parent = None;
-        for (depth, segment) in ns.iter().enumerate() {
+        for (depth, segment) in ns.iter().enumerate().take(MAX_DEPTH) {
             let (name, id) = segment.split_once(':').unwrap_or((segment, segment));
             // A node that calls a graph several times numbers them: `sub:task id|1`.
             if id == name && name.bytes().all(|b| b.is_ascii_digit()) {
@@ -365,14 +372,11 @@ impl Timeline {
     /// The model still writes what it asks for: its calls have not begun.
     pub(super) fn still_asking(&mut self, model: u64, time: Timestamp) {
         let Some(parent) = self.bar(model).map(|bar| bar.parent) else { return };
-        let near = self.siblings(parent).iter().rev().take(NEAR).copied();
-        let late: Vec<u64> = near.take_while(|key| *key > model).collect();
-        for key in late {
-            if let Some(bar) = self.bar_mut(key)
-                && bar.asked_by == Some(model)
-                && bar.estimated
-                && bar.state == BarState::Running
-            {
+        for back in 1..=NEAR {
+            let siblings = self.siblings(parent);
+            let key = siblings.len().checked_sub(back).map(|at| siblings[at]).filter(|key| *key > model);
+            let Some(bar) = key.and_then(|key| self.bar_mut(key)) else { return };
+            if bar.asked_by == Some(model) && bar.estimated && bar.state == BarState::Running {
                 bar.started = bar.started.max(time);
                 bar.seen = bar.seen.max(time);
             }

@@ -340,14 +340,15 @@ impl Timeline {
                 };
                 self.end(state, detail, end.at);
             }
+            // Where it ended is not known, but for the last that was seen of it.
+            Item::Failed(_) => self.end(BarState::Abandoned, None, Timestamp::MIN),
             Item::Record(Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
             | Item::Retrying { .. }
             | Item::Terms(_)
-            | Item::ModesKept { .. }
-            | Item::Failed(_) => {}
+            | Item::ModesKept { .. } => {}
         }
     }
 }

@@ -61,7 +61,7 @@ fn an_attempt_that_failed_leaves_its_bars_and_its_time() {
     let attempts: Vec<_> = feed.timeline.attempts().map(|(_, a)| (a.number, a.state, a.lost.as_millis())).collect();
     assert_eq!(attempts, [(1, Abandoned, 0), (2, Running, 3400)]);
     let expected =
-        [("plan", 100, Some(200), Done), ("search", 300, Some(300), Abandoned), ("plan", 3500, None, Running)];
+        [("plan", 100, Some(200), Done), ("search", 300, Some(3400), Abandoned), ("plan", 3500, None, Running)];
     assert_eq!(feed.bars(), expected);
     feed.run(9000, "other", 1);
     let lost: Vec<_> = feed.timeline.attempts().map(|(_, a)| a.lost.as_millis()).collect();
@@ -92,7 +92,7 @@ fn the_end_of_a_run() {
     ];
     assert_eq!(attempts, expected);
     assert_eq!(feed.timeline.bars()[0].detail.as_deref(), Some("Sure?"));
-    assert_eq!(feed.bars()[2], ("slow", 90, Some(90), Abandoned));
+    assert_eq!(feed.bars()[2], ("slow", 90, Some(500), Abandoned));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn odd_events_cost_only_themselves() {
     }
     assert!(feed.bars().is_empty(), "{:?}", feed.bars());
     feed.tell(2, &deep, "{}");
-    assert_eq!(feed.bars().len(), 10_000);
+    assert_eq!(feed.bars().len(), 64);
     feed.tell(3, "updates", r#"{"n0":1}"#);
     assert!(feed.bars().iter().all(|bar| bar.3 == Done));
 }
