@@ -126,10 +126,12 @@ impl Messages {
                 }
             }
             // The second dialect tells of a run's start, but not which run it is.
-            "lifecycle" if payload.enveloped && payload.is_root() => {
-                if payload.read::<PhaseIn<'_>>().is_some_and(|phase| phase.event.is("running")) {
-                    self.run.1 = Some(place.at);
-                }
+            "lifecycle"
+                if payload.enveloped
+                    && payload.is_root()
+                    && payload.read::<PhaseIn<'_>>().is_some_and(|phase| phase.event.is("running")) =>
+            {
+                self.run.1 = Some(place.at);
             }
             "values" if payload.is_root() => self.state(json, &place),
             "state_update" => {

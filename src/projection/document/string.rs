@@ -111,8 +111,9 @@ fn safe(inner: &str, at: usize) -> usize {
     if at >= bytes.len() {
         return bytes.len();
     }
+    let before = at.saturating_sub(5)..at;
     let mut at = at;
-    for p in at.saturating_sub(5)..at {
+    for p in before {
         if bytes[p] == b'\\' && is_escape(bytes, p) {
             let length = if bytes.get(p + 1) == Some(&b'u') { 6 } else { 2 };
             at = at.max((p + length).min(bytes.len()));

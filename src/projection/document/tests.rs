@@ -130,7 +130,8 @@ proptest! {
     fn any_text_is_a_document(text in "[\\[\\]{}\":, \\\\1ae\n]{0,30}") {
         let doc = Doc::new(Arc::from(text));
         for node in 0..doc.len() {
-            (doc.kind(node), doc.value(node), doc.key(node), doc.path(node));
+            let told = (doc.kind(node), doc.value(node), doc.key(node), doc.path(node));
+            prop_assert!(told.1.len() <= doc.value(0).len());
         }
     }
 }
