@@ -173,8 +173,6 @@ pub const BINDINGS: &[Binding] = {
             "split",
             "Two views side by side, or one; Tab goes to the other",
         ),
-        bind("stream.prev_step", Stream, &["["], A::PrevStep, "earlier", "Values: the state one step earlier"),
-        bind("stream.next_step", Stream, &["]"], A::NextStep, "later", "Values: the state one step later"),
         bind(
             "stream.as_received",
             Stream,

@@ -414,7 +414,7 @@ mod tests {
             ("wide world", vec![3]),
             ("/wide \\w+d/", vec![3]),
             ("!text:/o|html/", vec![1, 2]),
-            ("\"type\":\"heartbeat\"", vec![]),
+            ("\"type\":\"heartbeat\"", vec![4]),
             ("path:n", vec![2, 4]),
             ("path:n=3", vec![2]),
             ("path:n=3.0", vec![2]),
