@@ -166,7 +166,7 @@ fn a_filtered_stream_is_followed() {
     finish(&mut dash);
     assert!(told(&mut dash).contains("185 of 205 hidden"), "{}", told(&mut dash));
     let body = dash.body();
-    assert!(body.contains("\"n\":200}") && !body.contains("hay"), "{body}");
+    assert!(body.contains("needle · n 200") && !body.contains("hay"), "{body}");
     // Paused, only what fits is told of as new.
     dash.keys("<Up>");
     dash.items(events(206, 20, 10));
