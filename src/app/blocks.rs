@@ -1,75 +1,204 @@
-//! The lines of messages, made for a width and kept until a message changes.
+//! The lines of messages: made when they are looked at, for a width, and kept until a message changes. A tool's answer
+//! stands under the call that it answers, so it takes no lines of its own.
 
-use super::line::Line;
+use super::line::{Line, Piece, Tone};
+use super::markdown::Measure;
 use super::scroll::{Place, Rows, Spot};
-use super::view_lines;
-use crate::projection::{Message, Messages};
+use super::view_lines::message::{Body, Scene, Segment, segments};
+use crate::projection::{Message, Messages, Role};
 use jiff::tz::TimeZone;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Messages whose lines are kept; far more than any screen shows.
+const MAX_KEPT: usize = 400;
+/// Messages after an unanswered call that are looked at to see whether it may still be answered.
+const NEAR: usize = 64;
 
 /// The lines of one message.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Block {
+    made_for: MadeFor,
+    segments: Vec<Segment>,
+}
+
+/// What a block's lines depend on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct MadeFor {
     rev: u32,
-    open: bool,
-    lines: Vec<Line>,
+    /// Those of the answers to its calls, together.
+    answers: u64,
+    rewrites: u32,
+    first: bool,
+    writing: bool,
+    waiting: bool,
+}
+
+/// A place in a message, whatever its layout: the segment, and in it the byte of a text or the line among all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mark {
+    segment: usize,
+    within: (usize, usize),
+}
+
+impl Block {
+    fn height(&self) -> usize {
+        self.segments.iter().map(Segment::height).sum()
+    }
+
+    /// What is at a line, so that it is found again in another layout.
+    fn mark(&self, line: usize) -> Option<Mark> {
+        let (segment, at) = self.at(line)?;
+        let number = self.segments.iter().position(|other| std::ptr::eq(other, segment))?;
+        let within = match &segment.body {
+            Body::Lines(lines) => (at, lines.len()),
+            Body::Flow { flow, .. } => (flow.rows().get(at)?.1, 0),
+        };
+        Some(Mark { segment: number, within })
+    }
+
+    fn line_of(&self, mark: Mark) -> usize {
+        let before: usize = self.segments.iter().take(mark.segment).map(Segment::height).sum();
+        let within = match (self.segments.get(mark.segment).map(|segment| &segment.body), mark.within) {
+            (Some(Body::Lines(lines)), (at, of)) => at * lines.len() / of.max(1),
+            (Some(Body::Flow { flow, .. }), (byte, _)) => flow.rows().partition_point(|(_, at)| *at <= byte).max(1) - 1,
+            (None, _) => 0,
+        };
+        before + within
+    }
+
+    /// The segment with a line, and the line's number in it.
+    fn at(&self, line: usize) -> Option<(&Segment, usize)> {
+        let mut left = line;
+        self.segments.iter().find_map(|segment| match left.checked_sub(segment.height()) {
+            Some(rest) => {
+                left = rest;
+                None
+            }
+            None => Some((segment, left)),
+        })
+    }
 }
 
 /// The lines of all messages. Keys are numbers of messages, counting those that were let go.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Blocks {
-    list: Vec<Block>,
-    /// Messages that were let go before the first block.
-    from: u64,
-    width: usize,
+    /// Wraps code, which is cut else.
+    pub wrap: bool,
+    kept: RefCell<HashMap<u64, Block>>,
+    measure: Measure,
+    /// Where the window's top and the cursor were put at the last change of the width, and what is there: a way back leads
+    /// to where it began.
+    held: [Option<(Spot, Mark)>; 2],
+    open: bool,
+    tz: TimeZone,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        let measure = Measure { width: 0, wrap: false };
+        Blocks { wrap: false, kept: RefCell::default(), measure, held: [None; 2], open: false, tz: TimeZone::UTC }
+    }
 }
 
 impl Blocks {
-    /// Makes what changed, and all after a change of the width; the place keeps its part of what it was in.
+    /// Lines are made for this width from now on; the place keeps its part of what it was in.
     pub fn prepare(&mut self, messages: &Messages, open: bool, width: usize, tz: &TimeZone, place: &mut Place) {
-        let rewrap = width != self.width;
-        self.width = width;
-        let evicted = messages.evicted();
-        let before = [place.top.key, place.cursor.key].map(|key| (key, self.block(key).map_or(0, |b| b.lines.len())));
-        if rewrap {
-            self.list.clear();
-        } else if evicted > self.from {
-            let gone = usize::try_from(evicted - self.from).unwrap_or(usize::MAX).min(self.list.len());
-            self.list.drain(..gone);
+        let measure = Measure { width, wrap: self.wrap };
+        (self.open, self.tz) = (open, tz.clone());
+        let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_KEPT as u64 / 4;
+        if self.kept.get_mut().len() > MAX_KEPT {
+            self.kept.get_mut().retain(|key, _| near(*key));
         }
-        self.from = evicted;
-        for (i, message) in messages.items().iter().enumerate() {
-            let writing = open && !message.complete;
-            if self.list.get(i).is_some_and(|b| b.rev == message.rev && b.open == writing) {
-                continue;
-            }
-            let lines = view_lines::message::lines(message, i == 0, writing, width, tz);
-            let block = Block { rev: message.rev, open: writing, lines };
-            match self.list.get_mut(i) {
-                Some(old) => *old = block,
-                None => self.list.push(block),
-            }
+        if measure == self.measure {
+            return;
         }
-        if rewrap {
-            for (i, (key, lines)) in before.into_iter().enumerate() {
-                if i == 0 || key != before[0].0 {
-                    place.rescale(key, lines, self.block(key).map_or(0, |b| b.lines.len()));
-                }
+        let kept = std::mem::take(self.kept.get_mut());
+        self.measure = measure;
+        let mut held = self.held;
+        for (spot, held) in [&mut place.top, &mut place.cursor].into_iter().zip(&mut held) {
+            let known = held.filter(|(at, _)| at == spot).map(|(_, mark)| mark);
+            let mark = known.or_else(|| kept.get(&spot.key)?.mark(spot.line));
+            if let Some(mark) = mark {
+                spot.line = self.with(messages, spot.key, |block| block.line_of(mark)).unwrap_or(spot.line);
             }
+            *held = mark.map(|mark| (*spot, mark));
         }
+        self.held = held;
     }
 
-    fn block(&self, key: u64) -> Option<&Block> {
-        self.list.get(usize::try_from(key.checked_sub(self.from)?).ok()?)
+    /// The list that these lines make of the messages.
+    pub fn shown<'a>(&'a self, messages: &'a Messages) -> Shown<'a> {
+        Shown { blocks: self, messages }
+    }
+
+    /// Looks at the block of a message, which is made where it is missing or old.
+    fn with<T>(&self, messages: &Messages, key: u64, look: impl FnOnce(&Block) -> T) -> Option<T> {
+        let message = messages.get(key)?;
+        let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
+        let made_for = MadeFor {
+            rev: message.rev,
+            answers: answers.map(|answer| 1 + u64::from(answer.rev)).sum(),
+            rewrites: message.rewrites,
+            first: key == messages.evicted(),
+            writing: self.open && !message.complete,
+            waiting: self.open && may_be_answered(messages, key, message),
+        };
+        let mut kept = self.kept.borrow_mut();
+        let old = kept.remove(&key);
+        let block = match old {
+            Some(block) if block.made_for == made_for => block,
+            old => {
+                // What only grew goes on from where it was laid out.
+                let grown = old.filter(|old| old.made_for.rewrites == made_for.rewrites);
+                let scene = Scene {
+                    messages,
+                    number: key,
+                    first: made_for.first,
+                    writing: made_for.writing,
+                    waiting: made_for.waiting,
+                    measure: self.measure,
+                    tz: &self.tz,
+                };
+                Block {
+                    made_for,
+                    segments: segments(message, &scene, grown.map(|old| old.segments).unwrap_or_default()),
+                }
+            }
+        };
+        Some(look(kept.entry(key).insert_entry(block).get()))
     }
 
     /// One line.
-    pub fn line(&self, spot: Spot) -> Line {
-        self.block(spot.key).and_then(|b| b.lines.get(spot.line)).cloned().unwrap_or_default()
+    pub fn line(&self, messages: &Messages, spot: Spot) -> Line {
+        let Some(message) = messages.get(spot.key) else { return Line::new() };
+        let line = self.with(messages, spot.key, |block| {
+            let (segment, at) = block.at(spot.line)?;
+            let mut line = segment.line(at);
+            let is_last = spot.line + 1 == block.height();
+            if is_last && block.made_for.writing && line.width() < self.measure.width {
+                line.left.push(Piece { text: "▏".into(), tone: Tone::Accent });
+            }
+            Some(line)
+        });
+        let mut line = line.flatten().unwrap_or_default();
+        if message.removed_at.is_some() {
+            line.left.iter_mut().chain(&mut line.right).for_each(|piece| piece.tone = Tone::Dim);
+        }
+        line
     }
 
     /// The event that brought a line.
     pub fn seq_at(&self, messages: &Messages, spot: Spot) -> Option<u64> {
-        Some(message(messages, spot.key)?.last_seq)
+        let message = messages.get(spot.key)?;
+        let seq = self.with(messages, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
+        seq.flatten().or(Some(message.last_seq))
+    }
+
+    /// The message that a line is of: a tool's answer stands within the message that asked for it.
+    pub fn message_at<'a>(&self, messages: &'a Messages, spot: Spot) -> Option<&'a Message> {
+        let of = self.with(messages, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
+        messages.get(of.flatten().unwrap_or(spot.key))
     }
 
     /// The line that an event brought, or the one before it.
@@ -77,27 +206,104 @@ impl Blocks {
         let items = messages.items();
         let after = items.partition_point(|m| m.first_seq <= seq);
         // Messages of parallel branches are written at once: the one that this event changed, else the newest.
-        let near = items[..after].iter().enumerate().rev().take(64);
-        let written = |m: &Message| m.last_seq == seq || m.spans.binary_search_by_key(&seq, |s| s.0).is_ok();
+        let near = items[..after].iter().enumerate().rev().take(NEAR);
+        let has = |spans: &[(u64, u32)]| spans.binary_search_by_key(&seq, |span| span.0).is_ok();
+        let written = |m: &Message| {
+            m.last_seq == seq || has(&m.spans) || has(&m.thoughts) || m.tool_calls.iter().any(|call| call.seq == seq)
+        };
         let at = near.clone().find(|(_, m)| written(m)).map_or(after.saturating_sub(1), |(i, _)| i);
-        let key = messages.evicted() + at as u64;
-        Spot { key, line: self.height(key) - 1 }
+        let number = messages.evicted() + at as u64;
+        let Some(message) = messages.get(number) else { return Spot::default() };
+        let key = if messages.asked(message).is_some() { message.asked_by.unwrap_or(number) } else { number };
+        let Some(asking) = messages.get(key) else { return Spot { key, line: 0 } };
+        let line = self.with(messages, key, |block| {
+            let (mut line, mut found) = (0, None);
+            for segment in &block.segments {
+                for at in 0..segment.height() {
+                    if segment.of == number && (found.is_none() || segment.seq(asking, at) <= seq) {
+                        found = Some(line);
+                    }
+                    line += 1;
+                }
+            }
+            found.unwrap_or(0)
+        });
+        Spot { key, line: line.unwrap_or(0) }
     }
 }
 
-/// The message with this number.
-pub fn message(messages: &Messages, key: u64) -> Option<&Message> {
-    messages.items().get(usize::try_from(key.checked_sub(messages.evicted())?).ok()?)
+/// Whether a call of the message may still be answered: nobody has spoken after it.
+fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
+    if message.tool_calls.iter().all(|call| call.answer.is_some()) {
+        return false;
+    }
+    let after = usize::try_from(key - messages.evicted()).unwrap_or(usize::MAX).saturating_add(1);
+    let later = messages.items().iter().skip(after);
+    !later.take(NEAR).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
 }
 
-impl Rows for Blocks {
+/// Messages as a list to scroll in.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    blocks: &'a Blocks,
+    messages: &'a Messages,
+}
+
+impl Shown<'_> {
+    /// For a tool's answer: the message with the call under which it stands.
+    pub fn asked_by(&self, key: u64) -> Option<u64> {
+        let message = self.messages.get(key)?;
+        self.messages.asked(message).and(message.asked_by)
+    }
+
+    /// Lines of a message where it stands for itself.
+    pub fn own_height(&self, key: u64) -> usize {
+        self.blocks.with(self.messages, key, Block::height).unwrap_or(0)
+    }
+}
+
+impl Rows for Shown<'_> {
     fn first(&self) -> u64 {
-        self.from
+        self.messages.evicted()
     }
     fn end(&self) -> u64 {
-        self.from + self.list.len() as u64
+        self.messages.evicted() + self.messages.items().len() as u64
     }
     fn height(&self, key: u64) -> usize {
-        self.block(key).map_or(1, |b| b.lines.len().max(1))
+        if self.asked_by(key).is_some() { 0 } else { self.own_height(key) }
+    }
+}
+
+impl Segment {
+    /// Lines.
+    pub(crate) fn height(&self) -> usize {
+        match &self.body {
+            Body::Lines(lines) => lines.len(),
+            Body::Flow { flow, .. } => flow.rows().len(),
+        }
+    }
+
+    fn line(&self, at: usize) -> Line {
+        match &self.body {
+            Body::Lines(lines) => lines.get(at).map(|(line, _)| line.clone()).unwrap_or_default(),
+            Body::Flow { flow, indent, .. } => {
+                let mut line = flow.rows().get(at).map(|(line, _)| line.clone()).unwrap_or_default();
+                if *indent > 0 && !line.left.is_empty() {
+                    line.left.insert(0, Piece { text: " ".repeat(*indent), tone: Tone::Plain });
+                }
+                line
+            }
+        }
+    }
+
+    /// The event that brought a line; `message`: the one that this is of.
+    fn seq(&self, message: &Message, at: usize) -> u64 {
+        match &self.body {
+            Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),
+            Body::Flow { flow, from, thought, .. } => {
+                let byte = from + flow.rows().get(at).map_or(0, |(_, at)| *at);
+                if *thought { message.thought_seq(byte) } else { message.text_seq(byte) }
+            }
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::rows::{extent, kept};
 use super::{View, Viewer, view_lines};
-use crate::app::blocks;
 use crate::app::export::{Chunk, Format, Part};
 use crate::app::scroll::{Rows, Spot};
 use crate::projection::{Message, Role};
@@ -97,7 +96,7 @@ impl Viewer {
     fn entry(&self, view: View, format: Format, key: u64, part: &mut Part) {
         let is_text = format == Format::Text;
         match view {
-            View::Messages => match blocks::message(&self.projections.messages, key) {
+            View::Messages => match self.projections.messages.get(key) {
                 Some(message) if is_text => self.plain_message(message, part),
                 Some(message) => self.markdown_message(message, part),
                 None => {}

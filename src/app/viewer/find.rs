@@ -2,7 +2,6 @@
 //! or step.
 
 use super::{View, Viewer};
-use crate::app::blocks;
 use crate::app::find::{Find, Look, Pattern, Seek, Sieve, Source, Stood, StreamFilter, Typing, light, says, unescaped};
 use crate::app::line::{Line, Tone};
 use crate::app::scroll::{self, Rows, Spot};
@@ -196,7 +195,7 @@ impl Viewer {
     }
 
     fn message(&self, key: u64) -> Option<&Message> {
-        blocks::message(&self.projections.messages, key)
+        self.projections.messages.get(key)
     }
 
     /// Entries that became others since the view was last looked through.
@@ -206,8 +205,11 @@ impl Viewer {
             return Vec::new();
         }
         let messages = &self.projections.messages;
-        let numbered = (messages.evicted()..).zip(messages.items());
-        numbered.filter(|(_, message)| message.last_seq > told).map(|(key, _)| key).collect()
+        let numbered = (messages.evicted()..).zip(messages.items()).filter(|(_, message)| message.last_seq > told);
+        // An answer is looked for where it stands: with its call.
+        numbered
+            .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.asked_by)))
+            .collect()
     }
 
     /// The event that tells of an entry.
@@ -250,7 +252,14 @@ impl Viewer {
         let plain = |text| Source { text, is_json: false };
         match (view, self.message(key), self.event_of(view, key)) {
             (View::Messages, Some(message), _) => {
-                pattern.look(&says(message).map(plain).collect::<Vec<_>>(), from, room)
+                let messages = &self.projections.messages;
+                let asking = messages.asked(message).and(message.asked_by);
+                if asking.is_some_and(|asking| fits.is_none_or(|fits| fits.holds(asking))) {
+                    return (Look::Nothing, 0);
+                }
+                let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
+                let said = std::iter::once(message).chain(answers).flat_map(says);
+                pattern.look(&said.map(plain).collect::<Vec<_>>(), from, room)
             }
             (View::Raw | View::Updates | View::Custom, _, Some(event)) => {
                 let mut sources = vec![Source { text: event.data.text(), is_json: event.data.json().is_some() }];
@@ -307,7 +316,7 @@ impl Viewer {
 
     /// The first of an entry's lines that hold the pattern, or the last.
     fn lit_line(&self, view: View, key: u64, lines: Range<usize>, last: bool) -> Option<usize> {
-        let end = self.all_rows(view).height(key).min(lines.end);
+        let end = self.rows(view).height(key).min(lines.end);
         let holds = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, Spot { key, line: *line })));
         let mut lines = lines.start.min(end)..end;
         if last { lines.rfind(holds) } else { lines.find(holds) }

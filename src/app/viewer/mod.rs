@@ -337,8 +337,8 @@ impl Viewer {
     pub fn copy_text(&self) -> Option<String> {
         match self.view() {
             View::Messages => {
-                let key = self.place(View::Messages).cursor.key;
-                let message = super::blocks::message(&self.projections.messages, key)?;
+                let cursor = self.place(View::Messages).cursor;
+                let message = self.blocks.message_at(&self.projections.messages, cursor)?;
                 Some(if message.text.is_empty() {
                     message.tool_calls.first()?.args.clone()
                 } else {

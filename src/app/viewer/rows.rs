@@ -1,7 +1,7 @@
 //! What each view lists: its entries, their heights, their lines, and the events that they tell of.
 
 use super::{View, Viewer, view_lines};
-use crate::app::blocks::Blocks;
+use crate::app::blocks::Shown;
 use crate::app::find::Sieve;
 use crate::app::line::Line;
 use crate::app::scroll::{Flat, Rows, Spot};
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 /// The entries of a view.
 pub(super) enum ViewRows<'a> {
     Flat(Flat),
-    Blocks(&'a Blocks),
+    Blocks(Shown<'a>),
     /// Those that a filter lets through.
     Sifted(Box<ViewRows<'a>>, &'a Sieve),
 }
@@ -35,7 +35,13 @@ impl Rows for ViewRows<'_> {
         match self {
             ViewRows::Flat(_) => 1,
             ViewRows::Blocks(blocks) => blocks.height(key),
-            ViewRows::Sifted(all, _) => all.height(key),
+            // A tool's answer stands under its call, unless that one is not let through.
+            ViewRows::Sifted(all, sieve) => match &**all {
+                ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !sieve.holds(asking)) => {
+                    blocks.own_height(key)
+                }
+                all => all.height(key),
+            },
         }
     }
     fn next(&self, key: u64) -> Option<u64> {
@@ -103,7 +109,7 @@ impl Viewer {
     pub(super) fn all_rows(&self, view: View) -> ViewRows<'_> {
         let p = &self.projections;
         ViewRows::Flat(match view {
-            View::Messages => return ViewRows::Blocks(&self.blocks),
+            View::Messages => return ViewRows::Blocks(self.blocks.shown(&p.messages)),
             View::Updates => extent(p.updates.rows()),
             View::Values => extent(p.values.rows()),
             View::Lifecycle => extent(p.lifecycle.rows()),
@@ -122,7 +128,7 @@ impl Viewer {
         let p = &self.projections;
         let width = self.windows[view as usize].0;
         let line = match view {
-            View::Messages => Some(self.blocks.line(spot)),
+            View::Messages => Some(self.blocks.line(&p.messages, spot)),
             View::Updates => kept(p.updates.rows(), spot.key)
                 .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &self.tz)),
             View::Values => self.state.as_ref().map(|tree| tree.line(spot)),
