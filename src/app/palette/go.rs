@@ -1,7 +1,7 @@
 //! Landing on what was named: known things first, then those that a server is asked for. What cannot be reached says why.
 
 use super::address::{self, Address};
-use crate::api::ApiError;
+use crate::api::{ApiError, ServerKind};
 use crate::app::fleet::RowId;
 use crate::app::habits::Habits;
 use crate::app::msg::{Effect, ServerRef, StreamTarget};
@@ -127,6 +127,10 @@ impl App {
         match result {
             Ok(Some(Found::Thread)) => self.open_at(server, StreamTarget::Tail { thread: id.to_string() }),
             Ok(Some(Found::Assistant)) => self.go_to_assistant(id),
+            // By the contract neither can be asked for, and a thread streams all the same.
+            Ok(None) if self.offers_the_contract(&server) => {
+                self.open_at(server, StreamTarget::Tail { thread: id.to_string() })
+            }
             Ok(None) => self.explain_argument(&format!(
                 "Nothing has the id {}: no deployment, revision, run or event that is known here, and {} has no thread or \
                  assistant of that id. A run is found by `run`, where its thread's runs are listed.",
@@ -135,6 +139,12 @@ impl App {
             )),
             Err(error) => self.explain_argument(&error.story()),
         }
+    }
+
+    /// Whether a server may offer no more than the contract names: it tells nothing of itself.
+    fn offers_the_contract(&self, server: &ServerRef) -> bool {
+        let info = self.infos.get(server).and_then(|info| info.value.as_ref());
+        info.is_some_and(|info| info.kind == ServerKind::Other)
     }
 
     /// The row of a deployment by its id, its name, or `PROFILE/NAME`.

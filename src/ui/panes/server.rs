@@ -1,6 +1,7 @@
 //! The agent server's threads, the runs of one of them, its assistants.
 
 use super::stream::breadcrumb;
+use crate::api::{Kind, ServerKind};
 use crate::app::layout::{Area, below};
 use crate::app::line::{Line, Tone};
 use crate::app::server::{Server, Tab};
@@ -32,6 +33,7 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
         crumbs = crumbs.right(Tone::Dim, &super::server_software(info));
     }
     canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
+    let is_contract = info.is_some_and(|info| info.kind == ServerKind::Other);
     let rows = below(area, 3);
     let error = match server.tab {
         Tab::Threads => &server.threads.error,
@@ -46,6 +48,16 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
     if ids.is_empty() {
         let (tone, words) = match error {
+            // The contract has no lists: that is no failure, and what there is works all the same.
+            Some(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && is_contract => {
+                let key = |id: &str| app.keymap.keys_of(id).first().map(|key| key.to_string()).unwrap_or_default();
+                let (new_run, command) = (key("server.new_run"), key("app.command"));
+                let words = format!(
+                    "This server does not list its {list}.\n{error}\n\n{new_run} starts a run, of an assistant by its name. \
+                     {command} and the id of a thread follow that thread.\nr asks again."
+                );
+                (Tone::Plain, words)
+            }
             Some(error) => (Tone::Bad, format!("{error}\n\nr asks again.")),
             None => nothing(server),
         };
