@@ -6,8 +6,14 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::{Color, Modifier};
+use runtail::app::export::{Chunk, Format, Part};
 use runtail::app::msg::Msg;
+use runtail::app::viewer::View;
 use runtail::stream::{Data, Event, Item, Record};
+use runtail::ui::{Theme, draw};
 use std::time::Duration;
 
 fn opened(size: (u16, u16), capture: &str) -> Dash {
@@ -71,7 +77,7 @@ fn a_search_lights_all_hits_and_goes_from_one_to_the_next() {
     assert_eq!(anchor(&dash), Some(first));
     // Hits are reversed, which is seen without colour.
     let buffer = dash.buffer();
-    let lit = buffer.content.iter().filter(|cell| cell.modifier.contains(ratatui::style::Modifier::REVERSED)).count();
+    let lit = buffer.content.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED)).count();
     assert!(lit >= "weather".len(), "{lit}");
     // The other views of the tab are searched too.
     dash.keys("1");
@@ -80,6 +86,70 @@ fn a_search_lights_all_hits_and_goes_from_one_to_the_next() {
     dash.keys("<Esc>");
     assert!(!dash.screen().contains("/weather"), "one step back takes the search away");
     assert!(dash.app.viewer().is_some());
+}
+
+/// The screen without colours, with what is lit between brackets.
+fn lit_without_colour(dash: &mut Dash) -> String {
+    dash.app.settle();
+    let (w, h) = dash.app.size;
+    let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
+    let theme = Theme { color: false, rgb: false, ascii: false };
+    terminal.draw(|frame| draw(&dash.app, &theme, frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut out = String::new();
+    for y in 0..h {
+        let mut was_lit = false;
+        let mut line = String::new();
+        for x in 0..w {
+            let cell = &buffer[(x, y)];
+            assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+            let is_lit = cell.modifier.contains(Modifier::REVERSED);
+            if is_lit != was_lit {
+                line.push(if is_lit { '⟦' } else { '⟧' });
+            }
+            was_lit = is_lit;
+            line.push_str(cell.symbol());
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn hits_are_seen_without_colour_in_little_room() {
+    let mut dash = opened((80, 24), "agent-messages-tuple");
+    dash.keys("7/krak|chat<Enter>");
+    finish(&mut dash);
+    insta::assert_snapshot!("search_80x24_no_colour", lit_without_colour(&mut dash));
+    dash.keys("1");
+    finish(&mut dash);
+    insta::assert_snapshot!("search_messages_80x24_no_colour", lit_without_colour(&mut dash));
+}
+
+#[test]
+fn what_is_saved_is_what_the_filter_lets_through() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    dash.items(events(1, 5000, 1000));
+    dash.keys("7&needle<Enter>");
+    let viewer = dash.app.viewer().unwrap();
+    let (mut next, end) = viewer.export_range(View::Raw, Format::Jsonl);
+    let (mut after, mut saved) = (1, Vec::new());
+    while next < end {
+        let mut part = Part::default();
+        let before = next;
+        (next, after) = viewer.export_part(View::Raw, Format::Jsonl, (next, end), after, &mut part);
+        assert!(next > before, "a part with nothing in it goes on too");
+        saved.extend(part.chunks.into_iter().filter_map(|chunk| match chunk {
+            Chunk::Record(record) => match *record {
+                Record::Event(event) => Some(event.seq),
+                _ => None,
+            },
+            _ => None,
+        }));
+    }
+    assert_eq!(saved, [1000, 2000, 3000, 4000, 5000]);
 }
 
 #[test]

@@ -8,6 +8,9 @@ use crate::projection::{Message, Role};
 use crate::stream::{Event, Record};
 use crate::text::{clean, clean_lines};
 
+/// Entries that are looked at for one part, however few of them a filter lets through.
+const MOST_LOOKED_AT: u64 = 2_000;
+
 impl Viewer {
     /// The first entry, and one past the last that there is now.
     pub fn export_range(&self, view: View, format: Format) -> (u64, u64) {
@@ -19,7 +22,7 @@ impl Viewer {
                 let rows = extent(self.projections.values.rows());
                 (rows.first, rows.end)
             }
-            view => (self.rows(view).first(), self.rows(view).end()),
+            view => (self.all_rows(view).first(), self.all_rows(view).end()),
         }
     }
 
@@ -50,7 +53,12 @@ impl Viewer {
         // What was let go meanwhile is not there any more.
         let first = self.export_range(view, format).0;
         let (mut key, mut after) = (next.max(first), after);
-        while key < end && !part.is_full() {
+        let most = key.saturating_add(MOST_LOOKED_AT);
+        while key < end.min(most) && !part.is_full() {
+            if !self.lets_through(view, key) {
+                key += 1;
+                continue;
+            }
             match format {
                 Format::Jsonl => {
                     let seq = self.export_seq(exported(view, format), key);

@@ -241,6 +241,15 @@ impl Viewer {
         (if fits { Look::Found(0) } else { Look::Nothing }, read)
     }
 
+    /// Whether an entry is shown: no filter holds, or it fits.
+    pub(super) fn lets_through(&self, view: View, key: u64) -> bool {
+        if self.find.filter.is_empty() || !self.sifts(view) {
+            return true;
+        }
+        let known = self.find.fits[view as usize].as_ref().and_then(|sieve| sieve.knows(key));
+        known.unwrap_or_else(|| matches!(self.fits(view, key).0, Look::Found(_)))
+    }
+
     /// Looks for the pattern in an entry that the filter lets through.
     fn look(&self, view: View, fits: Option<&Sieve>, key: u64, from: usize, room: usize) -> (Look, usize) {
         if let Some(fits) = fits
