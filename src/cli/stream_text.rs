@@ -1,5 +1,6 @@
 //! A stream as text for people: who says what, token by token, and what else happens, a line each.
 
+use crate::app::describe;
 use crate::projection::{LifecycleKind, Message, Role, Story, UpdateRow};
 use crate::stream::{Event, Item, Record};
 use crate::text;
@@ -29,6 +30,7 @@ pub(super) struct Teller {
     seen_state: bool,
     only_values: bool,
     is_terminal: bool,
+    is_ascii: bool,
     began: Option<Timestamp>,
     bullet: &'static str,
     arrow: &'static str,
@@ -63,6 +65,7 @@ impl Teller {
             seen_state: false,
             only_values: false,
             is_terminal,
+            is_ascii: ascii,
             began: None,
             bullet,
             arrow,
@@ -263,10 +266,27 @@ impl Teller {
         if !known {
             let place = place(&event.ns);
             let gap = if place.is_empty() { "" } else { "  " };
+            // What is mostly the server's own bookkeeping is told in words; what was written for people, as it is.
+            let described = match &*event.name {
+                "checkpoints" | "debug" | "events" | "state_update" | "input.requested" => {
+                    describe::event(event, None, self.columns()).map(|line| self.plain(line.text()))
+                }
+                _ => None,
+            };
             // Enough of it to fill a line; the data may have megabytes.
-            let data: String = event.data.text().chars().take(2 * COLUMNS.max(self.columns())).collect();
+            let received = || event.data.text().chars().take(2 * COLUMNS.max(self.columns())).collect();
+            let data: String = described.unwrap_or_else(received);
             self.line(&event.name, &format!("{place}{gap}{data}"), out);
         }
+    }
+
+    /// Our own signs in ASCII, where only that is wanted.
+    fn plain(&self, text: String) -> String {
+        if !self.is_ascii {
+            return text;
+        }
+        let signs = [("·", "-"), ("→", "->"), ("▸", ">"), ("●", "*"), ("◐", "~"), ("◌", "."), ("✗", "x"), ("…", "...")];
+        signs.iter().fold(text, |text, (sign, plain)| text.replace(sign, plain))
     }
 
     /// A line of its own.

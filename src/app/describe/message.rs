@@ -126,7 +126,7 @@ pub(super) fn tuple(out: &mut Brief, json: Peek<'_>) -> bool {
     let Some(said) = items.next().filter(|said| said.is_object()) else { return false };
     let node = items.next().and_then(|meta| meta.get("langgraph_node")).and_then(Peek::string);
     if let Some(node) = node {
-        out.push(Tone::Strong, &node).push(Tone::Plain, " ");
+        out.push(Tone::label(&node), &node).push(Tone::Plain, " ");
     }
     message(out, said);
     true
@@ -161,7 +161,7 @@ pub(super) fn announced(out: &mut Brief, json: Peek<'_>) -> bool {
         out.dot().push(Tone::Dim, "announces ").push(Tone::Plain, &text::short_id(&id));
         let [node, step] = about.get("metadata").map_or([None; 2], |m| m.pick(["langgraph_node", "langgraph_step"]));
         if let Some(node) = node.and_then(Peek::string) {
-            out.push(Tone::Dim, " of ").push(Tone::Strong, &node);
+            out.push(Tone::Dim, " of ").push(Tone::label(&node), &node);
         }
         if let Some(step) = step {
             out.push(Tone::Dim, &format!(" · step {}", step.text()));

@@ -5,7 +5,7 @@ mod brief;
 mod message;
 mod modes;
 
-use super::line::{Line, Tone};
+use super::line::Line;
 use crate::projection::{Peek, Snapshot};
 use crate::stream::{Data, Event};
 use brief::Brief;
@@ -113,11 +113,6 @@ pub fn payload(event: &Event) -> Option<Peek<'_>> {
 fn whatever(out: &mut Brief, json: Peek<'_>) -> bool {
     out.value(json);
     true
-}
-
-/// The tone of a node's name.
-pub fn node_tone(_name: &str) -> Tone {
-    Tone::Strong
 }
 
 #[cfg(test)]

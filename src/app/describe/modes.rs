@@ -1,7 +1,7 @@
 //! A line for each mode but the messages: states, writes, tasks, checkpoints, traces.
 
+use super::Said;
 use super::brief::Brief;
-use super::{Said, node_tone};
 use crate::app::line::Tone;
 use crate::projection::{Peek, Snapshot};
 use crate::text;
@@ -126,7 +126,7 @@ pub(super) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
 }
 
 fn wrote(out: &mut Brief, node: &str, written: Peek<'_>) {
-    out.dot().push(node_tone(node), node);
+    out.dot().push(Tone::label(node), node);
     let nothing = written.is_null() || written.text() == "{}";
     out.push(Tone::Dim, if nothing { " " } else { " → " });
     content(out, written);
@@ -166,7 +166,7 @@ pub(super) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
         (.., Some(_), None) => ("▸ ", Tone::Dim, " starts"),
         _ => ("● ", Tone::Good, " done"),
     };
-    out.push(tone, glyph).push(node_tone(&name), &name).push(Tone::Plain, verb);
+    out.push(tone, glyph).push(Tone::label(&name), &name).push(Tone::Plain, verb);
     if let Some(error) = filled(error) {
         out.dot().value(error);
     } else if let Some(list) = filled(asked) {
@@ -204,7 +204,7 @@ pub(super) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
             out.push(Tone::Plain, "nothing");
         }
         for (i, node) in next.iter().enumerate() {
-            out.push(Tone::Dim, if i > 0 { ", " } else { "" }).push(node_tone(node), node);
+            out.push(Tone::Dim, if i > 0 { ", " } else { "" }).push(Tone::label(node), node);
         }
     }
     for task in tasks.into_iter().flat_map(Peek::items) {
@@ -260,7 +260,7 @@ pub(super) fn traced(out: &mut Brief, json: Peek<'_>) -> bool {
     let Some(event) = word(event) else { return super::whatever(out, json) };
     out.push(Tone::Plain, &event);
     if let Some(name) = word(name) {
-        out.push(Tone::Plain, " ").push(node_tone(&name), &name);
+        out.push(Tone::Plain, " ").push(Tone::label(&name), &name);
     }
     let depth = parents.map_or(0, |list| list.items().count());
     if depth > 0 {
@@ -299,7 +299,7 @@ pub(super) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
     };
     out.push(tone, glyph);
     if let Some(graph) = word(graph) {
-        out.push(node_tone(&graph), &graph).push(Tone::Plain, " ");
+        out.push(Tone::label(&graph), &graph).push(Tone::Plain, " ");
     }
     out.push(Tone::Plain, &event);
     if let Some(error) = filled(error) {

@@ -152,15 +152,18 @@ impl Book<'_> {
         if !run.nodes.is_empty() {
             self.title("NODES", &["turns", "took", "to token", "tok/s", "chunks/s", "tokens"]);
             for node in &run.nodes {
-                let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {}", node.name)), NAME));
+                let name = Line::of(
+                    Tone::label(node_word(&node.name)),
+                    &text::fit(&text::clean(&format!("  {}", node.name)), NAME),
+                );
                 self.numbers(name, &node_numbers(node), Some(node.seq));
             }
         }
         if !run.models.is_empty() {
-            self.title("MODELS", &["in", "out", "both"]);
+            self.title("MODELS", &["in", "cached", "out", "thought", "both"]);
             for (model, usage) in &run.models {
                 let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {model}")), NAME));
-                self.numbers(name, &[usage.input, usage.output, usage.total].map(text::count), None);
+                self.numbers(name, &tokens(usage), None);
             }
             let named = run.models.iter().fold(Usage::default(), |mut sum, (_, usage)| {
                 sum.add_change(Usage::default(), *usage);
@@ -169,8 +172,7 @@ impl Book<'_> {
             let mut rest = run.work.usage;
             rest.add_change(named, Usage::default());
             if rest != Usage::default() {
-                let numbers = [rest.input, rest.output, rest.total].map(text::count);
-                self.numbers(Line::of(Tone::Dim, "  not named"), &numbers, None);
+                self.numbers(Line::of(Tone::Dim, "  not named"), &tokens(&rest), None);
             }
         }
     }
@@ -267,7 +269,14 @@ fn more(run: &RunNumbers) -> String {
 }
 
 fn used(work: &Work) -> String {
-    format!("{} in {} out", text::count(work.usage.input), text::count(work.usage.output))
+    let Usage { input, output, cached, reasoning, .. } = work.usage;
+    let part = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
+    let (cached, thought) = (part(cached, "cached"), part(reasoning, "thought"));
+    format!("{} in{cached} {} out{thought}", text::count(input), text::count(output))
+}
+
+fn tokens(usage: &Usage) -> [String; 5] {
+    [usage.input, usage.cached, usage.output, usage.reasoning, usage.total].map(text::count)
 }
 
 fn node_numbers(node: &NodeNumbers) -> [String; 6] {
@@ -280,6 +289,11 @@ fn node_numbers(node: &NodeNumbers) -> [String; 6] {
         rate(node.work.chunks_per_second()),
         text::count(node.work.usage.output),
     ]
+}
+
+/// A node's own name, by which its colour is known.
+fn node_word(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn rate(rate: Option<f64>) -> String {

@@ -20,7 +20,7 @@ pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &TimeZone)
     if row.interrupt {
         line.push(Tone::Moving, "◌ interrupt");
     } else {
-        line.push(describe::node_tone(&row.node), &row.node);
+        line.push(Tone::label(&row.node), &row.node);
     }
     pad(&mut line, before + NODE);
     line.push(Tone::Plain, "  ");
