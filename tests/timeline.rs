@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use proptest::prelude::*;
+use runtail::app::scroll::Place;
+use runtail::app::timeline::TimelineRows;
 use runtail::projection::{Attempt, BarState, Projections, Timeline};
 use runtail::stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record};
 use std::fmt::Write;
@@ -190,6 +192,37 @@ proptest! {
         if end {
             projections.apply(&Item::Record(Record::End(End { outcome: Outcome::Success, ..End::default() })));
             check(&projections.timeline);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Rows that grow with the tree are those that would be made of the whole tree at once, and a place stays at its bar.
+    #[test]
+    fn rows_grow_as_if_made_anew(turns in proptest::collection::vec((1usize..30, any::<prop::sample::Index>()), 1..12)) {
+        let names = ["fanout-many-subgraphs", "thread-all-modes", "agent-events", "js-agent-messages"];
+        let mut events = names.iter().flat_map(|name| events(name)).zip(1..);
+        let mut projections = Projections::default();
+        let (mut rows, mut place) = (TimelineRows::default(), Place::at_start());
+        let now = Timestamp::from_second(1_800_000_010).unwrap();
+        for (turn, pick) in turns {
+            for (mut event, seq) in events.by_ref().take(turn) {
+                event.seq = seq;
+                projections.apply(&Item::Record(Record::Event(event)));
+            }
+            let timeline = &projections.timeline;
+            let before = rows.seq_at(timeline, place.cursor.key);
+            rows.prepare(timeline, now, &mut place);
+            prop_assert!(before.is_none() || rows.seq_at(timeline, place.cursor.key) == before);
+            let mut anew = TimelineRows::default();
+            anew.prepare(timeline, now, &mut Place::at_start());
+            let lines = |rows: &TimelineRows| (0..rows.len()).map(|key| rows.line(timeline, key, 100)).collect::<Vec<_>>();
+            prop_assert_eq!(lines(&rows), lines(&anew));
+            if !rows.is_empty() {
+                place.cursor.key = pick.index(rows.len() as usize) as u64;
+            }
         }
     }
 }

@@ -208,3 +208,23 @@ fn from_captures() {
     dash.keys("f4");
     insta::assert_snapshot!("timeline_thread_140x40", dash.screen());
 }
+
+#[test]
+fn it_is_searched_and_filtered_while_it_grows() {
+    let mut told = Told::new((120, 30));
+    told.dash.keys("f");
+    told.story();
+    told.dash.keys("/rank<Enter>");
+    let at_rank = |dash: &mut Dash| dash.body().lines().any(|line| line.contains('▌') && line.contains("rank"));
+    assert!(at_rank(&mut told.dash), "{}", told.dash.screen());
+    // Bars that come above have other numbers than before.
+    told.start(10, "|research:c", "h", "above");
+    told.start(10, "", "i", "below");
+    told.dash.screen();
+    told.dash.keys("n");
+    assert!(at_rank(&mut told.dash), "{}", told.dash.screen());
+    told.dash.keys("<Esc>&node:search<Enter>");
+    let body = told.dash.body();
+    assert!(body.contains("search") && !body.contains("plan"), "{body}");
+    assert!(body.contains("from tasks") && body.contains("0 s"), "what the bars are is still said: {body}");
+}

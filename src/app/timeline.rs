@@ -74,13 +74,19 @@ impl TimelineRows {
         self.rows.is_empty()
     }
 
-    /// Brings the rows in line with the tree, and the place with the rows: it stays at what it was at.
-    pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) {
+    /// Whether a row is a bar, and not what heads them.
+    pub fn is_bar(&self, key: u64) -> bool {
+        matches!(self.row(key), Some(Row::Bar(_)))
+    }
+
+    /// Brings the rows in line with the tree, and the place with the rows: it stays at what it was at. Tells whether rows
+    /// have other numbers now. What runs is measured up to `now`.
+    pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {
         self.now = now;
         let (shape, first, gone) = (timeline.shape(), timeline.bars().evicted(), timeline.attempts_gone());
         let before = self.shown.replace((shape, first, gone));
         if before == self.shown {
-            return;
+            return false;
         }
         let spots = [place.cursor.key, place.top.key].map(|key| self.row(key).copied());
         // What has ended does not change: only bars that were let go, or a fold, concern it.
@@ -106,6 +112,7 @@ impl TimelineRows {
         let [cursor, top] = spots.map(|row| row.and_then(|row| self.find(timeline, row)));
         place.cursor.key = cursor.unwrap_or(place.cursor.key);
         place.top.key = top.unwrap_or(place.top.key);
+        true
     }
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {

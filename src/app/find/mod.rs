@@ -65,6 +65,12 @@ pub(super) struct Stood {
 }
 
 impl Find {
+    /// The entries of a view have other numbers now: it is looked through again.
+    pub(super) fn forget(&mut self, view: usize) {
+        self.fits[view] = None;
+        self.hits[view] = None;
+    }
+
     /// Whether something is left to be looked through in the views that are shown.
     pub fn is_scanning(&self) -> bool {
         self.is_scanning

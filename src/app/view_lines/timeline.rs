@@ -218,7 +218,8 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
     let hidden = if branch.hidden > 0 { format!(" ▸ {}", text::count(branch.hidden.into())) } else { String::new() };
     let room_for_name = room.saturating_sub(kind.len() + text::width(&hidden));
     line.push(Tone::Dim, &text::fit(kind, room));
-    let tone = if bar.kind == BarKind::Node { Tone::Plain } else { Tone::Dim };
+    // The same colour as in every other view.
+    let tone = if bar.kind == BarKind::Node { Tone::label(&bar.name) } else { Tone::Dim };
     line.push(tone, &text::fit(&text::clean(name), room_for_name));
     line.push(Tone::Accent, &hidden);
     super::pad(line, from + grid.name + 1);

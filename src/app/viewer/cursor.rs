@@ -65,7 +65,9 @@ impl Viewer {
                     let place = &mut self.places[view as usize];
                     // What nobody follows any more does not grow.
                     let now = if open { self.now } else { Timestamp::MIN };
-                    self.bars.prepare(&self.projections.timeline, now, place);
+                    if self.bars.prepare(&self.projections.timeline, now, place) {
+                        self.find.forget(view as usize);
+                    }
                 }
                 View::Ledger => {
                     let open = self.is_open();

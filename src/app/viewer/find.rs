@@ -232,6 +232,8 @@ impl Viewer {
                 let read = events.iter().map(|event| cost(event)).sum::<usize>() + message.text.len();
                 (filter.fit_message(message, &events.into_iter().map(facets).collect::<Vec<_>>()), read)
             }
+            // What heads the bars says what they are, whichever are shown.
+            View::Timeline if !self.bars.is_bar(key) => (true, 0),
             _ => match self.event_of(view, key) {
                 Some(event) => (filter.fit(&facets(event)), cost(event)),
                 // What the tape let go cannot be asked any more.
