@@ -239,3 +239,42 @@ async fn without_subgraphs_their_messages_come_whole() {
     assert_eq!(whole.len(), 2);
     assert!(whole.iter().all(|event| event.data[0]["type"] == "ai"));
 }
+
+/// An event's name without its namespace, what kind it is, and its keys: what a client tells it by.
+fn shape(event: &Event) -> String {
+    let name = event.name.split('|').next().unwrap_or_default();
+    let data = &event.data;
+    let keyed = |value: &Value| value.as_object().map(|o| o.keys().cloned().collect::<Vec<_>>().join(","));
+    match name {
+        // Their keys are names of nodes and of channels, or anything.
+        "updates" | "values" | "custom" => name.into(),
+        "messages/metadata" => {
+            format!("{name} {:?}", data.as_object().map(|o| o.values().map(keyed).collect::<Vec<_>>()))
+        }
+        "debug" => format!("{name} {} {:?} {:?}", data["type"], keyed(data), keyed(&data["payload"])),
+        "events" => format!("{name} {} {:?}", data["event"], keyed(data)),
+        _ if data.is_array() => {
+            // A message in the middle of being written has what its kind has.
+            format!("{name} {} {:?}", data[0]["type"], data.as_array().map(|a| a.iter().map(keyed).collect::<Vec<_>>()))
+        }
+        _ => format!("{name} {:?}", keyed(data)),
+    }
+}
+
+fn captured(name: &str) -> Vec<Event> {
+    let path = format!("{}/tests/captures/{name}.sse", env!("CARGO_MANIFEST_DIR"));
+    events(&std::fs::read_to_string(path).expect("a capture"))
+}
+
+#[tokio::test]
+async fn every_mode_sends_what_the_real_server_sent() {
+    use std::collections::BTreeSet;
+    for mode in ["values", "updates", "messages-tuple", "messages", "custom", "tasks", "checkpoints", "debug", "events"]
+    {
+        let ours: BTreeSet<_> = chat(json!([mode])).await.iter().map(shape).collect();
+        let theirs: BTreeSet<_> = captured(&format!("agent-{mode}")).iter().map(shape).collect();
+        let missing: Vec<_> = theirs.difference(&ours).collect();
+        let more: Vec<_> = ours.difference(&theirs).collect();
+        assert!(missing.is_empty() && more.is_empty(), "{mode}: lacks {missing:#?}, has beside {more:#?}");
+    }
+}

@@ -1,0 +1,101 @@
+//! The newer event protocol inside legacy streams: every projection makes of it what it makes of the legacy events of the
+//! same graph. And what nobody knows is kept and shown raw.
+
+use runtail::projection::{LifecycleKind, Projections};
+use runtail::stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+
+fn projected(name: &str) -> Projections {
+    let path = format!("{}/tests/captures/{name}.sse", env!("CARGO_MANIFEST_DIR"));
+    let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
+    framer.push(std::fs::read(path).expect("a capture").into());
+    let (mut projections, mut seq) = (Projections::default(), 0);
+    while let Some(frame) = framer.next_frame() {
+        if let Frame::Block(block) = frame
+            && let Some(decoded) = decoder.decode(block)
+        {
+            seq += 1;
+            let event = decoded.at(seq, jiff::Timestamp::UNIX_EPOCH, 1);
+            projections.apply(&Item::Record(Record::Event(event)));
+        }
+    }
+    projections
+}
+
+/// The states in their order: where, and which keys they have and changed.
+fn states(projections: &Projections) -> Vec<String> {
+    let state = |s: &runtail::projection::Snapshot| {
+        let keys: Vec<_> = s.keys.iter().map(|k| format!("{}{}", k.name, if k.changed { "!" } else { "" })).collect();
+        format!("{}: {}", s.ns.join("/"), keys.join(" "))
+    };
+    projections.values.rows().iter().map(state).collect()
+}
+
+fn updates(projections: &Projections) -> Vec<String> {
+    let row = |r: &runtail::projection::UpdateRow| {
+        format!("{}: {}", r.node, r.keys.iter().map(|k| k.0.to_string()).collect::<Vec<_>>().join(" "))
+    };
+    projections.updates.rows().iter().map(row).collect()
+}
+
+fn kinds(projections: &Projections) -> Vec<LifecycleKind> {
+    projections.lifecycle.rows().iter().map(|r| r.kind).collect()
+}
+
+#[test]
+fn states_are_the_same_in_either_dialect() {
+    let legacy = states(&projected("legacy-run-for-v2"));
+    assert_eq!(legacy, [": messages!"; 4]);
+    for name in ["legacy-stream-of-v2-run", "v2-events-agent", "v2-sees-legacy-run"] {
+        assert_eq!(states(&projected(name)), legacy, "{name}");
+    }
+    // This one is of a graph that asks.
+    let asked = projected("legacy-join-all-of-v2");
+    assert_eq!(asked.values.rows().len(), 3);
+    assert!(asked.values.rows().iter().any(|row| row.interrupts > 0));
+}
+
+#[test]
+fn updates_are_the_same_in_either_dialect() {
+    let legacy = updates(&projected("legacy-run-for-v2"));
+    assert_eq!(legacy, ["chat: messages", "tools: messages", "chat: messages"]);
+    assert_eq!(updates(&projected("v2-sees-legacy-run")), legacy);
+}
+
+#[test]
+fn a_run_begins_and_ends_in_either_dialect() {
+    use LifecycleKind::{Interrupt, RunDone, RunStart};
+    // What asked for the thread's stream is told of the end; a run's own stream just closes.
+    assert_eq!(kinds(&projected("legacy-run-for-v2")), [RunStart]);
+    for name in ["legacy-stream-of-v2-run", "v2-events-agent", "v2-sees-legacy-run"] {
+        assert_eq!(kinds(&projected(name)), [RunStart, RunDone], "{name}");
+    }
+    assert_eq!(kinds(&projected("legacy-join-all-of-v2")), [RunStart, Interrupt]);
+    let asks = projected("v2-events-approval");
+    assert!(kinds(&asks).contains(&Interrupt), "{:?}", kinds(&asks));
+    assert!(kinds(&projected("v2-events-broken")).contains(&LifecycleKind::Error));
+}
+
+#[test]
+fn what_nobody_knows_is_kept_and_shown_raw() {
+    let event = |seq, name: &str, data: &str| Event {
+        seq,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        conn: 1,
+        name: name.into(),
+        ns: [].into(),
+        id: None,
+        data: Data::Json(data.into()),
+    };
+    let mut projections = Projections::default();
+    let novel = [
+        ("novel", "{\"a\":1}"),
+        ("novel/deep", "null"),
+        ("values", "{\"type\":\"event\",\"method\":\"novel\",\"params\":{\"namespace\":[],\"data\":{\"b\":2}}}"),
+    ];
+    for (seq, (name, data)) in (1..).zip(novel) {
+        projections.apply(&Item::Record(Record::Event(event(seq, name, data))));
+    }
+    let shown: Vec<u64> = projections.custom.rows().iter().map(|row| row.seq).collect();
+    assert_eq!(shown, [1, 2, 3]);
+    assert_eq!((projections.ledger.received, projections.values.rows().len()), (3, 0));
+}
