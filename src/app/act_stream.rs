@@ -27,6 +27,25 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::AsReceived => viewer.as_received = !viewer.as_received,
         Action::CloseStream => app.close_stream(),
         Action::Modes => app.open_modes(),
+        Action::Difference if in_tree => viewer.toggle_changes(),
+        Action::Compare if in_tree => {
+            if !viewer.toggle_changes_since_mark() {
+                app.notify(false, "No state is marked: m marks the one that is shown, = compares others with it.");
+            }
+        }
+        Action::Mark if in_tree => {
+            if let Some(number) = viewer.mark_state() {
+                let number = crate::text::count(number + 1);
+                app.notify(false, format!("State {number} is marked: = compares the one that is shown with it."));
+            }
+        }
+        Action::FoldAll | Action::UnfoldAll if in_tree && !viewer.shows_changes() => {
+            if let Some(tree) = viewer.tree() {
+                tree.fold_all(action == Action::FoldAll);
+            }
+        }
+        Action::Open | Action::Right if in_tree && viewer.shows_changes() => viewer.open_change(),
+        Action::Left if in_tree && viewer.shows_changes() => viewer.toggle_changes(),
         Action::PrevStep if in_tree => viewer.step_state(-1),
         Action::NextStep if in_tree => viewer.step_state(1),
         Action::Search => app.begin_finding(Typing::Search),

@@ -1,171 +1,53 @@
-//! A JSON document as a tree that can be folded and scrolled. The text is indexed once, without recursion, into a flat
-//! list of nodes; nothing is copied and only the lines on the screen are ever made.
+//! A JSON document as a tree that can be folded, searched and scrolled. Which lines there are is never listed: the tree
+//! goes from one to the next, so that folding, unfolding and drawing cost what is on the screen, and not what there is.
 
+mod lines;
 mod search;
+#[cfg(test)]
+mod tests;
 
-use super::line::{Line, Tone, wrap};
+pub use lines::{change_glyph, change_tone};
+pub use search::{Found, Searching};
+
+use super::line::Line;
 use super::scroll::{Place, Rows, Spot};
-use crate::text;
+use super::work::{AT_ONCE, Part, Task, Work};
+use crate::projection::difference::Mark;
+use crate::projection::document::{Doc, Excerpt, Kind, unquote};
 use search::Search;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Nodes from this depth on start folded in a document longer than [`SMALL`].
-const FOLD_DEPTH: u16 = 2;
+const FOLD_DEPTH: u32 = 2;
 /// A document of up to this many nodes starts unfolded.
-const SMALL: usize = 60;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Object,
-    Array,
-    Text,
-    Other,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    kind: Kind,
-    depth: u16,
-    /// The key's bytes with their quotes; empty in arrays and at the root.
-    key: (u32, u32),
-    /// The value's bytes.
-    value: (u32, u32),
-    /// Children of a container.
-    children: u32,
-    /// Position among its siblings.
-    index: u32,
-    /// The node after this one's whole subtree.
-    next: u32,
-    /// Hash of the path from the root, by which folding survives a newer state.
-    path: u64,
-}
-
-/// An indexed JSON text.
-#[derive(Debug, Clone)]
-pub struct Doc {
-    text: Arc<str>,
-    nodes: Vec<Node>,
-}
-
-impl Doc {
-    /// Indexes a text. A text that is no JSON becomes one node that holds it as it is.
-    pub fn new(text: Arc<str>) -> Doc {
-        let nodes = index(&text).unwrap_or_else(|| {
-            let all = (0, u32::try_from(text.len()).unwrap_or(u32::MAX));
-            vec![Node { kind: Kind::Other, depth: 0, key: (0, 0), value: all, children: 0, index: 0, next: 1, path: 0 }]
-        });
-        Doc { text, nodes }
-    }
-
-    fn slice(&self, range: (u32, u32)) -> &str {
-        self.text.get(range.0 as usize..range.1 as usize).unwrap_or("")
-    }
-}
-
-/// One pass over the bytes. The text has been checked to be JSON before, so what is not expected ends the pass.
-fn index(text: &str) -> Option<Vec<Node>> {
-    let bytes = text.as_bytes();
-    if bytes.len() > u32::MAX as usize {
-        return None;
-    }
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut open: Vec<u32> = Vec::new();
-    let mut key = (0u32, 0u32);
-    let mut i = 0;
-    while i < bytes.len() {
-        match bytes[i] {
-            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => i += 1,
-            b'}' | b']' => {
-                let at = open.pop()? as usize;
-                nodes[at].value.1 = (i + 1) as u32;
-                nodes[at].next = nodes.len() as u32;
-                i += 1;
-            }
-            first => {
-                let in_object = open.last().is_some_and(|p| nodes[*p as usize].kind == Kind::Object);
-                if in_object && key == (0, 0) {
-                    if first != b'"' {
-                        return None;
-                    }
-                    let end = string_end(bytes, i)?;
-                    key = (i as u32, end as u32);
-                    i = end;
-                    continue;
-                }
-                let (kind, end) = match first {
-                    b'{' => (Kind::Object, i + 1),
-                    b'[' => (Kind::Array, i + 1),
-                    b'"' => (Kind::Text, string_end(bytes, i)?),
-                    _ => {
-                        let stop = |b: &u8| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-                        (Kind::Other, bytes[i..].iter().position(stop).map_or(bytes.len(), |n| i + n))
-                    }
-                };
-                let (position, parent_path) = match open.last() {
-                    Some(p) => {
-                        let parent = &mut nodes[*p as usize];
-                        parent.children += 1;
-                        (parent.children - 1, parent.path)
-                    }
-                    None => (0, 0),
-                };
-                let mut hasher = DefaultHasher::new();
-                parent_path.hash(&mut hasher);
-                if key == (0, 0) {
-                    position.hash(&mut hasher)
-                } else {
-                    bytes[key.0 as usize..key.1 as usize].hash(&mut hasher)
-                }
-                let me = nodes.len() as u32;
-                nodes.push(Node {
-                    kind,
-                    depth: u16::try_from(open.len()).unwrap_or(u16::MAX),
-                    key,
-                    value: (i as u32, end as u32),
-                    children: 0,
-                    index: position,
-                    next: me + 1,
-                    path: hasher.finish(),
-                });
-                key = (0, 0);
-                if matches!(kind, Kind::Object | Kind::Array) {
-                    open.push(me);
-                }
-                i = end;
-            }
-        }
-    }
-    (open.is_empty() && !nodes.is_empty()).then_some(nodes)
-}
-
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut i = start + 1;
-    loop {
-        i += memchr::memchr2(b'"', b'\\', bytes.get(i..)?)?;
-        if bytes[i] == b'"' {
-            return Some(i + 1);
-        }
-        i += 2;
-    }
-}
+const SMALL: u32 = 60;
+/// A value of up to so many bytes that is no string needs no unfolding.
+const SHORT: usize = 200;
+/// Siblings that are looked at to find the folded places of one document in the next one.
+const EFFORT: usize = 100_000;
 
 /// A document on the screen: what is folded, what is shown whole, and where the reader is.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    doc: Doc,
-    /// Paths whose folding differs from the start's.
-    toggled: HashSet<u64>,
-    /// Indices of the nodes that have a line, in order.
-    visible: Vec<u32>,
-    heights: Vec<u32>,
-    /// The lines of the texts that are shown whole, by node.
-    whole: HashMap<u32, Vec<String>>,
-    width: usize,
+    doc: Arc<Doc>,
+    /// Which document it is, in the words of whoever shows it.
+    tag: u64,
+    /// The text that is being read, and its tag.
+    reading: Option<(Excerpt, u64, Work)>,
+    /// The text that is wanted after it.
+    next: Option<(Excerpt, u64)>,
+    /// What is known of the text that is read: its keys and their bytes.
+    outline: Vec<(Arc<str>, usize)>,
+    /// Nodes whose folding differs from the start's; texts that are shown whole.
+    toggled: HashSet<u32>,
     base: Fold,
+    width: usize,
+    height: usize,
     search: Search,
-    /// Where the reader is.
+    /// What changed since the document that this one is compared with, where it is.
+    marks: Option<HashMap<u32, Mark>>,
+    /// Where the reader is. Its keys are made of a node and of the part of it that a line shows.
     pub place: Place,
 }
 
@@ -176,128 +58,254 @@ enum Fold {
     None,
 }
 
+/// The key of a part of a node: 0 is its own line, those from 1 on are the pieces of its text.
+fn key(node: u32, part: u32) -> u64 {
+    u64::from(node) << 32 | u64::from(part)
+}
+
+fn node_of(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
+fn part_of(key: u64) -> u32 {
+    key as u32
+}
+
 impl Tree {
     /// A tree over a text, folded as a first look wants it.
     pub fn new(text: Arc<str>) -> Tree {
-        let mut tree = Tree {
-            doc: Doc::new(text),
-            toggled: HashSet::new(),
-            visible: Vec::new(),
-            heights: Vec::new(),
-            whole: HashMap::new(),
-            width: 0,
-            base: Fold::Start,
-            search: Search::default(),
-            place: Place::at_start(),
-        };
-        tree.relayout(80);
+        let mut tree = Tree::empty();
+        tree.show(text.into(), 0, Vec::new());
         tree
     }
 
-    /// Takes another text in the place of the old one; what was folded by path stays so.
-    pub fn replace(&mut self, text: Arc<str>) {
-        self.doc = Doc::new(text);
-        self.search.found.clear();
-        self.refold();
+    /// A tree over nothing.
+    pub fn empty() -> Tree {
+        Tree {
+            doc: Arc::new(Doc::unread()),
+            tag: 0,
+            reading: None,
+            next: None,
+            outline: Vec::new(),
+            toggled: HashSet::new(),
+            base: Fold::Start,
+            width: 80,
+            height: 0,
+            search: Search::default(),
+            marks: None,
+            place: Place::at_start(),
+        }
     }
 
-    /// Lays out for a width, where it changed.
-    pub fn prepare(&mut self, width: usize, height: usize) {
-        if width != self.width {
-            self.relayout(width);
+    /// Takes another text in the place of the old one; what was folded stays so, and the cursor stays on its path. A large
+    /// text is read beside the screen, the newest one next; until it is read the old one stays. `outline` is what is
+    /// known of it before.
+    pub fn show(&mut self, text: Excerpt, tag: u64, outline: Vec<(Arc<str>, usize)>) {
+        self.outline = outline;
+        if text.len() <= AT_ONCE {
+            (self.reading, self.next) = (None, None);
+            return self.take_doc(Arc::new(Doc::new(text)), tag);
         }
+        // What somebody reads already is read to its end: texts that come faster than they are read are seen still.
+        if self.reading.as_ref().is_some_and(|(.., work)| work.number > 0) {
+            self.next = Some((text, tag));
+        } else {
+            self.read(text, tag);
+        }
+    }
+
+    fn read(&mut self, text: Excerpt, tag: u64) {
+        let work = Work::new(Task::read(text.clone()));
+        self.reading = Some((text, tag, work));
+    }
+
+    /// The document that is shown.
+    pub fn doc(&self) -> &Arc<Doc> {
+        &self.doc
+    }
+
+    /// Which text is shown, by the tag that it was given with; none while the first one is read.
+    pub fn tag(&self) -> Option<u64> {
+        (!self.doc.is_empty()).then_some(self.tag)
+    }
+
+    /// Bytes of the text that is being read, and how many of them were.
+    pub fn progress(&self) -> Option<(usize, usize)> {
+        self.reading.as_ref().map(|(text, _, work)| (work.done, text.len()))
+    }
+
+    /// The work that is to be done for it beside the screen.
+    pub fn works(&self) -> impl Iterator<Item = &Work> {
+        self.reading.iter().map(|(.., work)| work).chain(self.search.work.as_ref())
+    }
+
+    /// The same, to be numbered.
+    pub fn works_mut(&mut self) -> impl Iterator<Item = &mut Work> {
+        self.reading.iter_mut().map(|(.., work)| work).chain(self.search.work.as_mut())
+    }
+
+    /// Takes what came of its work; what it did not ask for, or not any more, changes nothing.
+    pub fn take(&mut self, number: u64, part: &Part) {
+        if self.search.work.as_ref().is_some_and(|work| work.number == number) {
+            return match part {
+                Part::Found { found, upto } => self.take_found(found, *upto),
+                _ => self.search.work = None,
+            };
+        }
+        let Some((_, tag, work)) = self.reading.as_mut().filter(|(.., work)| work.number == number) else { return };
+        match part {
+            Part::Progress(done) => work.done = *done,
+            Part::Read(doc) => {
+                let tag = *tag;
+                self.reading = None;
+                self.take_doc(doc.clone(), tag);
+                if let Some((text, tag)) = self.next.take() {
+                    self.read(text, tag);
+                }
+            }
+            Part::Failed => self.reading = None,
+            Part::Found { .. } | Part::Compared(_) => {}
+        }
+    }
+
+    fn take_doc(&mut self, doc: Arc<Doc>, tag: u64) {
+        let old = std::mem::replace(&mut self.doc, doc);
+        (self.tag, self.marks) = (tag, None);
+        let mut effort = EFFORT;
+        let toggled = std::mem::take(&mut self.toggled);
+        let Place { cursor, top, .. } = self.place;
+        self.place.cursor = self.moved(&old, cursor, &mut effort);
+        self.place.top = self.moved(&old, top, &mut effort);
+        self.toggled = toggled.iter().filter_map(|node| self.doc.counterpart(&old, *node, &mut effort)).collect();
+        self.snap();
+        self.search_again();
+    }
+
+    /// A place of an old document in the new one: the same path, or what is left of it.
+    fn moved(&self, old: &Doc, spot: Spot, effort: &mut usize) -> Spot {
+        let node = node_of(spot.key);
+        if old.is_empty() || node >= old.len() {
+            return Spot::default();
+        }
+        let up = std::iter::once(node).chain(old.ancestors(node));
+        match up.into_iter().find_map(|above| Some((above, self.doc.counterpart(old, above, effort)?))) {
+            Some((above, now)) if above == node => Spot { key: key(now, part_of(spot.key)), ..spot },
+            Some((_, now)) => Spot { key: key(now, 0), line: 0 },
+            None => Spot::default(),
+        }
+    }
+
+    /// What changed in it, or that nothing is known of that.
+    pub fn set_marks(&mut self, marks: Option<HashMap<u32, Mark>>) {
+        self.marks = marks;
+    }
+
+    /// Lays out for a window.
+    pub fn prepare(&mut self, width: usize, height: usize) {
+        let width = width.max(10);
+        if width != self.width {
+            let before = self.place;
+            let heights = |tree: &Tree| [before.top.key, before.cursor.key].map(|key| tree.height(key));
+            let old = heights(self);
+            self.width = width;
+            let new = heights(self);
+            self.place.rescale(before.top.key, old[0], new[0]);
+            if before.top.key != before.cursor.key {
+                self.place.rescale(before.cursor.key, old[1], new[1]);
+            }
+        }
+        self.height = height;
         let mut place = self.place;
         place.fill(&*self, height);
         self.place = place;
     }
 
-    fn relayout(&mut self, width: usize) {
-        self.width = width.max(10);
-        self.refold();
+    fn is_container(&self, node: u32) -> bool {
+        self.doc.has_children(node)
     }
 
-    fn refold(&mut self) {
-        self.visible.clear();
-        self.heights.clear();
-        self.whole.clear();
-        let mut i = 0u32;
-        while let Some(node) = self.doc.nodes.get(i as usize) {
-            self.visible.push(i);
-            let mut lines = 1;
-            if self.shown_whole(i) {
-                let text = self.wrapped(i);
-                lines += text.len() as u32;
-                self.whole.insert(i, text);
-            }
-            self.heights.push(lines);
-            i = if self.is_container(i) && self.is_folded(i) { node.next } else { i + 1 };
+    fn is_folded(&self, node: u32) -> bool {
+        let start = match self.base {
+            Fold::Start => self.doc.len() > SMALL && self.doc.depth(node) >= FOLD_DEPTH,
+            Fold::All => self.doc.depth(node) >= 1,
+            Fold::None => false,
+        };
+        self.is_container(node) && start != self.toggled.contains(&node)
+    }
+
+    /// Whether a value is a text that can be shown whole: long ones are cut at the line's end until somebody asks.
+    fn is_text(&self, node: u32) -> bool {
+        match self.doc.kind(node) {
+            Kind::Text => true,
+            Kind::Other => self.doc.value(node).len() > SHORT,
+            Kind::Object | Kind::Array => false,
         }
     }
 
-    fn is_container(&self, i: u32) -> bool {
-        let node = &self.doc.nodes[i as usize];
-        matches!(node.kind, Kind::Object | Kind::Array) && node.children > 0
+    fn shown_whole(&self, node: u32) -> bool {
+        self.toggled.contains(&node) && self.is_text(node)
     }
 
-    fn is_folded(&self, i: u32) -> bool {
-        let node = &self.doc.nodes[i as usize];
-        let start = match self.base {
-            Fold::Start => self.doc.nodes.len() > SMALL && node.depth >= FOLD_DEPTH,
-            Fold::All => node.depth >= 1,
-            Fold::None => false,
-        };
-        start != self.toggled.contains(&node.path)
+    /// The outermost folded container that hides a node, or the node.
+    fn seen(&self, node: u32) -> u32 {
+        self.doc.ancestors(node).filter(|above| self.is_folded(*above)).last().unwrap_or(node)
     }
 
-    /// Long texts are cut at the line's end until somebody asks for the whole.
-    fn shown_whole(&self, i: u32) -> bool {
-        self.doc.nodes[i as usize].kind == Kind::Text && self.toggled.contains(&self.doc.nodes[i as usize].path)
+    /// Brings the place to lines that there are.
+    fn snap(&mut self) {
+        if !self.doc.is_empty() {
+            self.place.cursor = self.snapped(self.place.cursor);
+            self.place.top = self.snapped(self.place.top);
+        }
     }
 
-    fn wrapped(&self, i: u32) -> Vec<String> {
-        let node = &self.doc.nodes[i as usize];
-        let indent = 2 * (node.depth as usize).min(20) + 4;
-        wrap(&unquote(self.doc.slice(node.value)), self.width.saturating_sub(indent))
+    fn snapped(&self, spot: Spot) -> Spot {
+        let node = node_of(spot.key).min(self.doc.len() - 1);
+        let seen = self.seen(node);
+        let pieces = if seen == node && self.shown_whole(node) { self.doc.chunks(node).count() } else { 0 };
+        if part_of(spot.key) as usize <= pieces {
+            Spot { key: key(seen, part_of(spot.key)), ..spot }
+        } else {
+            Spot { key: key(seen, 0), line: 0 }
+        }
     }
 
-    fn under_cursor(&self) -> Option<u32> {
-        self.visible.get(self.place.cursor.key as usize).copied()
+    /// The node under the cursor.
+    pub fn under_cursor(&self) -> Option<u32> {
+        let node = node_of(self.place.cursor.key);
+        (node < self.doc.len()).then_some(node)
+    }
+
+    fn toggle_node(&mut self, node: u32) {
+        if !self.toggled.remove(&node) {
+            self.toggled.insert(node);
+        }
     }
 
     /// Folds or unfolds what is under the cursor, or shows a text whole and back.
     pub fn toggle(&mut self) {
-        if let Some(i) = self.under_cursor()
-            && (self.is_container(i) || self.doc.nodes[i as usize].kind == Kind::Text)
-        {
-            let path = self.doc.nodes[i as usize].path;
-            if !self.toggled.remove(&path) {
-                self.toggled.insert(path);
-            }
-            self.place.cursor.line = 0;
-            self.refold();
+        if let Some(node) = self.under_cursor().filter(|node| self.is_container(*node) || self.is_text(*node)) {
+            self.toggle_node(node);
+            self.place.cursor = Spot { key: key(node, 0), line: 0 };
+            self.snap();
         }
     }
 
     /// Unfolds what is under the cursor.
     pub fn unfold(&mut self) {
-        if let Some(i) = self.under_cursor()
-            && self.is_container(i)
-            && self.is_folded(i)
-        {
+        if self.under_cursor().is_some_and(|node| self.is_folded(node)) {
             self.toggle();
         }
     }
 
     /// Folds what is under the cursor or, where it is folded, goes to its parent.
     pub fn fold(&mut self) {
-        let Some(i) = self.under_cursor() else { return };
-        if (self.is_container(i) && !self.is_folded(i)) || self.shown_whole(i) {
+        let Some(node) = self.under_cursor() else { return };
+        if (self.is_container(node) && !self.is_folded(node)) || self.shown_whole(node) {
             return self.toggle();
         }
-        let depth = self.doc.nodes[i as usize].depth;
-        let at = self.place.cursor.key as usize;
-        if let Some(parent) = (0..at).rev().find(|p| self.doc.nodes[self.visible[*p] as usize].depth < depth) {
-            self.place.cursor = Spot { key: parent as u64, line: 0 };
+        if let Some(parent) = self.doc.parent(node) {
+            self.place.cursor = Spot { key: key(parent, 0), line: 0 };
         }
     }
 
@@ -305,107 +313,57 @@ impl Tree {
     pub fn fold_all(&mut self, fold: bool) {
         self.base = if fold { Fold::All } else { Fold::None };
         self.toggled.clear();
-        self.refold();
-        self.place = Place::at_start();
+        self.snap();
     }
 
     /// The text of the value under the cursor: what copy gives (a string without its quotes).
     pub fn value_under_cursor(&self) -> Option<String> {
-        let node = &self.doc.nodes[self.under_cursor()? as usize];
-        let raw = self.doc.slice(node.value);
-        Some(if node.kind == Kind::Text { unquote(raw) } else { raw.to_string() })
+        let node = self.under_cursor()?;
+        let raw = self.doc.value(node);
+        Some(if self.doc.kind(node) == Kind::Text { unquote(raw) } else { raw.to_string() })
     }
 
-    /// One line of the tree.
-    pub fn line(&self, spot: Spot) -> Line {
-        let Some(&i) = self.visible.get(spot.key as usize) else { return Line::new() };
-        let node = &self.doc.nodes[i as usize];
-        let indent = "  ".repeat((node.depth as usize).min(20));
-        if spot.line > 0 {
-            let text = self.whole.get(&i).and_then(|lines| lines.get(spot.line - 1)).map_or("", String::as_str);
-            return Line::of(Tone::Plain, &format!("{indent}    {text}"));
-        }
-        let mark = match (self.is_container(i), self.is_container(i) && self.is_folded(i)) {
-            (true, true) => "▸ ",
-            (true, false) => "▾ ",
-            _ => "  ",
-        };
-        let mut line = Line::of(Tone::Dim, &format!("{indent}{mark}"));
-        if node.key != (0, 0) {
-            line.push(Tone::Accent, &unquote(self.doc.slice(node.key)));
-            line.push(Tone::Dim, ": ");
-        } else if node.depth > 0 {
-            line.push(Tone::Dim, &format!("{}: ", node.index));
-        }
-        let size = (node.value.1 - node.value.0) as u64;
-        match node.kind {
-            Kind::Object | Kind::Array => {
-                let (brackets, noun) = if node.kind == Kind::Object { ("{}", "field") } else { ("[]", "item") };
-                if node.children == 0 {
-                    line.push(Tone::Dim, brackets);
-                } else {
-                    let s = if node.children == 1 { "" } else { "s" };
-                    let weight = if size > 1000 { format!(", {}", text::bytes(size)) } else { String::new() };
-                    line.push(Tone::Dim, &format!("{} {noun}{s}{weight}", text::count(node.children.into())));
-                }
-            }
-            Kind::Text => {
-                if self.shown_whole(i) {
-                    line.push(Tone::Dim, &format!("text, {}", text::bytes(size.saturating_sub(2))));
-                } else {
-                    let raw = self.doc.slice(node.value);
-                    let room = self.width.saturating_sub(line.width());
-                    // A value is at most six bytes a column once unescaped; more than that is never on the line.
-                    let head =
-                        raw.get(..raw.len().min(room * 6 + 16)).map_or_else(|| head_of(raw, room * 6), str::to_string);
-                    let value = text::clean(&unquote(&head)).into_owned();
-                    if text::width(&value) > room || head.len() < raw.len() {
-                        let more = format!("  {}", text::bytes(size.saturating_sub(2)));
-                        line.push(Tone::Plain, &text::fit(&value, room.saturating_sub(text::width(&more))));
-                        line.push(Tone::Dim, &more);
-                    } else {
-                        line.push(Tone::Plain, if value.is_empty() { "\"\"" } else { &value });
-                    }
-                }
-            }
-            Kind::Other => {
-                let raw = self.doc.slice(node.value);
-                let tone = match raw {
-                    "true" | "false" => Tone::Moving,
-                    "null" => Tone::Dim,
-                    _ => Tone::Good,
-                };
-                line.push(tone, &head_of(raw, 4096));
-            }
-        }
-        line
+    /// The path of what is under the cursor.
+    pub fn path_under_cursor(&self) -> Option<String> {
+        self.under_cursor().map(|node| self.doc.path(node))
     }
-}
 
-fn head_of(text: &str, bytes: usize) -> String {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_string()
-}
-
-/// The text of a JSON string; a cut one as far as it goes.
-fn unquote(raw: &str) -> String {
-    if let Ok(text) = serde_json::from_str::<String>(raw) {
-        return text;
-    }
-    let inner = raw.strip_prefix('"').unwrap_or(raw);
-    // A cut may stand in the middle of an escape: `\u12` at most.
-    for cut in 0..6.min(inner.len()) {
-        let end = inner.len() - cut;
-        if let Some(head) = inner.get(..end)
-            && let Ok(text) = serde_json::from_str::<String>(&format!("\"{head}\""))
-        {
-            return text;
+    /// Puts the cursor on a node, and unfolds what hides it.
+    pub fn go_to(&mut self, node: u32) {
+        if node >= self.doc.len() {
+            return;
         }
+        let folded: Vec<u32> = self.doc.ancestors(node).filter(|above| self.is_folded(*above)).collect();
+        folded.into_iter().for_each(|above| self.toggle_node(above));
+        self.place.cursor = Spot { key: key(node, 0), line: 0 };
+        self.snap();
     }
-    raw.to_string()
+
+    /// The lines of the window, each with whether the cursor is on it.
+    pub fn window(&self) -> Vec<(Line, bool)> {
+        if self.doc.is_empty() {
+            return self.outline_lines().into_iter().take(self.height).map(|line| (line, false)).collect();
+        }
+        let mut lines = Vec::new();
+        let Spot { key: first, line: mut skip } = self.place.top;
+        let mut at = Some(first);
+        while let Some(key) = at.filter(|_| lines.len() < self.height) {
+            // The lines of a piece of text are made together: to break it costs more than to show it.
+            for (line, shown) in self.lines_of(key).into_iter().enumerate().skip(std::mem::take(&mut skip)) {
+                lines.push((shown, self.place.cursor == Spot { key, line }));
+            }
+            at = self.next(key);
+        }
+        lines.truncate(self.height);
+        lines
+    }
+
+    /// The last line's key.
+    fn last(&self) -> Option<u64> {
+        let node = self.seen(self.doc.len().checked_sub(1)?);
+        let part = if self.shown_whole(node) { self.doc.chunks(node).count() as u32 } else { 0 };
+        Some(key(node, part))
+    }
 }
 
 impl Rows for Tree {
@@ -413,111 +371,36 @@ impl Rows for Tree {
         0
     }
     fn end(&self) -> u64 {
-        self.visible.len() as u64
+        self.last().map_or(0, |last| last + 1)
     }
     fn height(&self, key: u64) -> usize {
-        self.heights.get(key as usize).map_or(1, |h| *h as usize)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn lines(tree: &Tree) -> Vec<String> {
-        let all = super::super::scroll::window(tree, Spot::default(), 1000);
-        all.map(|s| tree.line(s).left.iter().map(|p| p.text.as_str()).collect()).collect()
-    }
-
-    #[test]
-    fn a_small_document_is_open() {
-        let tree = Tree::new(r#"{"a": [1, {"b": null}], "c": "x\ny", "d": {}}"#.into());
-        assert_eq!(
-            lines(&tree),
-            [
-                "▾ 3 fields",
-                "  ▾ a: 2 items",
-                "      0: 1",
-                "    ▾ 1: 1 field",
-                "        b: null",
-                "    c: x⏎y",
-                "    d: {}"
-            ]
-        );
-    }
-
-    #[test]
-    fn folding_by_path_survives_a_newer_state() {
-        let mut tree = Tree::new(r#"{"a": [1, 2], "b": 1}"#.into());
-        tree.place.cursor.key = 1;
-        tree.toggle();
-        assert_eq!(lines(&tree), ["▾ 2 fields", "  ▸ a: 2 items", "    b: 1"]);
-        tree.replace(r#"{"z": 0, "a": [1, 2, 3], "b": 2}"#.into());
-        assert_eq!(lines(&tree), ["▾ 3 fields", "    z: 0", "  ▸ a: 3 items", "    b: 2"]);
-    }
-
-    #[test]
-    fn no_json_is_shown_as_it_is() {
-        assert_eq!(lines(&Tree::new("oops {".into())), ["  oops {"]);
-        assert_eq!(lines(&Tree::new("\"just text\"".into())), ["  just text"]);
-    }
-
-    #[test]
-    fn depth_does_not_overflow_the_stack() {
-        let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
-        let mut tree = Tree::new(deep.into());
-        tree.fold_all(false);
-        assert_eq!(tree.end(), 200_001);
-    }
-
-    #[test]
-    fn a_long_text_is_cut_and_opens() {
-        let mut tree = Tree::new(format!(r#"{{"a":"{}"}}"#, "word ".repeat(60)).into());
-        tree.prepare(40, 20);
-        assert!(lines(&tree)[1].ends_with("…  300 B"), "{:?}", lines(&tree));
-        tree.place.cursor.key = 1;
-        tree.toggle();
-        assert!(lines(&tree).len() > 8);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_can_be_shown(text in any::<String>()) {
-            let mut tree = Tree::new(text.into());
-            tree.prepare(30, 10);
-            lines(&tree);
-        }
-
-        #[test]
-        fn any_json_keeps_its_nodes(value in arb_json()) {
-            let mut tree = Tree::new(value.to_string().into());
-            tree.fold_all(false);
-            prop_assert_eq!(tree.end() as usize, count(&value));
+        match part_of(key) {
+            0 => 1,
+            part => self.piece(node_of(key), part).len(),
         }
     }
-
-    fn count(value: &serde_json::Value) -> usize {
-        match value {
-            serde_json::Value::Array(a) => 1 + a.iter().map(count).sum::<usize>(),
-            serde_json::Value::Object(o) => 1 + o.values().map(count).sum::<usize>(),
-            _ => 1,
+    fn next(&self, at: u64) -> Option<u64> {
+        let (node, part) = (node_of(at), part_of(at));
+        if node >= self.doc.len() {
+            return None;
         }
+        if self.shown_whole(node) && (part as usize) < self.doc.chunks(node).count() {
+            return Some(at + 1);
+        }
+        let next = if self.is_folded(node) { self.doc.after(node) } else { node + 1 };
+        (next < self.doc.len()).then(|| key(next, 0))
     }
-
-    fn arb_json() -> impl Strategy<Value = serde_json::Value> {
-        let leaf = prop_oneof![
-            Just(serde_json::Value::Null),
-            any::<bool>().prop_map(Into::into),
-            any::<i64>().prop_map(Into::into),
-            any::<String>().prop_map(Into::into),
-        ];
-        leaf.prop_recursive(4, 40, 6, |inner| {
-            prop_oneof![
-                proptest::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
-                proptest::collection::vec((any::<String>(), inner), 0..6)
-                    .prop_map(|pairs| serde_json::Value::Object(pairs.into_iter().collect())),
-            ]
-        })
+    fn prev(&self, at: u64) -> Option<u64> {
+        if part_of(at) > 0 {
+            return Some(at - 1);
+        }
+        let node = node_of(at);
+        let before = node.checked_sub(1)?;
+        // What is in a folded container before it is hidden by that; what holds the node itself is not folded.
+        let parent = self.doc.parent(node);
+        let inside = self.doc.ancestors(before).take_while(|above| Some(*above) != parent);
+        let seen = inside.filter(|above| self.is_folded(*above)).last().unwrap_or(before);
+        let part = if self.shown_whole(seen) { self.doc.chunks(seen).count() as u32 } else { 0 };
+        Some(key(seen, part))
     }
 }

@@ -11,6 +11,7 @@ pub mod columns;
 pub mod composer;
 pub mod confirm;
 pub mod describe;
+pub mod difference;
 pub mod doctor;
 pub mod editor;
 pub mod explain;
@@ -52,6 +53,7 @@ mod update;
 pub mod view_lines;
 pub mod viewer;
 pub mod watch;
+pub mod work;
 
 pub use subscriptions::subscriptions;
 pub use update::{stops_polling, update};
@@ -264,6 +266,8 @@ pub struct App {
     export: Option<Export>,
     /// Number of the next change, or of the next file.
     pub next_change: u64,
+    /// Number of the next work that is done beside the screen.
+    pub next_work: u64,
     /// The dashboard is to end.
     pub quit: bool,
 }
@@ -311,6 +315,7 @@ impl App {
             next_stream: 1,
             export: None,
             next_change: 1,
+            next_work: 1,
             quit: false,
         };
         for text in warnings {

@@ -3,6 +3,7 @@
 use super::export::FileStep;
 use super::key::Key;
 use super::palette::Found;
+use super::work::{Part, Task};
 use crate::api::doctor::Check;
 use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
 use crate::config::{Config, ConfigError, Draft, Profile};
@@ -142,6 +143,8 @@ pub enum Answer {
     Waited(Result<AuthWaited, ApiError>),
     /// A check of the doctor; nothing where no more will come.
     Checked(Option<Box<Check>>),
+    /// A step of work that is done beside the screen.
+    Worked(Part),
 }
 
 /// When a poll will be made again.
@@ -347,6 +350,8 @@ pub enum SubKey {
     Wait(u64),
     /// A look of the doctor, by its number in this session.
     Doctor(u64),
+    /// Work that is done beside the screen, by its number in this session.
+    Work(u64),
 }
 
 /// Something to be kept going while the screen needs it.
@@ -378,6 +383,8 @@ pub enum What {
     Wait(Arc<str>, String),
     /// The profiles that the doctor looks at.
     Profiles(Vec<Arc<str>>),
+    /// What is to be worked on.
+    Work(Task),
 }
 
 /// What a subscription is told while it goes on.

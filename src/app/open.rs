@@ -264,6 +264,7 @@ impl App {
             }
             _ => {}
         }
+        self.number_works();
     }
 
     /// Lines of the page that lies over the panes.

@@ -28,6 +28,30 @@ pub trait Rows {
     }
 }
 
+impl<R: Rows + ?Sized> Rows for &R {
+    fn first(&self) -> u64 {
+        (**self).first()
+    }
+    fn end(&self) -> u64 {
+        (**self).end()
+    }
+    fn height(&self, key: u64) -> usize {
+        (**self).height(key)
+    }
+    fn next(&self, key: u64) -> Option<u64> {
+        (**self).next(key)
+    }
+    fn prev(&self, key: u64) -> Option<u64> {
+        (**self).prev(key)
+    }
+    fn near(&self, key: u64) -> u64 {
+        (**self).near(key)
+    }
+    fn count_from(&self, key: u64) -> u64 {
+        (**self).count_from(key)
+    }
+}
+
 /// A list whose entries take one line each.
 #[derive(Debug, Clone, Copy)]
 pub struct Flat {

@@ -20,6 +20,11 @@ impl Streams {
         &self.open
     }
 
+    /// All of them.
+    pub fn all_mut(&mut self) -> &mut [Viewer] {
+        &mut self.open
+    }
+
     /// The one that is shown; none while a list is.
     pub fn shown(&self) -> Option<&Viewer> {
         self.open.get(self.shown?)

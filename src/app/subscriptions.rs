@@ -111,6 +111,9 @@ fn needed(app: &App) -> Vec<Subscription> {
             need(SubKey::Doctor(doctor.number), 0, 0, What::Profiles(all));
         }
     }
+    for work in app.works() {
+        need(SubKey::Work(work.number), 0, 0, What::Work(work.task.clone()));
+    }
     for viewer in app.streams.all() {
         // A stream that ended stays subscribed: its task has ended too, and stays ended.
         need(SubKey::Stream(viewer.id), 0, 0, What::Stream(viewer.server.clone(), viewer.target.clone()));

@@ -8,7 +8,8 @@ use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
 use super::press::{paste, press};
 use super::scroll::Place;
 use super::server::Tab;
-use super::viewer::Viewer;
+use super::viewer::{View, Viewer};
+use super::work::Part;
 use super::{App, Overlay, Page, Pane};
 use crate::api::Kind;
 use jiff::Timestamp;
@@ -65,6 +66,7 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
                     }
                 }
                 Some(SubKey::Doctor(number)) => app.take_check(number, None),
+                Some(SubKey::Work(number)) => app.take_part(number, &Part::Failed),
                 _ => {}
             }
             app.notify(
@@ -159,6 +161,7 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
                 }
             }
         }
+        (SubKey::Work(number), Answer::Worked(part)) => app.take_part(number, &part),
         (SubKey::Doctor(number), Answer::Checked(check)) => app.take_check(number, check.map(|check| *check)),
         _ => {}
     }
@@ -254,6 +257,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
         Action::Copy => return copy(app),
+        Action::CopyPath => return copy_path(app),
         Action::Up => go(app, context, -1, false),
         Action::Down => go(app, context, 1, false),
         Action::PageUp => go(app, context, -page, true),
@@ -525,24 +529,33 @@ fn copy(app: &mut App) -> Vec<Effect> {
             (None, None) => None,
         },
     };
-    match text {
-        Some(text) => {
-            let all = crate::text::bytes(text.len() as u64);
-            let mut end = text.len().min(COPY_CAP);
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            let said = match end == text.len() {
-                true => format!("Copied {} ({all}) to the clipboard by OSC 52.", crate::text::short_id(&text)),
-                false => {
-                    format!("Copied the first {} of {all}: terminals take no more.", crate::text::bytes(end as u64))
-                }
-            };
-            app.notify(false, said);
-            vec![Effect::Copy(text[..end].to_string())]
+    text.map(|text| offer(app, &text)).unwrap_or_default()
+}
+
+fn copy_path(app: &mut App) -> Vec<Effect> {
+    let path = match app.overlays.last() {
+        Some(Overlay::Inspect { tree, .. }) => tree.path_under_cursor(),
+        Some(_) => None,
+        None => {
+            app.viewer().filter(|viewer| viewer.view() == View::Values).and_then(|viewer| viewer.path_under_cursor())
         }
-        None => Vec::new(),
+    };
+    path.map(|path| offer(app, &path)).unwrap_or_default()
+}
+
+/// Offers a text to the clipboard, as much of it as terminals take.
+fn offer(app: &mut App, text: &str) -> Vec<Effect> {
+    let all = crate::text::bytes(text.len() as u64);
+    let mut end = text.len().min(COPY_CAP);
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
+    let said = match end == text.len() {
+        true => format!("Copied {} ({all}) to the clipboard by OSC 52.", crate::text::short_id(text)),
+        false => format!("Copied the first {} of {all}: terminals take no more.", crate::text::bytes(end as u64)),
+    };
+    app.notify(false, said);
+    vec![Effect::Copy(text[..end].to_string())]
 }
 
 /// Whether an answer says that nobody may ask again until somebody acts.

@@ -34,6 +34,11 @@ impl Excerpt {
         self.whole.get(self.range.clone()).unwrap_or_default()
     }
 
+    /// The text for others to keep: the whole that it is part of, where it is all of that.
+    pub fn shared(&self) -> Arc<str> {
+        if self.len() == self.whole.len() { self.whole.clone() } else { self.as_str().into() }
+    }
+
     /// Bytes.
     pub fn len(&self) -> usize {
         self.range.len()
@@ -97,6 +102,9 @@ pub struct Doc {
     nodes: Vec<Node>,
     /// It is no JSON: one node that holds the text as it is.
     odd: bool,
+    /// How often a node was looked at.
+    #[cfg(test)]
+    looked: std::sync::atomic::AtomicUsize,
 }
 
 /// Without its nodes, of which there may be millions.
@@ -109,7 +117,7 @@ impl fmt::Debug for Doc {
 impl Doc {
     /// A document in which nothing was read.
     pub fn unread() -> Doc {
-        Doc { text: Arc::<str>::from("").into(), nodes: Vec::new(), odd: false }
+        Doc::of(Arc::<str>::from("").into(), Vec::new(), false)
     }
 
     /// Indexes a text. One that is no JSON becomes one node that holds it as it is.
@@ -134,7 +142,22 @@ impl Doc {
         self.text.len()
     }
 
+    fn of(text: Excerpt, nodes: Vec<Node>, odd: bool) -> Doc {
+        #[cfg(test)]
+        return Doc { text, nodes, odd, looked: Default::default() };
+        #[cfg(not(test))]
+        Doc { text, nodes, odd }
+    }
+
+    /// How often a node was looked at, for tests that count work.
+    #[cfg(test)]
+    pub(crate) fn looked_at(&self) -> usize {
+        self.looked.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     fn node(&self, node: u32) -> &Node {
+        #[cfg(test)]
+        self.looked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         &self.nodes[node as usize]
     }
 
@@ -264,10 +287,10 @@ impl Reading {
         if self.odd || self.open != NONE || self.nodes.is_empty() || self.at < self.text.len() {
             let end = u32::try_from(self.text.len()).unwrap_or(NONE);
             let all = Node { start: 0, end, key: NONE, parent: NONE, next: 1, index: 0, children: 0, depth: 0 };
-            return Doc { text: self.text, nodes: vec![all], odd: true };
+            return Doc::of(self.text, vec![all], true);
         }
         self.nodes.shrink_to_fit();
-        Doc { text: self.text, nodes: self.nodes, odd: false }
+        Doc::of(self.text, self.nodes, false)
     }
 
     /// Takes one bracket, key, value or separator. The text has been checked to be JSON before, so what is not expected

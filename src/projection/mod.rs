@@ -38,7 +38,7 @@ pub use rows::Rows;
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;
-pub use values::{KeyState, Snapshot, Values};
+pub use values::{KeyState, Snapshot, StateSource, Values};
 
 use crate::stream::{Item, Record};
 use wire::Payload;

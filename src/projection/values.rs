@@ -1,7 +1,8 @@
-//! The state after each step, and which of its keys changed since the state before it.
+//! The state after each step, and which of its keys changed since the state before it. States come from the mode `values`
+//! and from a thread's `state_update`; where there are none, checkpoints hold them too.
 
 use super::rows::Rows;
-use super::wire::{Fields, Items, Payload};
+use super::wire::{Fields, Items, Payload, Text};
 use crate::stream::{Names, Namespace};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -24,12 +25,43 @@ pub struct Snapshot {
     pub ns: Namespace,
     /// Bytes of JSON.
     pub size: usize,
+    /// Where in the event's text it begins.
+    pub from: usize,
+    /// What told of it.
+    pub source: StateSource,
+    /// Number of the state before it in the same namespace, counting those that were let go.
+    pub before: Option<u64>,
     /// Its keys, in the server's order.
     pub keys: Vec<KeyState>,
     /// Keys of the state before it that are gone.
     pub removed: Vec<Arc<str>>,
     /// Interrupts that it tells of.
     pub interrupts: usize,
+}
+
+/// What tells of a state, the poorest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StateSource {
+    /// A checkpoint in the mode `debug`.
+    Debug,
+    /// The mode `checkpoints`.
+    Checkpoint,
+    /// The mode `values`.
+    Values,
+    /// A change of the thread's state by hand.
+    Update,
+}
+
+impl StateSource {
+    /// What it is called, where that is worth saying.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            StateSource::Debug => Some("debug checkpoint"),
+            StateSource::Checkpoint => Some("checkpoint"),
+            StateSource::Update => Some("state update"),
+            StateSource::Values => None,
+        }
+    }
 }
 
 /// One key of a state.
@@ -49,6 +81,7 @@ struct Last {
     text: Arc<str>,
     keys: Vec<(Arc<str>, usize, usize)>,
     used: u64,
+    number: u64,
 }
 
 /// The states of a tape.
@@ -57,11 +90,18 @@ pub struct Values {
     rows: Rows<Snapshot>,
     last: HashMap<Namespace, Last>,
     names: Names,
+    /// The best of what tells of states in this run.
+    best: StateSource,
 }
 
 impl Default for Values {
     fn default() -> Self {
-        Values { rows: Rows::new(MAX_SNAPSHOTS), last: HashMap::new(), names: Names::default() }
+        Values {
+            rows: Rows::new(MAX_SNAPSHOTS),
+            last: HashMap::new(),
+            names: Names::default(),
+            best: StateSource::Debug,
+        }
     }
 }
 
@@ -71,10 +111,34 @@ pub(super) struct StateUpdate<'a> {
     pub state: ThreadState<'a>,
 }
 
+/// What a thread's state and a checkpoint have in common.
 #[derive(Deserialize)]
 pub(super) struct ThreadState<'a> {
     #[serde(borrow)]
     pub values: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Debug<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+/// The state that an event holds, and what kind of event that is.
+fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
+    Some(match payload.name {
+        "values" => (payload.json?, StateSource::Values),
+        "state_update" => (payload.read::<StateUpdate<'_>>()?.state.values.get(), StateSource::Update),
+        "checkpoints" => (payload.read::<ThreadState<'_>>()?.values.get(), StateSource::Checkpoint),
+        "debug" => {
+            let debug = payload.read::<Debug<'_>>().filter(|debug| debug.kind.is("checkpoint"))?;
+            let checkpoint: ThreadState<'_> = serde_json::from_str(debug.payload.get()).ok()?;
+            (checkpoint.values.get(), StateSource::Debug)
+        }
+        _ => return None,
+    })
 }
 
 impl Values {
@@ -95,16 +159,22 @@ impl Values {
     }
 
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {
-        let state = match payload.name {
-            "values" => payload.json,
-            "state_update" => payload.read::<StateUpdate<'_>>().map(|u| u.state.values.get()),
-            _ => None,
-        };
-        let (Some(state), Some(whole)) = (state, payload.event.data.json()) else { return };
-        // A state may be a bare text, a list or null: such a one has no keys.
-        let fields = Fields::read(state).map(|fields| fields.0).unwrap_or_default();
-        let mut interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
+        // Another run may have other modes.
+        if payload.name == "metadata" {
+            self.best = StateSource::Debug;
+        }
+        let Some(((state, source), whole)) = state(payload).zip(payload.event.data.json()) else { return };
+        // What a better mode tells is not told again by a poorer one.
+        if source < self.best {
+            return;
+        }
+        if source != StateSource::Update {
+            self.best = source;
+        }
         let before = self.last.get(&payload.ns);
+        // A state that is no object has no keys: it is a state all the same.
+        let fields = Fields::read(state).map(|f| f.0).unwrap_or_default();
+        let mut interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
         let mut keys = Vec::with_capacity(fields.len());
         let mut places = Vec::with_capacity(fields.len());
         for (name, value) in &fields {
@@ -115,8 +185,7 @@ impl Values {
             }
             let known = before.and_then(|b| b.place(name, places.len()).map(|(from, to)| &b.text[from..to]));
             let name = self.names.get(name);
-            // Borrowed from the event's own text, so its place in it is a difference of addresses.
-            let from = text.as_ptr() as usize - whole.as_ptr() as usize;
+            let from = offset(whole, text);
             places.push((name.clone(), from, from + text.len()));
             keys.push(KeyState { name, size: text.len(), changed: known != Some(text) });
         }
@@ -130,11 +199,15 @@ impl Values {
             _ => Vec::new(),
         };
         let (seq, at, ns) = (payload.event.seq, payload.event.at, payload.ns.clone());
+        let number = self.rows.evicted() + self.rows.len() as u64;
+        let before = before.map(|before| before.number);
         if !bare {
             self.make_room(&ns);
-            self.last.insert(ns.clone(), Last { text: whole.clone(), keys: places, used: seq });
+            let last = Last { text: whole.clone(), keys: places, used: seq, number };
+            self.last.insert(ns.clone(), last);
         }
-        self.rows.push(Snapshot { seq, at, ns, size: state.len(), keys, removed, interrupts });
+        let (size, from) = (state.len(), offset(whole, state));
+        self.rows.push(Snapshot { seq, at, ns, size, from, source, before, keys, removed, interrupts });
     }
 
     fn make_room(&mut self, ns: &Namespace) {
@@ -145,6 +218,11 @@ impl Values {
             self.last.remove(&oldest);
         }
     }
+}
+
+/// Where a part of a text begins in it: an address less another.
+fn offset(whole: &str, part: &str) -> usize {
+    part.as_ptr() as usize - whole.as_ptr() as usize
 }
 
 impl Last {
@@ -166,8 +244,12 @@ mod tests {
     use crate::stream::{Data, Event};
 
     fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
+        take(values, seq, "values", ns, data);
+    }
+
+    fn take(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
         let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
-        let (at, name) = (Timestamp::UNIX_EPOCH, "values".into());
+        let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
         let event = Event { seq, at, conn: 1, name, ns, id: None, data: Data::Json(data.into()) };
         values.apply(&Payload::of(&event));
     }
@@ -200,6 +282,44 @@ mod tests {
         }
         let rows = values.rows().iter().map(|row| (row.seq, row.size, row.keys.len(), row.removed.len()));
         assert_eq!(rows.collect::<Vec<_>>(), [(1, 3, 0, 0), (2, 4, 0, 0), (3, 3, 0, 0), (4, 7, 1, 0), (5, 1, 0, 1)]);
+    }
+
+    #[test]
+    fn each_state_knows_the_one_before_it_and_where_it_is() {
+        let mut values = Values::default();
+        apply(&mut values, 1, "", r#"{"a":1}"#);
+        apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
+        apply(&mut values, 3, "", r#"{"__interrupt__":[{"id":"1"}]}"#);
+        let update = r#"{"state":{"values":{"a":2},"next":[]},"thread_id":"t"}"#;
+        take(&mut values, 4, "state_update", "", update);
+        let before: Vec<Option<u64>> = values.rows().iter().map(|row| row.before).collect();
+        assert_eq!(before, [None, None, Some(0), Some(0)], "an interrupt alone is no state to compare with");
+        let last = &values.rows()[3];
+        assert_eq!((&update[last.from..last.from + last.size], last.source), (r#"{"a":2}"#, StateSource::Update));
+    }
+
+    #[test]
+    fn checkpoints_are_states_where_nothing_better_tells_of_them() {
+        let checkpoint = r#"{"config":{},"values":{"a":1},"next":[]}"#;
+        let debug = format!(r#"{{"step":0,"type":"checkpoint","payload":{checkpoint}}}"#);
+        let mut values = Values::default();
+        take(&mut values, 1, "debug", "", &debug);
+        take(&mut values, 2, "debug", "", r#"{"step":0,"type":"task","payload":{"values":{}}}"#);
+        take(&mut values, 3, "checkpoints", "", checkpoint);
+        take(&mut values, 4, "debug", "", &debug);
+        take(&mut values, 5, "checkpoints", "", r#"{"id":"1","parent_id":null,"step":1}"#);
+        apply(&mut values, 6, "", r#"{"a":1}"#);
+        take(&mut values, 7, "checkpoints", "", checkpoint);
+        take(&mut values, 8, "checkpoints", "sub:1", checkpoint);
+        take(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
+        take(&mut values, 10, "checkpoints", "", checkpoint);
+        let told: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq, row.source)).collect();
+        let (debug, checkpoint) = (StateSource::Debug, StateSource::Checkpoint);
+        assert_eq!(
+            told,
+            [(1, debug), (3, checkpoint), (6, StateSource::Values), (10, checkpoint)],
+            "the next run may have other modes"
+        );
     }
 
     #[test]

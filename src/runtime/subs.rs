@@ -7,6 +7,7 @@ use super::round::Told;
 use super::services::Services;
 use crate::api::doctor::{Ask, examine_all};
 use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
+use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
 use std::collections::BTreeMap;
@@ -142,7 +143,8 @@ impl Runner {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
                 (SubKey::Doctor(_), What::Profiles(all)) => doctor(services, &all, &out).await,
-                (SubKey::Log(..) | SubKey::Stream(_) | SubKey::Wait(_) | SubKey::Doctor(_), _) => {}
+                (SubKey::Work(_), What::Work(task)) => work(task, &out).await,
+                (SubKey::Log(..) | SubKey::Stream(_) | SubKey::Wait(_) | SubKey::Doctor(_) | SubKey::Work(_), _) => {}
             }
         })
     }
@@ -189,6 +191,23 @@ impl Out {
     /// `false` where nobody listens any more.
     pub(super) async fn send(&self, answer: Answer) -> bool {
         self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer }).await.is_ok()
+    }
+}
+
+/// Work on a document, step by step: when this task is stopped, it stops after the step that it is at.
+async fn work(task: Task, out: &Out) {
+    let mut job = task.begin();
+    loop {
+        match tokio::task::spawn_blocking(move || job.step()).await {
+            Ok((part, more)) => {
+                let told = out.send(Answer::Worked(part)).await;
+                let Some(next) = more.filter(|_| told) else { return };
+                job = next;
+            }
+            // Its panic is one of this task.
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => return,
+        }
     }
 }
 

@@ -156,6 +156,7 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "█" => "=",
             "▎" | "▍" | "▋" | "▊" | "▉" => ">",
             "‹" => "<",
+            "↕" => "%",
             _ => "?",
         };
         cell.set_symbol(plain);

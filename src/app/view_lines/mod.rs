@@ -1,6 +1,7 @@
 //! The lines of each view, made from its projection: one file a view.
 
 pub mod custom;
+pub mod difference;
 pub mod find;
 pub mod ledger;
 pub mod lifecycle;

@@ -1,20 +1,62 @@
-//! What the values view shows of an event.
+//! What is said of a state above it: which one it is, whose, how large, and where the cursor is in it.
 
-use crate::stream::Event;
-use std::sync::Arc;
+use super::difference::tail;
+use super::{clock, namespace};
+use crate::app::line::{Line, Tone};
+use crate::app::viewer::{View, Viewer};
+use crate::projection::Snapshot;
+use crate::text;
+use jiff::tz::TimeZone;
 
-/// The state that an event carries: a `state_update` wraps it.
-pub fn text(event: &Event) -> Arc<str> {
-    #[derive(serde::Deserialize)]
-    struct Wrapped<'a> {
-        #[serde(borrow)]
-        state: Option<&'a serde_json::value::RawValue>,
+/// The line under the tabs while the values are looked at.
+pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
+    let number = viewer.state_shown().or(viewer.snapshot)?;
+    let snapshot = viewer.snapshot_at(number)?;
+    let count = text::count(viewer.count(View::Values));
+    let mut line = Line::of(Tone::Dim, &format!("state {} of {count}", text::count(number + 1)));
+    line.push(Tone::Dim, &format!(" · {} · ", clock(snapshot.at, tz)));
+    push_source(&mut line, snapshot);
+    line.push(Tone::Plain, &text::bytes(snapshot.size as u64));
+    if let Some((done, all)) = viewer.state.as_ref().and_then(|tree| tree.progress()) {
+        let share = done * 100 / all.max(1);
+        line.push(Tone::Dim, " · ");
+        line.push(Tone::Moving, &format!("reading {} … {share} %", text::bytes(all as u64)));
+        return Some(line);
     }
-    let text = event.data.text();
-    if &*event.name == "state_update"
-        && let Ok(Wrapped { state: Some(state) }) = serde_json::from_str(text)
-    {
-        return state.get().into();
+    let hint = "[ earlier  ] later";
+    let room = width.saturating_sub(line.width() + hint.len() + 5);
+    match viewer.path_under_cursor().filter(|path| path != "." && !viewer.follows()) {
+        Some(path) => {
+            line.push(Tone::Dim, " · ");
+            line.push(Tone::Accent, &tail(&text::clean(&path), room));
+        }
+        None => {
+            let changed: Vec<&str> = snapshot.keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect();
+            if !changed.is_empty() {
+                line.push(Tone::Dim, " · changed: ");
+                line.push(Tone::Plain, &text::fit(&text::clean(&changed.join(", ")), room.saturating_sub(9)));
+            }
+        }
     }
-    text.clone()
+    Some(line.right(Tone::Dim, hint))
+}
+
+fn push_source(line: &mut Line, snapshot: &Snapshot) {
+    if !snapshot.ns.is_empty() {
+        line.push(Tone::Ns, &format!("{} · ", namespace(&snapshot.ns)));
+    }
+    if let Some(word) = snapshot.source.word() {
+        line.push(Tone::Dim, &format!("{word} · "));
+    }
+}
+
+/// What a state is compared with, behind the counts of its changes.
+pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
+    let which = if marked { "the marked state" } else { "state" };
+    let words = format!(" since {which} {}, {}", text::count(number + 1), clock(snapshot.at, tz));
+    let mut line = Line::of(Tone::Dim, &words);
+    if !snapshot.ns.is_empty() {
+        line.push(Tone::Ns, &format!(" in {}", namespace(&snapshot.ns)));
+    }
+    line
 }

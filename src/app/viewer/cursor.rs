@@ -131,17 +131,10 @@ impl Viewer {
     /// Moves by lines: the cursor, or cursor and window together.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
         if self.view() == View::Values {
-            let height = self.windows[View::Values as usize].1;
-            if let Some(tree) = self.tree() {
-                let mut place = tree.place;
-                if whole_window {
-                    place.page(&*tree, height, lines)
-                } else {
-                    place.step(&*tree, height, lines)
-                }
-                tree.place = place;
-            }
-            return;
+            return self.move_in_state(|place, rows, height| match whole_window {
+                true => place.page(&rows, height, lines),
+                false => place.step(&rows, height, lines),
+            });
         }
         self.moves(
             |place, rows, height| {
@@ -166,13 +159,7 @@ impl Viewer {
     /// To the first line.
     pub fn to_start(&mut self) {
         if self.view() == View::Values {
-            let height = self.windows[View::Values as usize].1;
-            if let Some(tree) = self.tree() {
-                let mut place = tree.place;
-                place.to_start(&*tree, height);
-                tree.place = place;
-            }
-            return;
+            return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
         }
         self.moves(|place, rows, height| place.to_start(rows, height));
     }
@@ -199,9 +186,11 @@ impl Viewer {
     pub fn window(&self, view: View) -> Vec<(Line, bool)> {
         let height = self.windows[view as usize].1;
         if view == View::Values {
-            let Some(tree) = &self.state else { return Vec::new() };
-            let spots = scroll::window(tree, tree.place.top, height);
-            return spots.map(|spot| (tree.line(spot), spot == tree.place.cursor)).collect();
+            return match &self.state {
+                Some(_) if self.shows_changes() => self.changed_lines(),
+                Some(tree) => tree.window(),
+                None => Vec::new(),
+            };
         }
         let place = self.place(view);
         let rows = self.rows(view);

@@ -111,11 +111,11 @@ impl Viewer {
             },
             View::Values => {
                 let snapshot = kept(self.projections.values.rows(), key);
-                let Some((snapshot, event)) = snapshot.and_then(|s| Some((s, self.tape.get(s.seq)?))) else { return };
+                let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
                 let at = view_lines::clock(snapshot.at, &self.tz);
                 let ns = clean(&view_lines::namespace(&snapshot.ns)).into_owned();
                 let title = format!("state {} · event {} · {at} {ns}", key + 1, snapshot.seq);
-                let state = view_lines::state::text(event);
+                let state = state.shared();
                 match is_text {
                     true => {
                         part.text(format!("── {}\n", title.trim_end()));

@@ -7,6 +7,7 @@ mod rows;
 mod state;
 
 use super::blocks::Blocks;
+use super::difference::Comparison;
 use super::find::Find;
 use super::json::Tree;
 use super::line::Line;
@@ -149,6 +150,10 @@ pub struct Viewer {
     pub state: Option<Tree>,
     /// Number of the snapshot shown there, counting those that were let go.
     pub snapshot: Option<u64>,
+    /// What changed in it.
+    comparison: Comparison,
+    /// Number of the snapshot that others are compared with.
+    marked_state: Option<u64>,
     /// The event under the cursor, in all views; none while what comes is followed.
     anchor: Option<u64>,
     /// Where each view stands.
@@ -205,6 +210,8 @@ impl Viewer {
             split: false,
             state: None,
             snapshot: None,
+            comparison: Comparison::default(),
+            marked_state: None,
             anchor: None,
             places: [Place::following(); 8],
             brought: [None; 8],
@@ -345,7 +352,7 @@ impl Viewer {
                     message.text.clone()
                 })
             }
-            View::Values => self.state.as_ref()?.value_under_cursor(),
+            View::Values => self.value_under_cursor(),
             _ => Some(self.event_under_cursor()?.data.text().to_string()),
         }
     }

@@ -15,6 +15,7 @@ use super::Canvas;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::scroll::{Flat, Place, window};
+use crate::app::view_lines::difference::tail;
 use crate::app::{App, Overlay, Page};
 use crate::text;
 
@@ -41,15 +42,21 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
             lines(canvas, area, place, &app.page_lines(page));
         }
         Overlay::Inspect { title, tree } => {
-            let used = canvas.title(head, &text::clean(title), true);
+            let mut used = canvas.title(head, &text::clean(title), true) + 3;
             if let Some((at, count)) = tree.search_place() {
-                let found = format!("/{}   {at} of {count}", tree.search_text());
-                canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &found, Tone::Accent);
+                let searched = tree.search_progress().map(|share| format!(" · {share} % searched")).unwrap_or_default();
+                let found = format!("/{}   {at} of {}{searched}", tree.search_text(), text::count(count as u64));
+                used += canvas.foreign(head.x + used, head.y, head.w.saturating_sub(used), &found, Tone::Accent) + 3;
             }
-            for (i, spot) in window(&**tree, tree.place.top, area.h as usize).enumerate() {
+            let room = head.w.saturating_sub(used);
+            if let Some(path) = tree.path_under_cursor().filter(|path| path != ".") {
+                let path = tail(&text::clean(&path), room.into());
+                canvas.foreign(head.x + used, head.y, room, &path, Tone::Dim);
+            }
+            for (i, (line, marked)) in tree.window().iter().enumerate() {
                 let y = area.y + i as u16;
-                canvas.line(area.x + 2, y, area.w.saturating_sub(2), &tree.line(spot));
-                if spot == tree.place.cursor {
+                canvas.line(area.x + 2, y, area.w.saturating_sub(2), line);
+                if *marked {
                     let style = canvas.theme.style(Tone::Accent);
                     canvas.text(area.x, y, 1, "▌", style);
                 }

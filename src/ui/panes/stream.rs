@@ -5,7 +5,7 @@ use crate::app::line::{Line, Tone};
 use crate::app::msg::{ServerRef, StreamTarget};
 use crate::app::open::STREAM_HEAD;
 use crate::app::viewer::{LinkState, VIEWS, View, Viewer};
-use crate::app::{App, Pane};
+use crate::app::{App, Pane, view_lines};
 use crate::stream::{Outcome, Target};
 use crate::text;
 use crate::ui::Canvas;
@@ -41,7 +41,7 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     }
     canvas.line_for_right(area.x + 1, y, inner, &crumbs);
     canvas.line_for_right(area.x + 1, y + 1, inner, &tabs(app, viewer, inner));
-    if let Some(line) = crate::app::view_lines::find::line(viewer).or_else(|| third_line(app, viewer)) {
+    if let Some(line) = crate::app::view_lines::find::line(viewer).or_else(|| third_line(app, viewer, inner)) {
         canvas.line(area.x + 1, y + 2, inner, &line);
     }
     for half in halves(rows, viewer) {
@@ -227,10 +227,13 @@ fn tab_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
 }
 
 /// What needs saying about the connection or the state shown; else the line stays free.
-fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
+fn third_line(app: &App, viewer: &Viewer, width: u16) -> Option<Line> {
+    let about_state = || view_lines::state::about(viewer, width.into(), &app.settings.tz);
     match &viewer.link {
         LinkState::Retrying { why, .. } => return Some(Line::of(Tone::Dim, why)),
         LinkState::Failed(error) => return Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
+        // Who reads a state knows by now how the stream ended.
+        _ if viewer.view() == View::Values && !viewer.follows() => return about_state(),
         LinkState::Ended(end) => {
             if end.outcome == Outcome::Interrupted {
                 let question = end.detail.as_deref().unwrap_or("an answer");
@@ -246,20 +249,7 @@ fn third_line(app: &App, viewer: &Viewer) -> Option<Line> {
         _ => {}
     }
     if viewer.shown().iter().any(|(view, _)| *view == View::Values) {
-        let number = viewer.snapshot?;
-        let snapshot = viewer.snapshot_at(number)?;
-        let changed: Vec<&str> = snapshot.keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect();
-        let mut line = Line::of(Tone::Dim, &format!("state {} of {}", number + 1, viewer.count(View::Values)));
-        line.push(Tone::Dim, &format!(" · {} · ", crate::app::view_lines::clock(snapshot.at, &app.settings.tz)));
-        if !snapshot.ns.is_empty() {
-            line.push(Tone::Ns, &format!("{} · ", crate::app::view_lines::namespace(&snapshot.ns)));
-        }
-        line.push(Tone::Plain, &text::bytes(snapshot.size as u64));
-        if !changed.is_empty() {
-            line.push(Tone::Dim, " · changed: ");
-            line.push(Tone::Plain, &changed.join(", "));
-        }
-        return Some(line.right(Tone::Dim, "[ earlier  ] later"));
+        return about_state();
     }
     Some(viewer.modes.line())
 }
@@ -297,7 +287,7 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
         }
         View::Messages => "No messages yet. They come from the modes messages-tuple, messages, values and updates.",
         View::Updates => "No updates yet. They come from the stream mode updates.",
-        View::Values => "No state yet. It comes from the stream modes values and state_update.",
+        View::Values => "No state yet. It comes from the stream modes values and state_update, and from checkpoints.",
         View::Timeline => "No tasks yet. They come best from the stream mode tasks, else from updates and messages.",
         View::Custom => "No custom events yet. They come from the stream mode custom, where a node writes some.",
         View::Lifecycle | View::Raw | View::Ledger => "Nothing has come yet.",
