@@ -89,6 +89,18 @@ fn json_lines_are_a_recording() {
 }
 
 #[test]
+fn what_a_filter_hides_is_not_written() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    dash.keys("7&mode:values<Enter>");
+    dash.screen();
+    let (_, file, _) = export(&mut dash, "text x");
+    let file = String::from_utf8(file).unwrap();
+    assert!(file.lines().count() > 2 && file.lines().all(|line| line.contains("  values")), "{file}");
+}
+
+#[test]
 fn every_view_can_be_written() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();

@@ -6,6 +6,7 @@ use super::find::Typing;
 use super::keys::Action;
 use super::msg::{Effect, StreamTarget};
 use super::viewer::{Landmark, View};
+use crate::config::Timestamps;
 use crate::stream::Target;
 
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
@@ -90,6 +91,18 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             if let Some((title, text)) = viewer.inspect() {
                 app.inspect(title, text);
             }
+        }
+        Action::Wrap => {
+            app.habits.wrap = !app.habits.wrap;
+            let now = if app.habits.wrap { "go on in the next one" } else { "are cut" };
+            app.notify(false, format!("Long lines {now}."));
+        }
+        Action::Timestamps => {
+            let words = Timestamps::WORDS;
+            let at = words.iter().position(|(_, how)| *how == app.habits.timestamps).unwrap_or(0);
+            let (word, how) = words[(at + 1) % words.len()];
+            app.habits.timestamps = how;
+            app.notify(false, format!("Times are {word}."));
         }
         Action::Export => app.propose_export(),
         Action::Replay => app.replay(),

@@ -4,8 +4,10 @@
 use super::line::{Line, Piece, Tone};
 use super::markdown::Measure;
 use super::scroll::{Place, Rows, Spot};
+use super::view_lines::Clock;
 use super::view_lines::message::{Body, Scene, Segment, segments};
-use crate::projection::{Message, Messages, Role};
+use crate::config::Timestamps;
+use crate::projection::{Message, Messages, Projections, Role};
 use jiff::tz::TimeZone;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -85,6 +87,8 @@ impl Block {
 pub struct Blocks {
     /// Wraps code, which is cut else.
     pub wrap: bool,
+    /// How times are told.
+    timestamps: Timestamps,
     kept: RefCell<HashMap<u64, Block>>,
     measure: Measure,
     /// Where the window's top and the cursor were put at the last change of the width, and what is there: a way back leads
@@ -97,13 +101,21 @@ pub struct Blocks {
 impl Default for Blocks {
     fn default() -> Self {
         let measure = Measure { width: 0, wrap: false };
-        Blocks { wrap: false, kept: RefCell::default(), measure, held: [None; 2], open: false, tz: TimeZone::UTC }
+        Blocks {
+            wrap: false,
+            timestamps: Timestamps::default(),
+            kept: RefCell::default(),
+            measure,
+            held: [None; 2],
+            open: false,
+            tz: TimeZone::UTC,
+        }
     }
 }
 
 impl Blocks {
     /// Lines are made for this width from now on; the place keeps its part of what it was in.
-    pub fn prepare(&mut self, messages: &Messages, open: bool, width: usize, tz: &TimeZone, place: &mut Place) {
+    pub fn prepare(&mut self, projections: &Projections, open: bool, width: usize, tz: &TimeZone, place: &mut Place) {
         let measure = Measure { width, wrap: self.wrap };
         (self.open, self.tz) = (open, tz.clone());
         let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_KEPT as u64 / 4;
@@ -120,20 +132,41 @@ impl Blocks {
             let known = held.filter(|(at, _)| at == spot).map(|(_, mark)| mark);
             let mark = known.or_else(|| kept.get(&spot.key)?.mark(spot.line));
             if let Some(mark) = mark {
-                spot.line = self.with(messages, spot.key, |block| block.line_of(mark)).unwrap_or(spot.line);
+                spot.line = self.with(projections, spot.key, |block| block.line_of(mark)).unwrap_or(spot.line);
             }
             *held = mark.map(|mark| (*spot, mark));
         }
         self.held = held;
     }
 
+    /// Times are told so from now on.
+    pub fn tell_times(&mut self, timestamps: Timestamps) {
+        self.timestamps = timestamps;
+        self.kept.get_mut().clear();
+    }
+
+    /// The clock of a message: since its run began, or since the message before.
+    fn clock<'a>(&'a self, projections: &Projections, key: u64, message: &Message) -> Clock<'a> {
+        match self.timestamps {
+            Timestamps::Absolute => Clock::Wall(&self.tz),
+            Timestamps::Relative => {
+                Clock::Since(projections.metrics.run_at(message.first_seq).and_then(|run| run.start()))
+            }
+            Timestamps::Delta => {
+                let before = key.checked_sub(1).and_then(|before| projections.messages.get(before));
+                Clock::Since(before.map(|message| message.started_at))
+            }
+        }
+    }
+
     /// The list that these lines make of the messages.
-    pub fn shown<'a>(&'a self, messages: &'a Messages) -> Shown<'a> {
-        Shown { blocks: self, messages }
+    pub fn shown<'a>(&'a self, projections: &'a Projections) -> Shown<'a> {
+        Shown { blocks: self, projections }
     }
 
     /// Looks at the block of a message, which is made where it is missing or old.
-    fn with<T>(&self, messages: &Messages, key: u64, look: impl FnOnce(&Block) -> T) -> Option<T> {
+    fn with<T>(&self, projections: &Projections, key: u64, look: impl FnOnce(&Block) -> T) -> Option<T> {
+        let messages = &projections.messages;
         let message = messages.get(key)?;
         let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
         let made_for = MadeFor {
@@ -158,7 +191,7 @@ impl Blocks {
                     writing: made_for.writing,
                     waiting: made_for.waiting,
                     measure: self.measure,
-                    tz: &self.tz,
+                    clock: self.clock(projections, key, message),
                 };
                 Block {
                     made_for,
@@ -170,9 +203,9 @@ impl Blocks {
     }
 
     /// One line.
-    pub fn line(&self, messages: &Messages, spot: Spot) -> Line {
-        let Some(message) = messages.get(spot.key) else { return Line::new() };
-        let line = self.with(messages, spot.key, |block| {
+    pub fn line(&self, projections: &Projections, spot: Spot) -> Line {
+        let Some(message) = projections.messages.get(spot.key) else { return Line::new() };
+        let line = self.with(projections, spot.key, |block| {
             let (segment, at) = block.at(spot.line)?;
             let mut line = segment.line(at);
             let is_last = spot.line + 1 == block.height();
@@ -189,20 +222,21 @@ impl Blocks {
     }
 
     /// The event that brought a line.
-    pub fn seq_at(&self, messages: &Messages, spot: Spot) -> Option<u64> {
-        let message = messages.get(spot.key)?;
-        let seq = self.with(messages, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
+    pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<u64> {
+        let message = projections.messages.get(spot.key)?;
+        let seq = self.with(projections, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
         seq.flatten().or(Some(message.last_seq))
     }
 
     /// The message that a line is of: a tool's answer stands within the message that asked for it.
-    pub fn message_at<'a>(&self, messages: &'a Messages, spot: Spot) -> Option<&'a Message> {
-        let of = self.with(messages, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
-        messages.get(of.flatten().unwrap_or(spot.key))
+    pub fn message_at<'a>(&self, projections: &'a Projections, spot: Spot) -> Option<&'a Message> {
+        let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
+        projections.messages.get(of.flatten().unwrap_or(spot.key))
     }
 
     /// The line that an event brought, or the one before it.
-    pub fn spot_of(&self, messages: &Messages, seq: u64) -> Spot {
+    pub fn spot_of(&self, projections: &Projections, seq: u64) -> Spot {
+        let messages = &projections.messages;
         let items = messages.items();
         let after = items.partition_point(|m| m.first_seq <= seq);
         // Messages of parallel branches are written at once: the one that this event changed, else the newest.
@@ -216,7 +250,7 @@ impl Blocks {
         let Some(message) = messages.get(number) else { return Spot::default() };
         let key = if messages.asked(message).is_some() { message.asked_by.unwrap_or(number) } else { number };
         let Some(asking) = messages.get(key) else { return Spot { key, line: 0 } };
-        let line = self.with(messages, key, |block| {
+        let line = self.with(projections, key, |block| {
             let (mut line, mut found) = (0, None);
             for segment in &block.segments {
                 for at in 0..segment.height() {
@@ -246,28 +280,28 @@ fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
     blocks: &'a Blocks,
-    messages: &'a Messages,
+    projections: &'a Projections,
 }
 
 impl Shown<'_> {
     /// For a tool's answer: the message with the call under which it stands.
     pub fn asked_by(&self, key: u64) -> Option<u64> {
-        let message = self.messages.get(key)?;
-        self.messages.asked(message).and(message.asked_by)
+        let message = self.projections.messages.get(key)?;
+        self.projections.messages.asked(message).and(message.asked_by)
     }
 
     /// Lines of a message where it stands for itself.
     pub fn own_height(&self, key: u64) -> usize {
-        self.blocks.with(self.messages, key, Block::height).unwrap_or(0)
+        self.blocks.with(self.projections, key, Block::height).unwrap_or(0)
     }
 }
 
 impl Rows for Shown<'_> {
     fn first(&self) -> u64 {
-        self.messages.evicted()
+        self.projections.messages.evicted()
     }
     fn end(&self) -> u64 {
-        self.messages.evicted() + self.messages.items().len() as u64
+        self.projections.messages.evicted() + self.projections.messages.items().len() as u64
     }
     fn height(&self, key: u64) -> usize {
         if self.asked_by(key).is_some() { 0 } else { self.own_height(key) }

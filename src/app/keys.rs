@@ -192,12 +192,20 @@ pub enum Action {
     SignIn,
     OpenLink,
     Export,
+    Wrap,
+    Timestamps,
+    Freeze,
 }
 
 impl Action {
     /// Whether it is one of a dialog that asks about a change, rather than one that moves in it.
     pub(super) fn is_of_confirm(self) -> bool {
         matches!(self, Action::Send | Action::Back | Action::Quit | Action::Traces | Action::Curl)
+    }
+
+    /// Whether it can be done while the screen stands still.
+    pub(super) fn works_frozen(self) -> bool {
+        matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
     }
 
     /// Whether it leads to where something can be sent.

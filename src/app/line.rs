@@ -2,6 +2,7 @@
 
 use crate::text;
 use std::borrow::Cow;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// What a piece of text is, from which the theme makes its look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,6 +96,35 @@ impl Line {
         self.left.iter().map(|piece| &*piece.text).collect()
     }
 
+    /// The line in lines of at most `width` columns, those after the first further in by `indent`. It breaks where it must:
+    /// what is data has no better places. What stands at the right edge stays on the first.
+    pub fn broken(self, width: usize, indent: usize) -> Vec<Line> {
+        let mut lines = vec![Line { left: Vec::new(), right: self.right }];
+        let mut used = 0;
+        for Piece { text, tone } in self.left {
+            let mut part = String::new();
+            for cluster in text.graphemes(true) {
+                let columns = text::width(cluster);
+                if used + columns > width && used > indent {
+                    if let Some(line) = lines.last_mut() {
+                        line.left.push(Piece { text: std::mem::take(&mut part), tone });
+                    }
+                    lines.push(Line {
+                        left: vec![Piece { text: " ".repeat(indent), tone: Tone::Plain }],
+                        right: Vec::new(),
+                    });
+                    used = indent;
+                }
+                part.push_str(cluster);
+                used += columns;
+            }
+            if let Some(line) = lines.last_mut().filter(|_| !part.is_empty()) {
+                line.left.push(Piece { text: part, tone });
+            }
+        }
+        lines
+    }
+
     /// Columns of the left pieces.
     pub fn width(&self) -> usize {
         self.left.iter().map(|p| text::width(&p.text)).sum()
@@ -123,6 +153,22 @@ pub fn wrap(source: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_goes_on_and_nothing_of_it_is_lost() {
+        let line = Line::of(Tone::Dim, "14:02:58  ")
+            .with(Tone::Plain, "日本語 and a long text without an end e\u{301}e\u{301}");
+        let text = |line: &Line| line.left.iter().map(|p| p.text.as_str()).collect::<String>();
+        let whole = text(&line);
+        for width in 1..60 {
+            let indent = 8.min(width / 2);
+            let lines = line.clone().broken(width, indent);
+            let joined: String =
+                lines.iter().enumerate().map(|(n, l)| text(l)[if n > 0 { indent } else { 0 }..].to_string()).collect();
+            assert_eq!(joined, whole, "{width}");
+            assert!(lines.iter().all(|l| l.width() <= width.max(2 + indent)), "{width}: {lines:?}");
+        }
+    }
 
     #[test]
     fn wrapping_keeps_breaks_and_breaks_long_words() {

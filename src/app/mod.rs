@@ -238,6 +238,8 @@ pub struct App {
     pub focus: Pane,
     /// Whether it has the whole screen.
     pub zoom: bool,
+    /// Whether the screen stands still, whatever comes.
+    pub frozen: bool,
     /// What lies over the panes, lowest first.
     pub overlays: Vec<Overlay>,
     /// Whether a filter or a search is being typed.
@@ -301,6 +303,7 @@ impl App {
             attended: true,
             focus: Pane::Deployments,
             zoom: false,
+            frozen: false,
             overlays: Vec::new(),
             filtering: false,
             before_typing: Default::default(),
@@ -435,6 +438,9 @@ impl App {
 
     /// When something on the screen counts, the time until its next number; none when nothing does.
     pub fn next_tick(&self) -> Option<Duration> {
+        if self.frozen {
+            return None;
+        }
         let second = Duration::from_secs(1);
         // A search goes on in turns, one a frame; only where it is shown it goes on at all.
         let is_scanning = |viewer: &Viewer| viewer.finding().is_scanning();

@@ -230,7 +230,8 @@ impl App {
         // A pane that is not shown keeps the layout that it had.
         if self.regions().stream.is_some() && self.logs.is_none() {
             let (windows, now) = (self.stream_windows(), self.now);
-            if let Some(viewer) = self.viewer_mut() {
+            if let Some(viewer) = self.streams.shown_mut() {
+                viewer.take_habits(&self.habits);
                 viewer.now = now;
                 viewer.prepare(&windows);
             }

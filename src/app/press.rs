@@ -9,6 +9,11 @@ use super::{App, Overlay};
 /// A key was pressed.
 pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
     let context = app.context();
+    // What moves unseen is worse than what does not move.
+    if app.frozen {
+        let action = app.keymap.action(context, key).filter(|action| action.works_frozen());
+        return action.map(|action| act(app, context, action)).unwrap_or_default();
+    }
     app.fleet.touched = true;
     app.describing = None;
     app.seeking = None;
@@ -94,6 +99,9 @@ fn editor_key(app: &mut App, key: Key) -> Vec<Effect> {
 
 /// A text was pasted.
 pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    if app.frozen {
+        return Vec::new();
+    }
     if app.filtering {
         app.type_paste(text);
         return Vec::new();

@@ -148,6 +148,15 @@ impl Place {
         }
     }
 
+    /// After a new layout an entry has another number of lines: the place keeps its part of it.
+    pub fn rescale(&mut self, key: u64, before: usize, after: usize) {
+        for spot in [&mut self.cursor, &mut self.top] {
+            if spot.key == key && before > 0 {
+                spot.line = spot.line * after / before;
+            }
+        }
+    }
+
     /// Moves the cursor by lines and, with it, the window; any move up stops following.
     pub fn step(&mut self, rows: &impl Rows, height: usize, lines: isize) {
         if rows.first() >= rows.end() {

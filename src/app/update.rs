@@ -34,8 +34,11 @@ pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Paste(text) => paste(app, &text),
         Msg::Resize(w, h) => {
             app.size = (w, h);
+            // What stood still had another size.
+            app.frozen = false;
             Vec::new()
         }
+        Msg::Wheel { .. } | Msg::Click { .. } if app.frozen => Vec::new(),
         Msg::Wheel { lines, x, y } => wheel(app, lines, x, y),
         Msg::Click { x, y } => click(app, x, y),
         Msg::Tick => Vec::new(),
@@ -256,6 +259,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
         Action::Command => app.open_palette(),
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
+        Action::Freeze => app.frozen = !app.frozen,
         Action::Copy => return copy(app),
         Action::CopyPath => return copy_path(app),
         Action::Up => go(app, context, -1, false),

@@ -24,7 +24,7 @@ use crate::app::msg::{Effect, Msg};
 use crate::app::profiles::Origin;
 use crate::app::{App, Settings, subscriptions, update};
 use crate::config::{Config, Mouse, Profile, Watch};
-use crate::ui::{Theme, draw};
+use crate::ui::{Still, Theme};
 use futures::StreamExt;
 use jiff::Timestamp;
 use signals::{Signal, Signals};
@@ -142,6 +142,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
     if let Some(watch) = options.watch {
         runner.follow(watch);
     }
+    let mut still = Still::default();
     let mut keys = input::open();
     let mut last_frame = Instant::now() - DATA_FRAME;
     let mut frame_at = Some(Instant::now());
@@ -215,7 +216,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
                 }
                 app.settle();
                 let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
-                screen.draw(|frame| draw(&app, &theme, frame))?;
+                screen.draw(|frame| still.draw(&app, &theme, frame))?;
                 last_frame = Instant::now();
                 frame_at = None;
             }
@@ -254,6 +255,8 @@ fn wants_mouse(app: &App) -> bool {
     match app.habits.mouse {
         Mouse::On => true,
         Mouse::Off => false,
-        Mouse::Auto => app.overlays.is_empty() && (app.viewer().is_none() || app.focus != crate::app::Pane::Stream),
+        Mouse::Auto => {
+            !app.frozen && app.overlays.is_empty() && (app.viewer().is_none() || app.focus != crate::app::Pane::Stream)
+        }
     }
 }

@@ -14,6 +14,36 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
 
+/// Frames that stand still while the person wants that.
+#[derive(Debug, Default)]
+pub struct Still(Option<Buffer>);
+
+impl Still {
+    /// Draws one frame, or the one again that stands still.
+    pub fn draw(&mut self, app: &App, theme: &Theme, frame: &mut Frame<'_>) {
+        if !app.frozen {
+            self.0 = None;
+            return draw(app, theme, frame);
+        }
+        match self.0.as_ref().filter(|kept| kept.area == frame.area()) {
+            Some(kept) => frame.buffer_mut().clone_from(kept),
+            None => {
+                draw(app, theme, frame);
+                let paint = theme.paint(&app.habits.themes, app.habits.theme());
+                let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
+                let key = app.keymap.keys_of("app.freeze").first().map(|key| key.to_string()).unwrap_or_default();
+                let line = Line::of(Tone::Strong, " ■ FROZEN ").with(Tone::Dim, &format!("{key} goes on "));
+                let x = canvas.buffer.area.width.saturating_sub(line.width() as u16);
+                canvas.line(x, 0, line.width() as u16, &line);
+                if theme.ascii {
+                    theme::to_ascii(canvas.buffer);
+                }
+                self.0 = Some(frame.buffer_mut().clone());
+            }
+        }
+    }
+}
+
 /// Draws one frame.
 pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     let area = frame.area();

@@ -12,7 +12,7 @@ use runtail::app::{App, Overlay, Page, Settings, subscriptions, update};
 use runtail::config::{Config, TapeLimits};
 use runtail::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
 use runtail::stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Reader, Record};
-use runtail::ui::{Theme, draw};
+use runtail::ui::{Still, Theme};
 use serde_json::json;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ fn start() -> Timestamp {
 pub struct Dash {
     pub app: App,
     pub ascii: bool,
+    still: Still,
     now: Timestamp,
     seq: u64,
 }
@@ -42,7 +43,7 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, now: start(), seq: 0 }
+        Dash { app, ascii: false, still: Still::default(), now: start(), seq: 0 }
     }
 
     /// As under `--read-only`.
@@ -85,7 +86,7 @@ impl Dash {
         let (w, h) = self.app.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: true, rgb: false, ascii: self.ascii };
-        terminal.draw(|frame| draw(&self.app, &theme, frame)).unwrap();
+        terminal.draw(|frame| self.still.draw(&self.app, &theme, frame)).unwrap();
         terminal.backend().buffer().clone()
     }
 

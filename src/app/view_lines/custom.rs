@@ -1,21 +1,18 @@
 //! The lines of the custom view.
 
-use super::{clock, head, pad};
+use super::{Times, clock, head, pad};
 use crate::app::describe;
 use crate::app::line::{Line, Tone};
 use crate::projection::{CustomRow, Progress};
 use crate::stream::Event;
 use crate::text;
-use jiff::tz::TimeZone;
 
-/// Bytes of an event's data that are looked at where it is shown as received.
-const PREVIEW: usize = 600;
 /// Columns of where it came from, and of a bar.
 const FROM: usize = 12;
 const BAR: usize = 10;
 
 /// What a graph said in its own words; `as_received` leaves its data as it came.
-pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &TimeZone) -> Line {
+pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &impl Times) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {
@@ -34,7 +31,7 @@ pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: us
     let room = width.saturating_sub(line.width());
     match payload {
         Some(json) => line.left.extend(describe::value(json, room).left),
-        None => line.push(Tone::Plain, &text::fit(&text::clean(head(event.data.text(), PREVIEW)), room)),
+        None => line.push(Tone::Plain, &text::fit(&text::clean(head(event.data.text(), 4 * room + 8)), room)),
     }
     line
 }

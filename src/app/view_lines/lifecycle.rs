@@ -1,16 +1,15 @@
 //! The lines of the lifecycle view.
 
-use super::{clock, namespace};
+use super::{Times, clock, namespace};
 use crate::app::describe;
 use crate::app::line::{Line, Tone};
 use crate::projection::{LifecycleKind, LifecycleRow, Metrics, Peek, RunNumbers};
 use crate::text;
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 
 /// One thing that happened to a run or to the connection, with the run's numbers where it ends.
-pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &TimeZone) -> Line {
+pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &impl Times) -> Line {
     let run = metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let (glyph, tone) = match row.kind {
         LifecycleKind::RunDone if run.is_some_and(|run| run.failed) => ("✗", Tone::Bad),

@@ -1,11 +1,10 @@
 //! The lines of the messages view.
 
-use super::{clock, head, namespace};
+use super::{Clock, clock, head, namespace};
 use crate::app::line::{Line, Tone, wrap};
 use crate::app::markdown::{Flow, Measure};
 use crate::projection::{Message, Messages, Part, Role, ToolCall, Usage};
 use crate::text;
-use jiff::tz::TimeZone;
 use std::time::Duration;
 
 /// Lines of a tool's result shown; the rest is a key away.
@@ -60,8 +59,8 @@ pub struct Scene<'a> {
     pub waiting: bool,
     /// How wide.
     pub measure: Measure,
-    /// Where the person is.
-    pub tz: &'a TimeZone,
+    /// How its time is told.
+    pub clock: Clock<'a>,
 }
 
 /// Lays out a message. `old`: how it was laid out when it was shorter.
@@ -93,7 +92,7 @@ impl Layout<'_> {
         if !self.scene.first {
             lines.push((Line::new(), message.first_seq));
         }
-        lines.push((heading(message, width, self.scene.tz), message.first_seq));
+        lines.push((heading(message, width, &self.scene.clock), message.first_seq));
         self.lines(lines);
         for part in &message.parts {
             match part {
@@ -211,7 +210,7 @@ fn boundary(text: &str, at: usize) -> usize {
     line.unwrap_or(at)
 }
 
-fn heading(message: &Message, width: usize, tz: &TimeZone) -> Line {
+fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
     let mut line = Line::of(Tone::Strong, message.role.word());
     if let Some(name) = &message.name {
         line.push(Tone::Dim, &format!(" {name}"));
@@ -228,7 +227,7 @@ fn heading(message: &Message, width: usize, tz: &TimeZone) -> Line {
         line.push(Tone::Dim, "  ■ removed by the graph");
     }
     // What matters less gives way first.
-    let clock = clock(message.started_at, tz);
+    let clock = clock(message.started_at, times);
     let rates = (message.role == Role::Ai).then(|| rates(message)).flatten();
     let usage = message.usage.as_ref().map(used);
     let mut room = width.saturating_sub(line.width() + 2 + clock.len());

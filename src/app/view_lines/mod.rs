@@ -12,13 +12,57 @@ pub mod timeline;
 pub mod updates;
 
 use super::line::{Line, Tone};
-use jiff::Timestamp;
+use crate::text;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 
+/// What says when something was, in eight columns.
+pub trait Times {
+    /// When that was.
+    fn tell(&self, at: Timestamp) -> String;
+}
+
 /// Time of day, in the zone of the person.
-pub fn clock(at: Timestamp, tz: &TimeZone) -> String {
-    at.to_zoned(tz.clone()).strftime("%H:%M:%S").to_string()
+impl Times for TimeZone {
+    fn tell(&self, at: Timestamp) -> String {
+        at.to_zoned(self.clone()).strftime("%H:%M:%S").to_string()
+    }
+}
+
+/// The times of a stream's entries, as the person wants them.
+#[derive(Debug, Clone, Copy)]
+pub enum Clock<'a> {
+    /// Time of day.
+    Wall(&'a TimeZone),
+    /// Since another time; nothing where there was none.
+    Since(Option<Timestamp>),
+}
+
+impl Times for Clock<'_> {
+    fn tell(&self, at: Timestamp) -> String {
+        match self {
+            Clock::Wall(tz) => tz.tell(at),
+            Clock::Since(Some(since)) => format!("{:>8}", offset(at.duration_since(*since))),
+            Clock::Since(None) => " ".repeat(8),
+        }
+    }
+}
+
+/// How much later something was, in at most eight columns: `+12ms`, `+1.20s`, `+2m10s`. A clock may have been set back.
+fn offset(by: SignedDuration) -> String {
+    let sign = if by < SignedDuration::ZERO { '-' } else { '+' };
+    let by = by.unsigned_abs();
+    match by.as_millis() {
+        ms @ 0..1_000 => format!("{sign}{ms}ms"),
+        0..100_000 => format!("{sign}{:.2}s", by.as_secs_f64()),
+        _ => format!("{sign}{}", text::duration(by)),
+    }
+}
+
+/// When something was.
+pub fn clock(at: Timestamp, times: &impl Times) -> String {
+    times.tell(at)
 }
 
 /// A namespace as people read it: the names, without the task ids.
@@ -40,4 +84,22 @@ fn head(text: &str, bytes: usize) -> &str {
 fn pad(line: &mut Line, column: usize) {
     let missing = column.saturating_sub(line.width());
     line.push(Tone::Plain, &" ".repeat(missing));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_short_and_stand_in_one_column() {
+        let ms = SignedDuration::from_millis;
+        for (by, told) in [(0, "+0ms"), (999, "+999ms"), (1_200, "+1.20s"), (99_999, "+100.00s"), (130_000, "+2m10s")] {
+            assert_eq!(offset(ms(by)), told);
+        }
+        assert_eq!(offset(ms(-40)), "-40ms");
+        let at = Timestamp::from_second(90_000_000).unwrap();
+        for since in [None, Some(at), Some(Timestamp::UNIX_EPOCH), Some(at - ms(1))] {
+            assert_eq!(Clock::Since(since).tell(at).len(), 8, "{since:?}");
+        }
+    }
 }

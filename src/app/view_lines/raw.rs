@@ -1,20 +1,17 @@
 //! The lines of the raw view: every event, as a line made for its mode, or as received.
 
-use super::{clock, head, namespace, pad};
+use super::{Times, clock, head, namespace, pad};
 use crate::app::describe;
 use crate::app::line::{Line, Tone};
 use crate::projection::Snapshot;
 use crate::stream::{Data, Event};
 use crate::text;
-use jiff::tz::TimeZone;
 
-/// Bytes of an event's data that are looked at where it is shown as received.
-const PREVIEW: usize = 600;
 /// Columns of the event's name.
 const NAME: usize = 16;
 
 /// One event. `state` is what is known of the state that it carries; `as_received` leaves its data as it came.
-pub fn line(event: &Event, state: Option<&Snapshot>, as_received: bool, width: usize, tz: &TimeZone) -> Line {
+pub fn line(event: &Event, state: Option<&Snapshot>, as_received: bool, width: usize, tz: &impl Times) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{:>6}  {}  ", event.seq, clock(event.at, tz)));
     let before = line.width();
     let tone = match (&event.data, &*event.name) {
@@ -36,7 +33,7 @@ pub fn line(event: &Event, state: Option<&Snapshot>, as_received: bool, width: u
     let room = width.saturating_sub(line.width());
     match describe::event(event, state, room).filter(|_| !as_received) {
         Some(told) => line.left.extend(told.left),
-        None => line.push(Tone::Dim, &text::fit(&text::clean(head(event.data.text(), PREVIEW)), room)),
+        None => line.push(Tone::Dim, &text::fit(&text::clean(head(event.data.text(), 4 * room + 8)), room)),
     }
     line
 }

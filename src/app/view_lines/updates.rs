@@ -1,17 +1,16 @@
 //! The lines of the updates view.
 
-use super::{clock, namespace, pad};
+use super::{Times, clock, namespace, pad};
 use crate::app::describe;
 use crate::app::line::{Line, Tone};
 use crate::projection::UpdateRow;
 use crate::stream::Event;
-use jiff::tz::TimeZone;
 
 /// Columns of the node.
 const NODE: usize = 18;
 
 /// One node's write, told from its event where that is still there.
-pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &TimeZone) -> Line {
+pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl Times) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {

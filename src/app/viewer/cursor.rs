@@ -59,7 +59,7 @@ impl Viewer {
             match view {
                 View::Messages => {
                     let place = &mut self.places[view as usize];
-                    self.blocks.prepare(&self.projections.messages, open, width, &self.tz, place);
+                    self.blocks.prepare(&self.projections, open, width, &self.tz, place);
                 }
                 View::Timeline => {
                     let place = &mut self.places[view as usize];

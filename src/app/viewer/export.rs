@@ -11,6 +11,9 @@ use crate::text::{clean, clean_lines};
 /// Entries that are looked at for one part, however few of them a filter lets through.
 const MOST_LOOKED_AT: u64 = 2_000;
 
+/// Columns of a line that tells of an event in a few words.
+const LONGEST: usize = 4_000;
+
 impl Viewer {
     /// The first entry, and one past the last that there is now.
     pub fn export_range(&self, view: View, format: Format) -> (u64, u64) {
@@ -135,7 +138,9 @@ impl Viewer {
                 }
             }
             view => {
-                let line = self.line(view, Spot { key, line: 0 });
+                // Bars are as long as there is room for.
+                let width = if view == View::Timeline { self.windows[view as usize].0.max(100) } else { LONGEST };
+                let line = self.whole_line(view, key, width);
                 let joined =
                     |pieces: &[crate::app::line::Piece]| pieces.iter().map(|p| p.text.as_str()).collect::<String>();
                 let (left, right) = (joined(&line.left), joined(&line.right));

@@ -3,6 +3,7 @@
 mod cursor;
 mod export;
 mod find;
+mod look;
 mod rows;
 mod state;
 
@@ -17,7 +18,7 @@ use super::scroll::Place;
 use super::timeline::TimelineRows;
 use super::view_lines;
 use crate::api::ApiError;
-use crate::config::TapeLimits;
+use crate::config::{TapeLimits, Timestamps};
 use crate::projection::{LifecycleKind, Projections, RunNumbers};
 use crate::stream::{End, Item, Limits, Outcome, Record, Tape, Target};
 use jiff::Timestamp;
@@ -174,6 +175,10 @@ pub struct Viewer {
     /// The moment that ages on the screen count to.
     pub(super) now: Timestamp,
     tz: TimeZone,
+    /// How times are told.
+    timestamps: Timestamps,
+    /// Whether long lines go on in the next one.
+    wrap: bool,
 }
 
 impl Viewer {
@@ -224,6 +229,8 @@ impl Viewer {
             as_received: false,
             now,
             tz,
+            timestamps: Timestamps::default(),
+            wrap: false,
         }
     }
 
@@ -345,7 +352,7 @@ impl Viewer {
         match self.view() {
             View::Messages => {
                 let cursor = self.place(View::Messages).cursor;
-                let message = self.blocks.message_at(&self.projections.messages, cursor)?;
+                let message = self.blocks.message_at(&self.projections, cursor)?;
                 Some(if message.text.is_empty() {
                     message.tool_calls.first()?.args.clone()
                 } else {

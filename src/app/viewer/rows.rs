@@ -14,19 +14,21 @@ pub(super) enum ViewRows<'a> {
     Blocks(Shown<'a>),
     /// Those that a filter lets through.
     Sifted(Box<ViewRows<'a>>, &'a Sieve),
+    /// Entries whose long lines go on in the next one. Only what is near the window is ever asked for its height.
+    Wrapped(Flat, &'a Viewer, View),
 }
 
 impl Rows for ViewRows<'_> {
     fn first(&self) -> u64 {
         match self {
-            ViewRows::Flat(flat) => flat.first,
+            ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.first,
             ViewRows::Blocks(blocks) => blocks.first(),
             ViewRows::Sifted(all, sieve) => sieve.first().unwrap_or(all.end()),
         }
     }
     fn end(&self) -> u64 {
         match self {
-            ViewRows::Flat(flat) => flat.end,
+            ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.end,
             ViewRows::Blocks(blocks) => blocks.end(),
             ViewRows::Sifted(all, sieve) => sieve.last().map_or(all.end(), |last| last + 1),
         }
@@ -35,6 +37,7 @@ impl Rows for ViewRows<'_> {
         match self {
             ViewRows::Flat(_) => 1,
             ViewRows::Blocks(blocks) => blocks.height(key),
+            ViewRows::Wrapped(_, viewer, view) => viewer.wrapped(*view, key).len().max(1),
             // A tool's answer stands under its call, unless that one is not let through.
             ViewRows::Sifted(all, sieve) => match &**all {
                 ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !sieve.holds(asking)) => {
@@ -108,8 +111,8 @@ impl Viewer {
     /// All entries of a view, whatever is let through.
     pub(super) fn all_rows(&self, view: View) -> ViewRows<'_> {
         let p = &self.projections;
-        ViewRows::Flat(match view {
-            View::Messages => return ViewRows::Blocks(self.blocks.shown(&p.messages)),
+        let flat = match view {
+            View::Messages => return ViewRows::Blocks(self.blocks.shown(p)),
             View::Updates => extent(p.updates.rows()),
             View::Values => extent(p.values.rows()),
             View::Lifecycle => extent(p.lifecycle.rows()),
@@ -120,26 +123,37 @@ impl Viewer {
             }
             View::Timeline => Flat { first: 0, end: self.bars.len() },
             View::Ledger => Flat { first: 0, end: self.ledger.len() as u64 },
-        })
+        };
+        if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
     }
 
     /// One line of a view.
     pub(super) fn line(&self, view: View, spot: Spot) -> Line {
+        match view {
+            View::Messages => self.blocks.line(&self.projections, spot),
+            View::Values => self.state.as_ref().map(|tree| tree.line(spot)).unwrap_or_default(),
+            view if self.wraps(view) => self.wrapped(view, spot.key).into_iter().nth(spot.line).unwrap_or_default(),
+            view => self.whole_line(view, spot.key, self.line_width(view)),
+        }
+    }
+
+    /// The line of an entry, of at most so many columns.
+    pub(super) fn whole_line(&self, view: View, key: u64, width: usize) -> Line {
         let p = &self.projections;
-        let width = self.windows[view as usize].0;
+        let spot = Spot { key, line: 0 };
+        let clock = self.clock(view, key);
         let line = match view {
-            View::Messages => Some(self.blocks.line(&p.messages, spot)),
+            View::Messages | View::Values => None,
             View::Updates => kept(p.updates.rows(), spot.key)
-                .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &self.tz)),
-            View::Values => self.state.as_ref().map(|tree| tree.line(spot)),
+                .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &clock)),
             View::Timeline => self.bars.line(&p.timeline, spot.key, width),
             View::Lifecycle => kept(p.lifecycle.rows(), spot.key)
-                .map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &self.tz)),
+                .map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &clock)),
             View::Custom => kept(p.custom.rows(), spot.key)
-                .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), self.as_received, width, &self.tz)),
+                .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), self.as_received, width, &clock)),
             View::Raw => self.tape.get(spot.key).map(|event| {
                 let state = p.values.at(event.seq);
-                view_lines::raw::line(event, state, self.as_received, width, &self.tz)
+                view_lines::raw::line(event, state, self.as_received, width, &clock)
             }),
             View::Ledger => self.ledger_row(spot).map(|row| row.line.clone()),
         };
@@ -150,7 +164,7 @@ impl Viewer {
     pub(super) fn seq_at(&self, view: View, spot: Spot) -> Option<u64> {
         let p = &self.projections;
         match view {
-            View::Messages => self.blocks.seq_at(&p.messages, spot),
+            View::Messages => self.blocks.seq_at(p, spot),
             View::Updates => Some(kept(p.updates.rows(), spot.key)?.seq),
             View::Values => Some(kept(p.values.rows(), self.snapshot?)?.seq),
             View::Lifecycle => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
@@ -158,6 +172,14 @@ impl Viewer {
             View::Raw => Some(spot.key),
             View::Ledger => self.ledger_row(spot)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
+        }
+    }
+
+    /// The event that an entry tells of, in the views whose entries are one line each.
+    pub(super) fn entry_seq(&self, view: View, key: u64) -> Option<u64> {
+        match view {
+            View::Messages | View::Values | View::Ledger => None,
+            view => self.seq_at(view, Spot { key, line: 0 }),
         }
     }
 
@@ -173,7 +195,7 @@ impl Viewer {
         }
         let p = &self.projections;
         Some(match view {
-            View::Messages => self.blocks.spot_of(&p.messages, seq),
+            View::Messages => self.blocks.spot_of(p, seq),
             View::Updates => last(p.updates.rows(), seq, |row| row.seq),
             View::Lifecycle => last(p.lifecycle.rows(), seq, |row| row.seq),
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
