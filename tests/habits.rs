@@ -97,6 +97,45 @@ fn a_frozen_screen_stands_still_while_everything_goes_on() {
     assert!(!dash.app.frozen && !dash.screen().contains("FROZEN"));
 }
 
+#[test]
+fn the_mouse_points_at_entries_tabs_and_halves() {
+    let texts: Vec<String> = (0..200).map(|n| format!("event {n}")).collect();
+    let mut dash = with_events((200, 40), &texts);
+    dash.keys("f7<Home>");
+    let screen = dash.screen();
+    let row = screen.lines().position(|line| line.contains("event 5\"")).unwrap() as u16;
+    dash.feed(Msg::Click { x: 30, y: row });
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(6));
+    // A view's name, wherever it stands.
+    let column = |dash: &mut Dash, name: &str| {
+        let line = dash.screen().lines().nth(3).unwrap().to_string();
+        runtail::text::width(line.split_once(name).unwrap().0) as u16
+    };
+    for (name, view) in
+        [("Custom", View::Custom), ("Ledger", View::Ledger), ("Messages", View::Messages), ("Raw", View::Raw)]
+    {
+        let x = column(&mut dash, name);
+        dash.feed(Msg::Click { x, y: 3 });
+        assert_eq!(dash.app.viewer().unwrap().view(), view);
+    }
+    // The wheel moves the half under the pointer; a click gives it the focus.
+    dash.keys("|");
+    let shown: Vec<View> = dash.app.viewer().unwrap().shown().into_iter().map(|(view, _)| view).collect();
+    let focus = dash.app.viewer().unwrap().view();
+    let other = usize::from(shown[0] == focus);
+    let x = if other == 0 { 20 } else { 150 };
+    dash.feed(Msg::Wheel { lines: 3, x, y: 20 });
+    assert_eq!(dash.app.viewer().unwrap().view(), focus);
+    dash.feed(Msg::Click { x, y: 20 });
+    assert_eq!(dash.app.viewer().unwrap().view(), shown[other]);
+    // With several streams, a click on the tab of one shows it.
+    dash.keys("|<Esc><Down><Enter>");
+    assert_eq!(dash.app.streams.at(), Some(1), "{}", dash.screen());
+    dash.screen();
+    dash.feed(Msg::Click { x: 4, y: 2 });
+    assert_eq!(dash.app.streams.at(), Some(0), "{}", dash.screen());
+}
+
 /// Wide, combining, right-to-left and hostile text, as nodes write it.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

@@ -46,6 +46,7 @@ pub mod server;
 pub mod sign_in;
 pub mod streams;
 mod subscriptions;
+pub mod tabs;
 pub mod textarea;
 pub mod timeline;
 mod typing;

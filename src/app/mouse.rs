@@ -2,10 +2,11 @@
 
 use super::fleet::Sort;
 use super::keys::Context;
-use super::layout::Area;
+use super::layout::{Area, below, halves};
 use super::msg::Effect;
 use super::update::go;
-use super::{App, Pane, open};
+use super::viewer::View;
+use super::{App, Pane, open, tabs};
 
 /// The pane that a cell belongs to.
 fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, u16)> {
@@ -24,10 +25,57 @@ pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
         app.fleet.touched = true;
         let focus = std::mem::replace(&mut app.focus, pane);
         let context = app.context();
+        // The half under the pointer moves, and the focus stays where it is.
+        let half = half_at(app, x, y).filter(|_| context == Context::Stream);
+        let before = app.viewer().map(|viewer| viewer.view());
+        if let (Some((view, _)), Some(viewer)) = (half, app.viewer_mut()) {
+            viewer.focus(view);
+        }
         go(app, context, lines.into(), matches!(context, Context::Stream | Context::Logs));
+        if let (Some(before), Some(viewer)) = (before, app.viewer_mut()) {
+            viewer.focus(before);
+        }
         app.focus = focus;
     }
     Vec::new()
+}
+
+/// The view whose half a cell belongs to, and the line in it.
+fn half_at(app: &App, x: u16, y: u16) -> Option<(View, Option<usize>)> {
+    let area = below(app.regions().stream?, app.stream_head());
+    let across = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
+    halves(area, app.viewer()?).into_iter().find_map(|half| {
+        let line = across(half.rows).then(|| usize::from(y - half.rows.y));
+        let here = line.is_some() || half.head.is_some_and(across);
+        here.then_some((half.view, line))
+    })
+}
+
+/// A click in the pane of a stream: on a tab, or on an entry of a view.
+fn click_stream(app: &mut App, area: Area, x: u16, y: u16) {
+    let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
+    let above = app.stream_head() - open::STREAM_HEAD;
+    match y - area.y {
+        0 if above > 0 => {
+            if let Some(at) = tabs::stream_at(app, width, column) {
+                app.streams.show(at);
+            }
+        }
+        row if row == above + 1 => {
+            let view = app.viewer().and_then(|viewer| tabs::view_at(app, viewer, width, column));
+            if let (Some(view), Some(viewer)) = (view, app.viewer_mut()) {
+                viewer.show(view);
+            }
+        }
+        _ => {
+            if let (Some((view, line)), Some(viewer)) = (half_at(app, x, y), app.viewer_mut()) {
+                viewer.focus(view);
+                if let Some(line) = line {
+                    viewer.point_at(line);
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
@@ -59,6 +107,11 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
                 let by = logs.place.top.key as isize + isize::from(row as i16 - open::STREAM_HEAD as i16)
                     - logs.place.cursor.key as isize;
                 logs.place.step(&flat, rows, by);
+            }
+        }
+        (Pane::Stream, _) if app.logs.is_none() && app.streams.shown().is_some() => {
+            if let Some(area) = app.regions().stream {
+                click_stream(app, area, x, y);
             }
         }
         (Pane::Stream, Some(server)) if app.streams.shown().is_none() && row >= open::STREAM_HEAD => {

@@ -326,6 +326,13 @@ impl Viewer {
         moves
     }
 
+    /// Gives the focus to the half that shows a view.
+    pub fn focus(&mut self, view: View) {
+        if let Some(side) = self.halves.iter().position(|half| *half == view).filter(|_| self.split) {
+            self.side = side;
+        }
+    }
+
     /// Its task failed: nothing more will come.
     pub fn broke_off(&mut self, why: &str) {
         let at = crate::api::Place { host: self.server.url.to_string(), ..Default::default() };

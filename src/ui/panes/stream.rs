@@ -4,7 +4,8 @@ use crate::app::layout::{Area, Half, below, halves};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::{ServerRef, StreamTarget};
 use crate::app::open::STREAM_HEAD;
-use crate::app::viewer::{LinkState, VIEWS, View, Viewer};
+use crate::app::tabs;
+use crate::app::viewer::{LinkState, View, Viewer};
 use crate::app::{App, Pane, view_lines};
 use crate::stream::{Outcome, Target};
 use crate::text;
@@ -32,7 +33,7 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     let mut y = area.y;
     let inner = area.w.saturating_sub(2);
     if head > STREAM_HEAD {
-        canvas.line_for_right(area.x + 1, y, inner, &streams(app, inner));
+        canvas.line_for_right(area.x + 1, y, inner, &tabs::streams(app, inner));
         y += 1;
     }
     let mut crumbs = crumbs(app, viewer, focused);
@@ -40,7 +41,7 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
         crumbs.right.push(piece);
     }
     canvas.line_for_right(area.x + 1, y, inner, &crumbs);
-    canvas.line_for_right(area.x + 1, y + 1, inner, &tabs(app, viewer, inner));
+    canvas.line_for_right(area.x + 1, y + 1, inner, &tabs::views(app, viewer, inner));
     if let Some(line) = crate::app::view_lines::find::line(viewer).or_else(|| third_line(app, viewer, inner)) {
         canvas.line(area.x + 1, y + 2, inner, &line);
     }
@@ -75,26 +76,6 @@ fn crumbs(app: &App, viewer: &Viewer, focused: bool) -> Line {
     crumbs
 }
 
-/// The tabs of the open streams: which one is shown, how each is, and which have news.
-fn streams(app: &App, width: u16) -> Line {
-    let all = app.streams.all();
-    let room = (width as usize / all.len().max(1)).saturating_sub(7);
-    let mut line = Line::new();
-    for (i, viewer) in all.iter().enumerate() {
-        let shown = app.streams.at() == Some(i);
-        let id = viewer.run_id.as_ref().filter(|_| !matches!(viewer.target, StreamTarget::Tail { .. }));
-        let id = id.or(viewer.thread_id.as_ref()).map(|id| text::short_id(id)).unwrap_or_default();
-        let name = format!("{} {id}", viewer.server.name);
-        let (glyph, tone) = glyph(viewer);
-        line.push(tone, glyph);
-        line.push(if shown { Tone::Strong } else { Tone::Dim }, &text::fit(&text::clean(name.trim_end()), room));
-        // What has news has a mark, not a colour alone.
-        line.push(Tone::Moving, if viewer.news && !shown { " *" } else { "  " });
-        line.push(Tone::Dim, if i + 1 < all.len() { "│ " } else { "" });
-    }
-    line
-}
-
 /// Draws one view.
 fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
     let rows = half.rows;
@@ -114,21 +95,6 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
             let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
-    }
-}
-
-/// How a stream is.
-fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
-    match &viewer.link {
-        LinkState::Live { .. } => ("▶ ", Tone::Good),
-        LinkState::Connecting { .. } | LinkState::Retrying { .. } => ("◐ ", Tone::Moving),
-        LinkState::Failed(_) => ("✗ ", Tone::Bad),
-        LinkState::Ended(end) => match end.outcome {
-            Outcome::Success => ("● ", Tone::Good),
-            Outcome::Error | Outcome::Timeout => ("✗ ", Tone::Bad),
-            Outcome::Interrupted => ("◌ ", Tone::Moving),
-            Outcome::Cancelled | Outcome::Detached | Outcome::Unknown => ("■ ", Tone::Dim),
-        },
     }
 }
 
@@ -161,68 +127,10 @@ fn link_line(app: &App, viewer: &Viewer) -> Line {
                 .with(Tone::Strong, &format!("reconnecting ({attempt}) in {}", text::age(wait)))
         }
         LinkState::Ended(end) => {
-            let (glyph, tone) = glyph(viewer);
+            let (glyph, tone) = tabs::glyph(viewer);
             line.with(tone, glyph).with(Tone::Plain, &format!("ended: {}", end.outcome.as_str()))
         }
         LinkState::Failed(error) => line.with(Tone::Bad, "✗ ").with(Tone::Plain, &error.badge()),
-    }
-}
-
-/// How much a view's tab tells.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
-    Short,
-    Names,
-    Counts,
-    Ages,
-}
-
-/// The tabs of the views, with counts and ages where there is room, else shorter.
-fn tabs(app: &App, viewer: &Viewer, width: u16) -> Line {
-    let details = [Detail::Ages, Detail::Counts, Detail::Names, Detail::Short];
-    let lines = details.map(|detail| tab_line(app, viewer, detail));
-    let [.., shortest] = &lines;
-    let fits = |line: &&Line| line.width() + right_width(line) < width as usize;
-    lines.iter().find(fits).unwrap_or(shortest).clone()
-}
-
-fn right_width(line: &Line) -> usize {
-    line.right.iter().map(|p| text::width(&p.text)).sum()
-}
-
-fn tab_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
-    let short = detail == Detail::Short;
-    let mut line = Line::new();
-    for (i, view) in VIEWS.iter().enumerate() {
-        let chosen = *view == viewer.view();
-        line.push(Tone::Accent, &format!("{} ", i + 1));
-        let title = if short && !chosen { view.short_title() } else { view.title() };
-        line.push(if chosen { Tone::Strong } else { Tone::Dim }, title);
-        let count = viewer.count(*view);
-        if count > 0 && detail >= Detail::Counts {
-            line.push(Tone::Dim, &format!(" {}", text::count(count)));
-        }
-        // How long ago something came, while that counts. The room is kept, so that nothing jumps.
-        if detail == Detail::Ages
-            && viewer.is_open()
-            && let Some(last) = viewer.last_at(*view)
-        {
-            let age = text::age(Duration::try_from(app.now - last).unwrap_or_default());
-            line.push(Tone::Dim, &format!(" {age:<3}"));
-        }
-        line.push(Tone::Plain, if short { " " } else { "  " });
-    }
-    let marks = viewer.finding().marks().len();
-    if marks > 0 {
-        line = line.right(Tone::Strong, "◆").right(Tone::Dim, &format!(" {marks}  "));
-    }
-    if viewer.follows() {
-        return line.right(Tone::Dim, "FOLLOW");
-    }
-    match viewer.unseen() {
-        0 => line.right(Tone::Moving, "PAUSED"),
-        new if short => line.right(Tone::Moving, &format!("PAUSED +{}", text::count(new))),
-        new => line.right(Tone::Moving, &format!("PAUSED +{} new", text::count(new))),
     }
 }
 
