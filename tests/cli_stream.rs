@@ -150,7 +150,8 @@ async fn json_lines_and_recordings_to_the_letter() {
     assert_eq!(text, ended.out);
     let last = server.seen().into_iter().rfind(|s| s.path.ends_with("/stream")).unwrap();
     assert_eq!(last.header("last-event-id"), Some("-1"));
-    assert_eq!(last.query, "stream_mode=%5B%22values%22%2C%22custom%22%5D");
+    // What no mode is about has to be asked for by its name.
+    assert_eq!(last.query, "stream_mode=%5B%22values%22%2C%22custom%22%2C%22metadata%22%2C%22error%22%5D");
 }
 
 #[tokio::test]

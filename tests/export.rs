@@ -85,7 +85,8 @@ fn json_lines_are_a_recording() {
             .collect::<Vec<_>>()
     };
     let names = names(file);
-    assert!(names.len() > 2 && names.iter().all(|name| name == "values"), "{names:?}");
+    assert!(names.len() > 2 && names.iter().all(|name| name == "values" || name == "checkpoints"), "{names:?}");
+    assert!(!names.iter().all(|name| name == "checkpoints"), "{names:?}");
 }
 
 #[test]

@@ -179,6 +179,8 @@ fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
     term.wait_for("where is my order?");
     term.keys("\x12");
     term.wait_for("ended: success");
+    term.keys("g");
+    term.wait_for("PAUSED");
     let screen = term.screen();
     assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
     term.keys("7g");

@@ -29,10 +29,9 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::CloseStream => app.close_stream(),
         Action::Modes => app.open_modes(),
         Action::Difference if in_tree => viewer.toggle_changes(),
+        Action::Compare if in_tree && viewer.toggle_changes_since_mark() => {}
         Action::Compare if in_tree => {
-            if !viewer.toggle_changes_since_mark() {
-                app.notify(false, "No state is marked: m marks the one that is shown, = compares others with it.");
-            }
+            app.notify(false, "No state is marked: m marks the one that is shown, = compares others with it.");
         }
         Action::Mark if in_tree => {
             if let Some(number) = viewer.mark_state() {

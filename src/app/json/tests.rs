@@ -165,7 +165,12 @@ fn a_large_text_is_read_beside_the_screen() {
     assert_eq!(shown, ["◐ reading 2.8 MB … 0 %", "    messages: 2.6 MB", "    turn: 5 B"]);
     assert_eq!((tree.tag(), tree.under_cursor(), tree.value_under_cursor()), (None, None, None));
     // Keys that are pressed meanwhile break nothing.
-    (tree.toggle(), tree.fold(), tree.unfold(), tree.fold_all(false), tree.search("x"), tree.next_match(true));
+    tree.toggle();
+    tree.fold();
+    tree.unfold();
+    tree.fold_all(false);
+    tree.search("x");
+    tree.next_match(true);
     work(&mut tree);
     tree.prepare(60, 10);
     assert_eq!((tree.tag(), tree.progress()), (Some(7), None));

@@ -45,17 +45,18 @@ fn a_match_deep_in_a_long_text_is_gone_to() {
 fn what_is_written_with_escapes_is_found_as_it_is_read() {
     let text = r#"{"a":"caf\u00e9 \"au lait\"","\u00c9t\u00e9":1,"b":"one\ntwo","c":"\ud83d\ude00","d":"c:\\temp","e":"CAFÉ","f":-1.5e3}"#;
     for (wanted, found) in [
-        ("CAFÉ", 2),
-        ("é \"AU", 1),
+        ("café", 2),
+        ("CAFÉ", 1),
+        ("é \"au", 1),
         ("été", 1),
         ("e\nt", 1),
         ("ntwo", 0),
         ("u00e9", 0),
         ("😀", 1),
-        (r"c:\temp", 1),
-        (r"\\", 0),
+        (r"c:\\temp", 1),
+        (r"\\\\", 0),
         ("\"", 1),
-        ("-1.5E3", 1),
+        (r"-1\.5e3", 1),
     ] {
         let mut tree = Tree::new(text.into());
         tree.search(wanted);
