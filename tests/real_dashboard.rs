@@ -8,7 +8,7 @@ use support::term::Term;
 fn open() -> Term {
     let url = support::server::url();
     let term = Term::spawn(&["--url", &url], 140, 40);
-    term.wait_for("Assistants 6");
+    term.wait_for("   2 Assistants ");
     term
 }
 
