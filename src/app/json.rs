@@ -6,7 +6,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{change_glyph, change_tone};
+pub use lines::{change_glyph, change_tone, gist};
 pub use search::{Found, Searching};
 
 use super::line::Line;

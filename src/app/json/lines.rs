@@ -4,13 +4,19 @@ use super::{Tree, node_of, part_of};
 use crate::app::line::{Line, Tone, wrap};
 use crate::app::scroll::Spot;
 use crate::projection::difference::ChangeKind;
-use crate::projection::document::{Kind, head, plain};
+use crate::projection::document::{Doc, Kind, head, plain};
 use crate::text;
 
 /// Containers from so many bytes on say how many.
 const HEAVY: u64 = 1000;
 /// Levels that are indented; deeper ones say how deep they are.
 const LEVELS: u32 = 20;
+/// Columns from which on something can be said in them.
+const LEAST: usize = 12;
+/// Columns left free for how much a value grew.
+const GROWTH: usize = 12;
+/// Bytes of a text that tells what an object is.
+const GIST: usize = 200;
 /// Bytes of a key that are shown.
 const KEY: usize = 200;
 
@@ -109,6 +115,9 @@ impl Tree {
                     let s = if count == 1 { "" } else { "s" };
                     let weight = if size > HEAVY { format!(", {}", text::bytes(size)) } else { String::new() };
                     line.push(Tone::Dim, &format!("{} {noun}{s}{weight}", text::count(count.into())));
+                    if doc.depth(node) > 0 && self.is_folded(node) {
+                        self.push_gist(&mut line, node);
+                    }
                 }
             }
             Kind::Text if self.shown_whole(node) => {
@@ -148,6 +157,20 @@ impl Tree {
         line
     }
 
+    /// What is folded, in a few words: what it says of itself, else how it begins.
+    fn push_gist(&self, line: &mut Line, node: u32) {
+        let growth = if self.marks.is_some() { GROWTH } else { 0 };
+        let room = self.width.saturating_sub(line.width() + growth);
+        let gist = gist(&self.doc, node);
+        let (tone, words) = match gist.is_empty() {
+            false => (Tone::Plain, gist),
+            true => (Tone::Dim, format!("  {}", start(self.doc.value(node), 4 * room))),
+        };
+        if room > LEAST {
+            line.push(tone, &text::fit(&text::clean(&words), room));
+        }
+    }
+
     fn push_text(&self, line: &mut Line, node: u32) {
         let raw = self.doc.value(node);
         let size = self.doc.size(node).saturating_sub(2);
@@ -171,6 +194,31 @@ impl Tree {
 /// Whether a text looks like a number or a word of JSON.
 fn reads_otherwise(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || (text.len() < 40 && text.parse::<f64>().is_ok())
+}
+
+/// What an object says of itself: the type and the text of a message, the name and the time of a record.
+pub fn gist(doc: &Doc, node: u32) -> String {
+    if doc.kind(node) != Kind::Object {
+        return String::new();
+    }
+    let field = |of: u32, wanted: &str| doc.children(of).take(64).find(|child| doc.key(*child) == Some(wanted));
+    let text = |of: u32, wanted: &str| {
+        let field = field(of, wanted)?;
+        (doc.kind(field) == Kind::Text && doc.size(field) > 2).then(|| head(doc.value(field), GIST).0)
+    };
+    // The first of a list that has it: the text among a message's blocks, the first call's name.
+    let within = |list: &str, wanted: &str| {
+        let list = field(node, list).filter(|list| doc.kind(*list) == Kind::Array)?;
+        doc.children(list).take(16).find_map(|item| text(item, wanted))
+    };
+    let said = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
+    let said = said.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
+    let words = [
+        text(node, "\"type\"").or_else(|| text(node, "\"role\"")),
+        text(node, "\"name\""),
+        said.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
+    ];
+    words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
 }
 
 /// The first bytes of a text, whole characters.

@@ -7,6 +7,7 @@ use crate::app::work::tests::parts;
 use crate::projection::difference::{ChangeKind, Difference};
 use crate::projection::document::tests::arb_json;
 use proptest::prelude::*;
+use serde_json::json;
 
 fn words(line: &Line) -> String {
     line.left.iter().map(|piece| piece.text.as_str()).collect()
@@ -82,12 +83,33 @@ fn folding_by_path_survives_a_newer_state() {
     let mut tree = Tree::new(r#"{"a": [1, 2], "b": 1}"#.into());
     put(&mut tree, 1);
     tree.toggle();
-    assert_eq!(lines(&tree), ["▾ 2 fields", "  ▸ a: 2 items", "    b: 1"]);
+    assert_eq!(lines(&tree), ["▾ 2 fields", "  ▸ a: 2 items  [1, 2]", "    b: 1"]);
     again(&mut tree, r#"{"z": 0, "a": [1, 2, 3], "b": 2}"#);
-    assert_eq!(lines(&tree), ["▾ 3 fields", "    z: 0", "  ▸ a: 3 items", "    b: 2"]);
+    assert_eq!(lines(&tree), ["▾ 3 fields", "    z: 0", "  ▸ a: 3 items  [1, 2, 3]", "    b: 2"]);
     assert_eq!(tree.path_under_cursor().as_deref(), Some("a"), "the cursor stays on its path");
     again(&mut tree, r#"{"b": 2}"#);
     assert_eq!(tree.path_under_cursor().as_deref(), Some("."));
+}
+
+#[test]
+fn what_is_folded_says_what_it_is() {
+    let messages = [
+        json!({"type": "human", "content": "Where is\nit?"}),
+        json!({"role": "ai", "name": "helper", "content": [{"type": "image"}, {"type": "text", "text": "There."}]}),
+        json!({"type": "ai", "content": "", "tool_calls": [{"args": {}, "name": "find"}]}),
+        json!({"content": null, "n": 1}),
+    ];
+    let mut tree = Tree::new(json!({ "messages": messages }).to_string().into());
+    tree.prepare(60, 40);
+    for row in 2..6 {
+        put(&mut tree, row);
+        tree.fold();
+    }
+    let shown = lines(&tree).join("\n");
+    for gist in [" · human · Where is⏎it?", " · ai · helper · There.", " · ai · → find", "  {\"content\":null,\"n\":1}"]
+    {
+        assert!(shown.contains(gist), "{gist}: {shown}");
+    }
 }
 
 #[test]

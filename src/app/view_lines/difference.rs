@@ -1,6 +1,6 @@
 //! What changed between two states, as people read a diff: where, and the old and the new value.
 
-use crate::app::json::{change_glyph, change_tone};
+use crate::app::json::{change_glyph, change_tone, gist};
 use crate::app::line::{Line, Tone};
 use crate::projection::difference::{Change, ChangeKind, Difference};
 use crate::projection::document::{Doc, Kind, head as start};
@@ -63,7 +63,7 @@ pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Lin
         ChangeKind::Removed => vec![value(old, change.old)],
         ChangeKind::Moved => {
             let (from, to) = (old.index(change.old), new.index(change.new));
-            vec![Line::of(Tone::Plain, &format!("from {from} to {to}")).with(Tone::Dim, &name(new, change.new))]
+            vec![Line::of(Tone::Plain, &format!("from {from} to {to}")).with(Tone::Dim, &gist(new, change.new))]
         }
         ChangeKind::Changed if change.kept > 0 => vec![appended(new, change)],
         ChangeKind::Changed => vec![value(old, change.old), value(new, change.new)],
@@ -145,24 +145,11 @@ fn value(doc: &Doc, node: u32) -> Line {
             let noun = if kind == Kind::Object { "field" } else { "item" };
             let count = doc.children_count(node);
             let s = if count == 1 { "" } else { "s" };
-            let name = name(doc, node);
+            let name = gist(doc, node);
             let words = format!("{} {noun}{s}{name}", text::count(count.into()));
             Line::of(Tone::Plain, &words).with(Tone::Dim, &format!("  {}", text::bytes(size)))
         }
     }
-}
-
-/// What a member of a list is, beside its number: the type and the text of a message, say.
-fn name(doc: &Doc, node: u32) -> String {
-    let text = |wanted: &str| {
-        let field = doc.children(node).take(64).find(|child| doc.key(*child) == Some(wanted))?;
-        (doc.kind(field) == Kind::Text && doc.size(field) > 2).then(|| start(doc.value(field), 200).0)
-    };
-    if doc.kind(node) != Kind::Object {
-        return String::new();
-    }
-    let words = [text("\"type\"").or(text("\"role\"")), text("\"name\""), text("\"content\"").or(text("\"title\""))];
-    words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
 }
 
 /// What was appended to a text.
