@@ -6,14 +6,11 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 use runtail::app::export::{Chunk, Format, Part};
 use runtail::app::msg::Msg;
 use runtail::app::viewer::View;
 use runtail::stream::{Data, Event, Item, Record};
-use runtail::ui::{Theme, draw};
 use std::time::Duration;
 
 fn opened(size: (u16, u16), capture: &str) -> Dash {
@@ -90,12 +87,10 @@ fn a_search_lights_all_hits_and_goes_from_one_to_the_next() {
 
 /// The screen without colours, with what is lit between brackets.
 fn lit_without_colour(dash: &mut Dash) -> String {
-    dash.app.settle();
     let (w, h) = dash.app.size;
-    let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
-    let theme = Theme { color: false, rgb: false, ascii: false };
-    terminal.draw(|frame| draw(&dash.app, &theme, frame)).unwrap();
-    let buffer = terminal.backend().buffer();
+    dash.color = false;
+    let buffer = dash.buffer();
+    dash.color = true;
     let mut out = String::new();
     for y in 0..h {
         let mut was_lit = false;

@@ -69,17 +69,6 @@ fn a_stream_token_by_token() {
 }
 
 #[test]
-fn every_view_of_a_run_with_subgraphs() {
-    let mut dash = demo_like((120, 36));
-    dash.open_thread();
-    dash.capture("fanout-many-subgraphs");
-    for (key, name) in [("1", "messages"), ("2", "updates"), ("3", "values"), ("5", "lifecycle"), ("7", "raw")] {
-        dash.keys(key);
-        insta::assert_snapshot!(format!("fanout_{name}"), dash.screen());
-    }
-}
-
-#[test]
 fn scrolling_up_pauses_and_end_follows() {
     let mut dash = demo_like((100, 24));
     dash.open_thread();

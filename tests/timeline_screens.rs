@@ -8,7 +8,6 @@ use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use runtail::app::msg::Msg;
 use runtail::stream::{Data, Event, EventNames, Item, Outcome, Record};
-use runtail::ui::{Theme, draw};
 use serde_json::{Value, json};
 
 /// A thread whose events are told by hand, each some milliseconds after the one before.
@@ -117,11 +116,8 @@ fn it_reads_without_colour() {
     let failed = json!({"id": "b", "name": "plan", "error": {"error": "ValueError", "message": "boom: no such city"}, "result": {}});
     told.tell(700, "tasks", failed);
     told.tell(1, "error", json!({"error": "ValueError", "message": "boom: no such city"}));
-    told.dash.app.settle();
-    let theme = Theme { color: false, ascii: false, rgb: false };
-    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 30)).unwrap();
-    terminal.draw(|frame| draw(&told.dash.app, &theme, frame)).unwrap();
-    let plain = terminal.backend().buffer().content.iter().all(|cell| cell.fg == ratatui::style::Color::Reset);
+    told.dash.color = false;
+    let plain = told.dash.buffer().content.iter().all(|cell| cell.fg == ratatui::style::Color::Reset);
     assert!(plain, "a colour where there should be none");
     insta::assert_snapshot!("timeline_attempts_100x30", told.dash.screen());
 }

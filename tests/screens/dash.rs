@@ -24,6 +24,8 @@ fn start() -> Timestamp {
 pub struct Dash {
     pub app: App,
     pub ascii: bool,
+    /// Without it as under NO_COLOR.
+    pub color: bool,
     still: Still,
     now: Timestamp,
     seq: u64,
@@ -43,7 +45,7 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, still: Still::default(), now: start(), seq: 0 }
+        Dash { app, ascii: false, color: true, still: Still::default(), now: start(), seq: 0 }
     }
 
     /// As under `--read-only`.
@@ -85,7 +87,7 @@ impl Dash {
         self.app.settle();
         let (w, h) = self.app.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
-        let theme = Theme { color: true, rgb: false, ascii: self.ascii };
+        let theme = Theme { color: self.color, rgb: false, ascii: self.ascii };
         terminal.draw(|frame| self.still.draw(&self.app, &theme, frame)).unwrap();
         terminal.backend().buffer().clone()
     }
@@ -252,10 +254,16 @@ impl Dash {
 
     /// Everything of a captured response, a tenth of a second an event.
     pub fn capture(&mut self, name: &str) {
+        self.items(vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })]);
+        self.goes_on(name);
+    }
+
+    /// The same on a connection that is open already.
+    pub fn goes_on(&mut self, name: &str) {
         let bytes = std::fs::read(format!("tests/captures/{name}.sse")).unwrap();
         let mut framer = Framer::new(64 << 20);
         let mut decoder = Decoder::default();
-        let mut items = vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })];
+        let mut items = Vec::new();
         framer.push(bytes.into());
         while let Some(frame) = framer.next_frame() {
             if let Frame::Block(block) = frame

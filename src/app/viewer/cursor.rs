@@ -25,10 +25,12 @@ impl Viewer {
         self.brought = [None; 8];
     }
 
-    /// Entries of the view with the focus that came since it was paused.
+    /// Entries of the view with the focus that came since it was paused. The books are no list of what came.
     pub fn unseen(&self) -> u64 {
-        let view = self.view();
-        self.place(view).unseen(&self.rows(view))
+        match self.view() {
+            View::Ledger => 0,
+            view => self.place(view).unseen(&self.rows(view)),
+        }
     }
 
     pub(super) fn place(&self, view: View) -> &Place {
