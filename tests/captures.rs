@@ -373,7 +373,7 @@ fn interrupts_are_told_once() {
 fn runs_of_a_thread_and_its_states() {
     let projections = project(events("thread-all-modes"));
     let kinds: Vec<_> = projections.lifecycle.rows().iter().map(|r| (r.seq, r.kind)).collect();
-    use LifecycleKind::{Error, Interrupt, RunDone, RunStart};
+    use LifecycleKind::{Error, Interrupt, RunDone, RunInterrupted, RunStart};
     assert_eq!(
         kinds,
         [
@@ -381,7 +381,7 @@ fn runs_of_a_thread_and_its_states() {
             (10, RunDone),
             (12, RunStart),
             (14, Interrupt),
-            (15, RunDone),
+            (15, RunInterrupted),
             (16, RunStart),
             (19, Error),
             (20, RunDone)

@@ -231,7 +231,8 @@ impl Teller {
 
     fn lifecycle_rows(&mut self, out: &mut String) {
         use LifecycleKind::{
-            Attempt, Connection, End, Error, Gap, Interrupt, Retry, RunDone, RunStart, TaskDone, TaskStart,
+            Attempt, Connection, End, Error, Gap, Interrupt, Retry, RunDone, RunInterrupted, RunStart, TaskDone,
+            TaskInterrupted, TaskStart,
         };
         let count = self.lifecycle_count();
         let rows = self.story.lifecycle.rows();
@@ -242,9 +243,12 @@ impl Teller {
             .filter_map(|row| {
                 let text = row.text.clone();
                 match row.kind {
-                    RunStart | RunDone | Attempt => Some(("run", text.strip_prefix("run ").unwrap_or(&text).into())),
+                    RunStart | RunDone | RunInterrupted | Attempt => {
+                        Some(("run", text.strip_prefix("run ").unwrap_or(&text).into()))
+                    }
                     TaskStart => Some(("task", format!("{text} begins"))),
                     TaskDone => Some(("task", format!("{text} is done"))),
+                    TaskInterrupted => Some(("task", format!("{text} is interrupted"))),
                     Interrupt => Some(("asks", text)),
                     Error => Some(("error", text)),
                     Connection | Retry | Gap | End => None,

@@ -21,12 +21,16 @@ pub enum LifecycleKind {
     RunStart,
     /// A run is over; how it ended is not said.
     RunDone,
+    /// A run is over: the graph asked something.
+    RunInterrupted,
     /// The server tries a run again.
     Attempt,
     /// A node's task began.
     TaskStart,
     /// A node's task is done.
     TaskDone,
+    /// A node's task stopped to ask something.
+    TaskInterrupted,
     /// The graph asks something.
     Interrupt,
     /// A run, a task or the source itself failed.
@@ -66,6 +70,8 @@ pub struct Lifecycle {
     run: Option<Arc<str>>,
     attempt: u64,
     asked: HashSet<Box<str>>,
+    /// The run asked something.
+    asks: bool,
     ns: Namespace,
     names: Names,
     /// The last connection was closed for other modes.
@@ -80,6 +86,7 @@ impl Default for Lifecycle {
             run: None,
             attempt: 0,
             asked: HashSet::new(),
+            asks: false,
             ns: Namespace::default(),
             names: Names::default(),
             other_modes: false,
@@ -213,6 +220,7 @@ impl Lifecycle {
     }
 
     fn row(&mut self, at: Timestamp, kind: LifecycleKind, text: String) {
+        self.asks |= kind == LifecycleKind::Interrupt;
         self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
     }
 
@@ -224,7 +232,10 @@ impl Lifecycle {
         self.run = Some(self.names.get(id));
         if metadata.status.is("run_done") {
             self.attempt = 0;
-            self.row(at, LifecycleKind::RunDone, format!("run {shown} done"));
+            match std::mem::take(&mut self.asks) {
+                true => self.row(at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
+                false => self.row(at, LifecycleKind::RunDone, format!("run {shown} done")),
+            }
             return;
         }
         let attempt = metadata.attempt.unwrap_or(1);
@@ -233,21 +244,25 @@ impl Lifecycle {
             (false, 1) => self.row(at, LifecycleKind::RunStart, format!("run {shown} started")),
             (_, again) => self.row(at, LifecycleKind::Attempt, format!("run {shown}, attempt {again}")),
         }
-        self.attempt = attempt;
+        (self.attempt, self.asks) = (attempt, false);
     }
 
-    fn interrupts(&mut self, list: &RawValue, at: Timestamp) {
-        for raw in Items::of(list) {
+    /// Takes a list of interrupts; false where it is empty.
+    fn interrupts(&mut self, list: &RawValue, at: Timestamp) -> bool {
+        let list = Items::of(list);
+        for raw in &list {
             if let Ok(interrupt) = serde_json::from_str::<InterruptIn<'_>>(raw.get()) {
                 self.interrupt(&interrupt, at);
             }
         }
+        !list.is_empty()
     }
 
     /// Updates, states and tasks all tell of the same interrupt.
     fn interrupt(&mut self, interrupt: &InterruptIn<'_>, at: Timestamp) {
         let value = interrupt.value.map_or("", RawValue::get);
         let key = interrupt.id.some().unwrap_or(value);
+        self.asks = true;
         if self.asked.len() >= MAX_INTERRUPTS {
             self.asked.clear();
         }
@@ -263,12 +278,11 @@ impl Lifecycle {
             name.push('/');
         }
         name.push_str(task.name.as_str());
-        if let Some(interrupts) = task.interrupts {
-            self.interrupts(interrupts, at);
-        }
+        let asks = task.interrupts.is_some_and(|interrupts| self.interrupts(interrupts, at));
         match task.error.filter(|e| e.get() != "null") {
             Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", error_text(error.get()))),
             None if task.triggers.is_some() && task.result.is_none() => self.row(at, LifecycleKind::TaskStart, name),
+            None if asks => self.row(at, LifecycleKind::TaskInterrupted, name),
             None => self.row(at, LifecycleKind::TaskDone, name),
         }
     }

@@ -16,11 +16,12 @@ pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &impl Times
         LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry => ("◐", Tone::Moving),
         LifecycleKind::RunDone => ("●", Tone::Good),
         LifecycleKind::End => ("■", Tone::Strong),
-        LifecycleKind::Interrupt => ("◌", Tone::Moving),
+        LifecycleKind::Interrupt | LifecycleKind::RunInterrupted => ("◌", Tone::Moving),
         LifecycleKind::Error => ("✗", Tone::Bad),
         LifecycleKind::Gap => ("?", Tone::Bad),
         LifecycleKind::TaskStart => ("▸", Tone::Dim),
         LifecycleKind::TaskDone => ("●", Tone::Dim),
+        LifecycleKind::TaskInterrupted => ("◌", Tone::Dim),
         LifecycleKind::Connection => ("·", Tone::Dim),
     };
     let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
@@ -41,7 +42,8 @@ pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &impl Times
         line.push(Tone::Ns, &namespace(&row.ns));
     }
     match row.kind {
-        LifecycleKind::RunDone | LifecycleKind::End => {
+        LifecycleKind::TaskInterrupted => line.push(Tone::Dim, " interrupted"),
+        LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => {
             for told in run.map(|run| told(run, row.at)).unwrap_or_default() {
                 line.push(Tone::Dim, " · ");
                 line.push(Tone::Plain, &told);
