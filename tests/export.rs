@@ -176,3 +176,22 @@ fn what_goes_wrong_is_said() {
     dash.feed(Msg::done(Done::FileStepped(*number, Ok(0))));
     assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
 }
+
+#[test]
+fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let event = |seq: u64| {
+        let word = if seq.is_multiple_of(9_000) { "needle" } else { "hay" };
+        let data = Data::Json(format!("{{\"word\":\"{word}\"}}").into());
+        let at = Timestamp::UNIX_EPOCH;
+        Item::Record(Record::Event(Event { seq, at, conn: 1, name: "custom".into(), ns: [].into(), id: None, data }))
+    };
+    dash.items((1..=30_000).map(event).collect());
+    dash.keys("7&needle<Enter>");
+    for how in ["text x", "jsonl x", "md x"] {
+        let (_, file, _) = export(&mut dash, how);
+        let count = String::from_utf8(file).unwrap().matches("needle").count();
+        assert_eq!(count, 3, "{how}: {}", said(&dash));
+    }
+}

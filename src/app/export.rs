@@ -207,7 +207,8 @@ impl App {
         (export.next, export.after) =
             viewer.export_part(export.view, export.format, (export.next, export.end), export.after, &mut part);
         export.entries += part.entries;
-        export.finishing = part.chunks.is_empty();
+        // A part may be empty because a filter let none of its entries through.
+        export.finishing = part.chunks.is_empty() && export.next >= export.end;
         let step = if export.finishing { FileStep::Finish } else { FileStep::Write(part.chunks) };
         self.export = Some(export);
         vec![Effect::File(number, step)]
