@@ -10,6 +10,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Combining marks that one cell may carry; more is an attack on the line above, not writing.
 const MAX_CLUSTER_CHARS: usize = 12;
+/// Bytes of each end of an identifier that are looked at.
+const MAX_ID: usize = 512;
 
 /// Makes text safe to show on one line: line breaks become `⏎`, tabs a space.
 pub fn clean(text: &str) -> Cow<'_, str> {
@@ -48,9 +50,32 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The first bytes of a text, whole characters: what can be seen of a text of 50 MB is cut out before it is cleaned.
+pub fn head(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The last bytes of a text, whole characters.
+pub fn tail(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
 /// Shortens an identifier in its middle: `01a1fbb5…9775`. Short ones stay whole.
 pub fn short_id(id: &str) -> String {
-    let clean = clean(id);
+    // Of what is no identifier, but 50 MB that are copied, only the ends are looked at.
+    let id = match id.len() > 2 * MAX_ID {
+        true => Cow::Owned(format!("{}{}", head(id, MAX_ID), tail(id, MAX_ID))),
+        false => Cow::Borrowed(id),
+    };
+    let clean = clean(&id);
     let chars: Vec<char> = clean.chars().collect();
     if chars.len() <= 13 {
         return clean.into_owned();
@@ -215,6 +240,13 @@ fn skip_string(chars: &mut Chars<'_>) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn ends_are_cut_between_characters() {
+        assert_eq!((head("aé日", 2), head("aé日", 3), head("aé", 9), head("", 1)), ("a", "aé", "aé", ""));
+        assert_eq!((tail("日éa", 2), tail("日éa", 3), tail("éa", 9), tail("", 1)), ("a", "éa", "éa", ""));
+        assert_eq!(short_id(&format!("12345678{}9abc", "日".repeat(1_000_000))), "12345678…9abc");
+    }
 
     #[test]
     fn escapes_vanish_and_controls_show() {

@@ -550,16 +550,15 @@ fn copy_path(app: &mut App) -> Vec<Effect> {
 /// Offers a text to the clipboard, as much of it as terminals take.
 fn offer(app: &mut App, text: &str) -> Vec<Effect> {
     let all = crate::text::bytes(text.len() as u64);
-    let mut end = text.len().min(COPY_CAP);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let said = match end == text.len() {
+    let offered = crate::text::head(text, COPY_CAP);
+    let said = match offered.len() == text.len() {
         true => format!("Copied {} ({all}) to the clipboard by OSC 52.", crate::text::short_id(text)),
-        false => format!("Copied the first {} of {all}: terminals take no more.", crate::text::bytes(end as u64)),
+        false => {
+            format!("Copied the first {} of {all}: terminals take no more.", crate::text::bytes(offered.len() as u64))
+        }
     };
     app.notify(false, said);
-    vec![Effect::Copy(text[..end].to_string())]
+    vec![Effect::Copy(offered.to_string())]
 }
 
 /// Whether an answer says that nobody may ask again until somebody acts.

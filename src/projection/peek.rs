@@ -14,12 +14,8 @@ pub struct Peek<'a> {
 impl<'a> Peek<'a> {
     /// Looks at no more than `max` bytes of a text.
     pub fn head(text: &'a str, max: usize) -> Peek<'a> {
-        let mut end = max.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let whole = end == text.len();
-        Peek { text: text[..end].trim_matches(is_space), whole }
+        let head = crate::text::head(text, max);
+        Peek { text: head.trim_matches(is_space), whole: head.len() == text.len() }
     }
 
     /// The same, of which more once was there.

@@ -262,11 +262,8 @@ pub(super) struct InterruptIn<'a> {
 /// A raw value on one line, for a summary: texts without their quotes, at most `max` characters.
 pub(super) fn summary(raw: &str, max: usize) -> String {
     // Enough bytes for any `max` characters, so that a value of 50 MB costs no more than a short one.
-    let mut end = raw.len().min(max * 4 + 8);
-    while !raw.is_char_boundary(end) {
-        end -= 1;
-    }
-    let head = &raw[..end];
+    let head = crate::text::head(raw, max * 4 + 8);
+    let end = head.len();
     let head = match head.strip_prefix('"') {
         Some(inner) if end == raw.len() => Cow::Owned(unescape(inner.strip_suffix('"').unwrap_or(inner))),
         Some(inner) => Cow::Borrowed(inner),

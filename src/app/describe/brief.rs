@@ -45,9 +45,9 @@ impl Brief {
     }
 
     /// Adds text, of which only as much is read as can be seen.
-    pub fn push(&mut self, tone: Tone, text: &str) -> &mut Brief {
-        if !text.is_empty() && !self.is_full() {
-            self.line.push(tone, head(text, 4 * self.room + 16));
+    pub fn push(&mut self, tone: Tone, said: &str) -> &mut Brief {
+        if !said.is_empty() && !self.is_full() {
+            self.line.push(tone, text::head(said, 4 * self.room + 16));
             self.width += self.line.left.last().map_or(0, |piece| text::width(&piece.text));
         }
         self
@@ -156,15 +156,6 @@ fn is_message(json: Peek<'_>) -> bool {
     let [kind, role, content] = json.pick(["type", "role", "content"]);
     let word = kind.or(role).and_then(Peek::string);
     content.is_some() && word.is_some_and(|word| !matches!(Role::of(&word), Role::Other(_)))
-}
-
-/// The first bytes of a text, whole characters.
-pub(super) fn head(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod modes;
 use super::line::Line;
 use crate::projection::{Peek, Snapshot};
 use crate::stream::{Data, Event};
+use crate::text;
 use brief::Brief;
 use std::borrow::Cow;
 
@@ -38,7 +39,7 @@ impl<'a> Said<'a> {
             json = json.cut();
         }
         // An envelope begins with its own few fields.
-        let start = brief::head(event.data.text(), 200);
+        let start = text::head(event.data.text(), 200);
         if json.is_object() && memchr::memmem::find(start.as_bytes(), b"\"method\"").is_some() {
             let [kind, method, params] = json.pick(["type", "method", "params"]);
             if let (Some(kind), Some(method), Some(params)) = (kind, method.and_then(Peek::string), params)

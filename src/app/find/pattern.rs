@@ -1,6 +1,7 @@
 //! What is searched for: a regular expression, or, where a text is none, the text as it stands.
 
 use crate::app::line::{Line, Piece, Tone};
+use crate::text;
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -105,8 +106,8 @@ impl Pattern {
             let length = source.text.len();
             if from < base + length {
                 let at = from.saturating_sub(base);
-                let end = floor(source.text, at.saturating_add(room.max(OVERLAP).saturating_sub(read)));
-                let start = floor(source.text, at.saturating_sub(OVERLAP));
+                let end = text::head(source.text, at.saturating_add(room.max(OVERLAP).saturating_sub(read))).len();
+                let start = text::head(source.text, at.saturating_sub(OVERLAP)).len();
                 read += end - start;
                 if let Some(hit) = self.first_in(&source.text[start..end], source.is_json) {
                     return (Look::Found(base + start + hit), read);
@@ -268,15 +269,6 @@ fn reason(error: &regex::Error) -> String {
             last.strip_prefix("error: ").unwrap_or(last).to_string()
         }
     }
-}
-
-/// The largest end of a character at or before a byte.
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

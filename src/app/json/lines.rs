@@ -135,7 +135,7 @@ impl Tree {
                 let room = self.width.saturating_sub(line.width());
                 if raw.len() > super::SHORT {
                     let more = format!("  {}", text::bytes(size));
-                    let shown = text::clean(start(raw, room * 4)).into_owned();
+                    let shown = text::clean(text::head(raw, room * 4)).into_owned();
                     line.push(tone, &text::fit(&(shown + "…"), room.saturating_sub(more.len())));
                     line.push(Tone::Dim, &more);
                 } else {
@@ -164,7 +164,7 @@ impl Tree {
         let gist = gist(&self.doc, node);
         let (tone, words) = match gist.is_empty() {
             false => (Tone::Plain, gist),
-            true => (Tone::Dim, format!("  {}", start(self.doc.value(node), 4 * room))),
+            true => (Tone::Dim, format!("  {}", text::head(self.doc.value(node), 4 * room))),
         };
         if room > LEAST {
             line.push(tone, &text::fit(&text::clean(&words), room));
@@ -219,15 +219,6 @@ pub fn gist(doc: &Doc, node: u32) -> String {
         said.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
     ];
     words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
-}
-
-/// The first bytes of a text, whole characters.
-fn start(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// The sign of a change.

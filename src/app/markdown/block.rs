@@ -464,10 +464,7 @@ fn short(address: &str) -> String {
     let size = || text::bytes(address.len() as u64);
     match address.strip_prefix("data:") {
         Some(data) => format!("data:{}, {}", data.split([',', ';']).next().unwrap_or_default(), size()),
-        None if address.len() > MAX_ADDRESS => {
-            let end = (0..=MAX_ADDRESS).rev().find(|end| address.is_char_boundary(*end)).unwrap_or(0);
-            format!("{}… {}", &address[..end], size())
-        }
+        None if address.len() > MAX_ADDRESS => format!("{}… {}", text::head(address, MAX_ADDRESS), size()),
         None => address.into(),
     }
 }

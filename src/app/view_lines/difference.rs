@@ -139,7 +139,7 @@ fn value(doc: &Doc, node: u32) -> Line {
             let line = Line::of(Tone::Plain, &format!("\"{shown}{}", if all { "\"" } else { "…" }));
             if size > 60 { line.with(Tone::Dim, &format!("  {}", text::bytes(size - 2))) } else { line }
         }
-        Kind::Other => Line::of(Tone::Plain, super::head(raw, SEEN)),
+        Kind::Other => Line::of(Tone::Plain, text::head(raw, SEEN)),
         Kind::Object | Kind::Array if size <= 60 => Line::of(Tone::Plain, raw),
         kind => {
             let noun = if kind == Kind::Object { "field" } else { "item" };

@@ -1,6 +1,6 @@
 //! The lines of the messages view.
 
-use super::{Clock, clock, head, namespace};
+use super::{Clock, clock, namespace};
 use crate::app::line::{Line, Tone, wrap};
 use crate::app::markdown::{Flow, Measure};
 use crate::projection::{Message, Messages, Part, Role, ToolCall, Usage};
@@ -106,15 +106,15 @@ impl Layout<'_> {
                     self.lines(vec![(Line::of(Tone::Dim, note), message.text_seq(range.start))]);
                 }
                 Part::Refusal(range) => {
-                    let text = message.text.get(range.clone()).unwrap_or_default();
-                    let rows = wrap(head(text, WINDOW), width.saturating_sub(2));
+                    let said = message.text.get(range.clone()).unwrap_or_default();
+                    let rows = wrap(text::head(said, WINDOW), width.saturating_sub(2));
                     let lines = rows
                         .iter()
                         .enumerate()
                         .map(|(i, row)| Line::of(Tone::Bad, if i == 0 { "✗ " } else { "  " }).with(Tone::Plain, row));
-                    let said = Line::of(Tone::Bad, "the model declined:");
+                    let title = Line::of(Tone::Bad, "the model declined:");
                     let seq = message.text_seq(range.start);
-                    self.lines(std::iter::once(said).chain(lines).map(|line| (line, seq)).collect());
+                    self.lines(std::iter::once(title).chain(lines).map(|line| (line, seq)).collect());
                 }
                 Part::Call(at) => {
                     if let Some(call) = message.tool_calls.get(*at) {
@@ -205,7 +205,7 @@ impl Layout<'_> {
 
 /// A place at or before this byte where the text can be cut: best where a line begins.
 fn boundary(text: &str, at: usize) -> usize {
-    let at = head(text, at).len();
+    let at = text::head(text, at).len();
     let line = text[..at].rfind('\n').map(|end| end + 1).filter(|line| at - line < STEP / 2);
     line.unwrap_or(at)
 }
@@ -277,7 +277,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let name = if call.name.is_empty() { "tool" } else { &call.name };
     let first = Line::of(Tone::Accent, "→ ").with(Tone::Strong, name);
     let room = width.saturating_sub(first.width() + 1);
-    let start = text::clean(head(&call.args, 4 * room + 8));
+    let start = text::clean(text::head(&call.args, 4 * room + 8));
     if call.args.len() <= 4 * room + 8 && text::width(&start) <= room {
         return vec![first.with(Tone::Plain, if start.is_empty() { "" } else { " " }).with(Tone::Dim, &start)];
     }
@@ -285,7 +285,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let indented = |row: &str| Line::of(Tone::Plain, "    ").with(Tone::Dim, row);
     if !is_whole {
         let (lines, bytes) = (TOOL_LINES, TOOL_LINES * inner);
-        let from = call.args.len() - head(&call.args, call.args.len().saturating_sub(bytes)).len();
+        let from = call.args.len() - text::head(&call.args, call.args.len().saturating_sub(bytes)).len();
         let rows = wrap(&call.args[call.args.len() - from..], inner);
         let tail = rows.iter().skip(rows.len().saturating_sub(lines)).map(|row| indented(row));
         return std::iter::once(first).chain(tail).collect();
@@ -294,7 +294,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let pretty = value.flatten().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let rows: Vec<String> = match &pretty {
         Some(pretty) => pretty.lines().map(|row| text::fit(&text::clean(row), inner).into_owned()).collect(),
-        None => wrap(head(&call.args, (ARGS_LINES + 1) * inner * 4), inner),
+        None => wrap(text::head(&call.args, (ARGS_LINES + 1) * inner * 4), inner),
     };
     let mut lines = vec![first];
     lines.extend(rows.iter().take(ARGS_LINES).map(|row| indented(row)));
@@ -321,7 +321,7 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     let right = took.as_ref().map_or(0, |took| took.len() + 2);
     // Only what can be on these lines is looked at, however long the result is.
     let body = answer.text.trim_end();
-    let shown = head(body, (TOOL_LINES + 1) * width * 4);
+    let shown = text::head(body, (TOOL_LINES + 1) * width * 4);
     let wrapped = wrap(&format!("{lead}{shown}"), width.saturating_sub(2 + right));
     let tone = if answer.is_error { Tone::Bad } else { Tone::Plain };
     let mut lines = Vec::new();

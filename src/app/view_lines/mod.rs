@@ -71,15 +71,6 @@ pub fn namespace(ns: &[Arc<str>]) -> String {
     names.join(" › ")
 }
 
-/// The first bytes of a text, whole characters.
-fn head(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
 /// Fills up to a column, so that what follows stands in one.
 fn pad(line: &mut Line, column: usize) {
     let missing = column.saturating_sub(line.width());
