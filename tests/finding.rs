@@ -148,6 +148,50 @@ fn what_is_saved_is_what_the_filter_lets_through() {
 }
 
 #[test]
+fn from_an_event_that_was_let_go_the_way_leads_on() {
+    let mut dash = demo_like((100, 24));
+    dash.app.settings.tape.max_rows = 100;
+    dash.open_thread();
+    let failures = |from: u64| {
+        let mut items = events(from, 50, 1);
+        for item in &mut items {
+            if let Item::Record(Record::Event(event)) = item
+                && event.seq.is_multiple_of(10)
+            {
+                event.name = "error".into();
+            }
+        }
+        items
+    };
+    dash.items(failures(1));
+    dash.keys("7");
+    dash.app.viewer_mut().unwrap().go_to(5);
+    (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
+    assert_eq!(dash.app.viewer().unwrap().tape.first_seq(), Some(201));
+    dash.keys("e");
+    assert_eq!(anchor(&dash), Some(210), "the first failure that is still there");
+    dash.app.viewer_mut().unwrap().go_to(1);
+    dash.items(failures(301));
+    dash.keys("E");
+    assert!(dash.screen().contains("No failure before this."), "{}", dash.screen());
+}
+
+#[test]
+fn a_click_ends_what_is_typed_and_the_place_stays() {
+    let mut dash = opened((100, 24), "agent-events");
+    dash.keys("7/on_chain");
+    finish(&mut dash);
+    dash.feed(Msg::Click { x: 20, y: 12 });
+    assert!(!dash.app.filtering);
+    dash.keys("<Down><Down>");
+    let here = anchor(&dash);
+    // The search goes, and nobody is thrown back to where they stood when they began to type.
+    dash.keys("<Esc>");
+    assert!(dash.app.viewer().unwrap().finding().pattern.is_empty());
+    assert_eq!(anchor(&dash), here);
+}
+
+#[test]
 fn esc_gives_back_the_place_and_enter_keeps_it() {
     let mut dash = opened((100, 24), "agent-events");
     dash.keys("7<Up><Up><Up>");

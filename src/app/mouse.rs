@@ -85,7 +85,10 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     let Some((pane, row)) = pane_at(app, x, y) else { return Vec::new() };
     app.focus = pane;
     app.fleet.touched = true;
-    app.filtering = false;
+    // What was typed stays, as with Enter.
+    if std::mem::take(&mut app.filtering) {
+        app.end_finding(true);
+    }
     let (deployments, _, rows) = app.list_heights();
     match (pane, &mut app.server) {
         (Pane::Deployments, _) if row >= open::DEPLOYMENTS_HEAD => {

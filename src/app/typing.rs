@@ -49,7 +49,7 @@ impl App {
     }
 
     /// The line for the stream is finished, if there was one.
-    fn end_finding(&mut self, keep: bool) {
+    pub(super) fn end_finding(&mut self, keep: bool) {
         if let Some(viewer) = self.streams.shown_mut() {
             viewer.end_typing(keep);
         }

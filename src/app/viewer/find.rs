@@ -151,7 +151,7 @@ impl Viewer {
         let mut hits = self.find.hits[at].take();
         if !self.find.filter.is_empty() && self.sifts(view) {
             let mut sieve = fits.unwrap_or_else(|| self.sieve(view));
-            for key in self.changed(view) {
+            for key in self.changed(view, &sieve) {
                 sieve.look_again(key, self.fits(view, key).0);
             }
             sieve.advance(self.keys(view), TURN, |key, _, _| self.fits(view, key));
@@ -162,7 +162,7 @@ impl Viewer {
             // The books are few lines, and all of them change.
             let mut sieve = hits.take().filter(|_| view != View::Ledger).unwrap_or_else(|| self.sieve(view));
             let look = |key: u64, from: usize, room: usize| self.look(view, fits.as_ref(), key, from, room);
-            for key in self.changed(view) {
+            for key in self.changed(view, &sieve) {
                 let long = self.message(key).map_or(0, |message| says(message).map(str::len).sum());
                 let from = usize::saturating_sub(long, TAIL);
                 let saw = match (look(key, from, usize::MAX).0, sieve.place(key)) {
@@ -198,8 +198,9 @@ impl Viewer {
         self.projections.messages.get(key)
     }
 
-    /// Entries that became others since the view was last looked through.
-    fn changed(&self, view: View) -> Vec<u64> {
+    /// Entries that became others since the view was last looked through, of those that a sieve has looked at: the others
+    /// have their turn.
+    fn changed(&self, view: View, sieve: &Sieve) -> Vec<u64> {
         let told = self.find.told[view as usize];
         if view != View::Messages || told >= self.tape.last_seq() {
             return Vec::new();
@@ -209,6 +210,7 @@ impl Viewer {
         // An answer is looked for where it stands: with its call.
         numbered
             .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.asked_by)))
+            .filter(|key| sieve.knows(*key).is_some())
             .collect()
     }
 
@@ -380,7 +382,9 @@ impl Viewer {
 
     /// Goes to the next landmark of a kind, or to the one before; false where there is none that way.
     pub fn go_to_next(&mut self, what: Landmark, forward: bool) -> bool {
-        let here = self.anchor.unwrap_or(self.tape.last_seq() + 1);
+        // Who stands at an event that was let go stands before the oldest one.
+        let first = self.tape.first_seq().unwrap_or(u64::MAX);
+        let here = self.anchor.map_or(self.tape.last_seq() + 1, |seq| seq.max(first.saturating_sub(1)));
         if (what, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
             let (rows, key) = (self.rows(View::Messages), self.place(View::Messages).cursor.key);
             let Some(key) = (if forward { rows.next(key) } else { rows.prev(key) }) else { return false };
@@ -405,7 +409,6 @@ impl Viewer {
             }
         };
         // What the tape let go can be gone to no more.
-        let first = self.tape.first_seq().unwrap_or(u64::MAX);
         let Some(seq) = target.filter(|seq| *seq >= first) else { return false };
         self.go_to(seq);
         true
@@ -432,14 +435,8 @@ fn cut(line: &mut Line, columns: usize) -> usize {
 
 /// The part of an event's data around a hit, for so many columns.
 fn part(data: &str, at: usize, columns: usize, pattern: &Pattern) -> String {
-    let boundary = |mut at: usize| {
-        at = at.min(data.len());
-        while !data.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
-    let around = &data[boundary(at.saturating_sub(columns / 3))..boundary(at + 8 * columns + 64)];
+    let before = text::head(data, at.saturating_sub(columns / 3)).len();
+    let around = &text::head(data, at + 8 * columns + 64)[before..];
     let around = if pattern.is_in(around) { around.into() } else { unescaped(around) };
     text::fit(&text::clean(&around), columns).into_owned()
 }
