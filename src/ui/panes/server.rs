@@ -103,10 +103,10 @@ fn nothing(server: &Server) -> (Tone, String) {
     }
     match (server.tab, server.threads.at, server.assistants.at, server.runs.at) {
         (Tab::Threads, Some(_), ..) => {
-            (Tone::Plain, "This server has no threads yet.\n\nn composes a run, which makes one.".into())
+            (Tone::Plain, "This server has no threads yet.\n\na composes a run, which makes one.".into())
         }
         (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "This server has no assistants.".into()),
-        (Tab::Runs, _, _, Some(_)) => (Tone::Plain, "Nothing has run on this thread yet.\n\nn composes a run.".into()),
+        (Tab::Runs, _, _, Some(_)) => (Tone::Plain, "Nothing has run on this thread yet.\n\na composes a run.".into()),
         _ => (Tone::Dim, "Asking the server…".into()),
     }
 }
