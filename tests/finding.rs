@@ -85,6 +85,42 @@ fn a_search_lights_all_hits_and_goes_from_one_to_the_next() {
     assert!(dash.app.viewer().is_some());
 }
 
+#[test]
+fn the_search_of_the_state_says_how_many_it_found_and_goes_first_on_the_way_back() {
+    let mut dash = opened((100, 30), "agent-values");
+    dash.keys("3/weather<Enter>");
+    let line = told(&mut dash);
+    assert!(line.contains("/weather 1 of "), "{line}");
+    dash.keys("n");
+    assert!(told(&mut dash).contains("/weather 2 of "), "{}", told(&mut dash));
+    assert!(dash.screen().lines().last().unwrap().contains("Esc clear"), "the footer says what Esc does");
+    dash.keys("<Esc>");
+    let line = told(&mut dash);
+    assert!(line.starts_with("state ") && !line.contains("/weather"), "one step back takes the search away: {line}");
+    dash.keys("/no such thing<Enter>");
+    assert!(told(&mut dash).contains("no hit in this state"), "{}", told(&mut dash));
+    dash.keys("<Esc><Esc>");
+    assert!(dash.app.viewer().is_none(), "and the next one leaves");
+}
+
+#[test]
+fn the_footer_offers_what_the_view_can_do() {
+    let mut dash = opened((140, 30), "agent-values");
+    let mut footer = |keys: &str| {
+        dash.keys(keys);
+        dash.screen().lines().last().unwrap().to_string()
+    };
+    assert!(!footer("1").contains("End follow"), "what is followed already");
+    let values = footer("3");
+    assert!(values.contains("⏎ fold") && values.contains("d changes") && values.contains("m mark"), "{values}");
+    let changes = footer("d");
+    assert!(changes.contains("⏎ go there") && changes.contains("d whole state"), "{changes}");
+    let raw = footer("7");
+    assert!(raw.contains("⏎ json") && raw.contains("v as received"), "{raw}");
+    assert!(footer("v").contains("v in words"));
+    assert!(footer("<Up>").contains("End follow"), "whoever moved up is told the way back");
+}
+
 /// The screen without colours, with what is lit between brackets.
 fn lit_without_colour(dash: &mut Dash) -> String {
     let (w, h) = dash.app.size;

@@ -45,7 +45,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             }
         }
         Action::Open | Action::Right if in_tree && viewer.shows_changes() => viewer.open_change(),
-        Action::Left if in_tree && viewer.shows_changes() => viewer.toggle_changes(),
+        Action::Left if in_tree && viewer.shows_changes() => viewer.hide_changes(),
         Action::PrevStep if in_tree => viewer.step_state(-1),
         Action::NextStep if in_tree => viewer.step_state(1),
         Action::Search => app.begin_finding(Typing::Search),

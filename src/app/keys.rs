@@ -314,7 +314,8 @@ impl Keymap {
             Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window", "app.zoom", "app.back"],
             Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
             Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
-            Context::Stream => &["stream.open", "stream.follow", "stream.new_run", "app.zoom", "app.back"],
+            // What makes sense there depends on the view (`app/hints.rs`).
+            Context::Stream => &[],
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
@@ -465,8 +466,7 @@ mod tests {
     fn every_footer_hint_exists() {
         let map = Keymap::default();
         use Context::*;
-        for context in
-            [Deployments, Revisions, Server, Stream, Logs, Card, Inspector, Composer, Profiles, Browse, SignIn, Page]
+        for context in [Deployments, Revisions, Server, Logs, Card, Inspector, Composer, Profiles, Browse, SignIn, Page]
         {
             assert!(map.hints(context, None, false).len() >= 3, "{context:?}");
         }

@@ -21,6 +21,7 @@ pub mod find;
 pub mod first_run;
 pub mod fleet;
 pub mod habits;
+pub mod hints;
 pub mod history;
 mod in_force;
 pub mod journal;

@@ -1,32 +1,31 @@
 //! The line that tells what a stream is searched and filtered for, and how far that is.
 
 use crate::app::line::{Line, Tone};
-use crate::app::viewer::Viewer;
+use crate::app::viewer::{View, Viewer};
 use crate::text;
 
 /// What is hidden and what was found; nothing where nothing is searched for and no filter holds.
 pub fn line(viewer: &Viewer) -> Option<Line> {
     let find = viewer.finding();
+    // In the values view the state is searched, which its own line tells.
+    let elsewhere = viewer.view() == View::Values;
     let (filter, pattern) = (&find.filter, &find.pattern);
-    if filter.text().is_empty() && pattern.is_empty() {
+    if elsewhere && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
         return None;
     }
     let mut line = Line::new();
-    if !pattern.is_empty() {
+    if !pattern.is_empty() && !elsewhere {
         line = line.with(Tone::Accent, "/").with(Tone::Strong, pattern.text()).with(Tone::Plain, "  ");
-        match viewer.found() {
-            Some(found) => {
-                let count = text::count(found.count);
-                let hits = if found.count == 1 { "hit" } else { "hits" };
-                let told = match (found.progress, found.at, found.count) {
-                    (Some(progress), ..) => format!("searching {}  ·  {count} {hits}", percent(progress)),
-                    (None, Some(at), _) => format!("{} of {count}", text::count(at)),
-                    (None, None, 0) => "no hit in this view".to_string(),
-                    (None, None, _) => format!("{count} {hits}"),
-                };
-                line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &told);
-            }
-            None => line.push(Tone::Dim, "not in this view: here / searches the state"),
+        if let Some(found) = viewer.found() {
+            let count = text::count(found.count);
+            let hits = if found.count == 1 { "hit" } else { "hits" };
+            let told = match (found.progress, found.at, found.count) {
+                (Some(progress), ..) => format!("searching {}  ·  {count} {hits}", percent(progress)),
+                (None, Some(at), _) => format!("{} of {count}", text::count(at)),
+                (None, None, 0) => "no hit in this view".to_string(),
+                (None, None, _) => format!("{count} {hits}"),
+            };
+            line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &told);
         }
         line.push(Tone::Plain, "   ");
     }

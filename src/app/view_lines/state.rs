@@ -2,11 +2,15 @@
 
 use super::difference::tail;
 use super::{clock, namespace};
+use crate::app::json::Tree;
 use crate::app::line::{Line, Tone};
 use crate::app::viewer::{View, Viewer};
 use crate::projection::Snapshot;
 use crate::text;
 use jiff::tz::TimeZone;
+
+/// Columns that what is searched for may take, so that the rest of the line stays.
+const SEARCH_ROOM: usize = 40;
 
 /// The line under the tabs while the values are looked at.
 pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
@@ -22,6 +26,9 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         line.push(Tone::Dim, " · ");
         line.push(Tone::Moving, &format!("reading {} … {share} %", text::bytes(all as u64)));
         return Some(line);
+    }
+    if let Some(tree) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()) {
+        push_search(&mut line, tree);
     }
     let hint = "[ earlier  ] later";
     let room = width.saturating_sub(line.width() + hint.len() + 5);
@@ -39,6 +46,25 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         }
     }
     Some(line.right(Tone::Dim, hint))
+}
+
+/// What is searched for in the state, and which hit of how many the cursor is at.
+fn push_search(line: &mut Line, tree: &Tree) {
+    let Some((at, count)) = tree.search_place() else { return };
+    line.push(Tone::Dim, " · ");
+    line.push(Tone::Accent, "/");
+    line.push(Tone::Strong, &text::fit(&text::clean(tree.search_text()), SEARCH_ROOM));
+    let hits = text::count(count as u64);
+    let told = match (tree.search_progress(), at, count) {
+        (Some(share), ..) => format!(" {share} % searched, {hits} found"),
+        (None, _, 0) => " no hit in this state".to_string(),
+        (None, 0, _) => format!(" {hits} found"),
+        (None, at, _) => format!(" {} of {hits}", text::count(at as u64)),
+    };
+    line.push(if tree.search_progress().is_some() { Tone::Moving } else { Tone::Plain }, &told);
+    if let Some(problem) = tree.search_problem() {
+        line.push(Tone::Moving, &format!(" ? {problem}"));
+    }
 }
 
 fn push_source(line: &mut Line, snapshot: &Snapshot) {

@@ -133,16 +133,12 @@ impl Viewer {
     /// Puts the cursor of the view with the focus on a line of its window.
     pub fn point_at(&mut self, line: usize) {
         if self.view() == View::Values {
-            let height = self.windows[View::Values as usize].1;
-            if let Some(tree) = self.tree() {
-                let spot = scroll::window(&*tree, tree.place.top, height).nth(line);
+            return self.move_in_state(|place, rows, height| {
+                let spot = scroll::window(&rows, place.top, height).nth(line);
                 if let Some(spot) = spot {
-                    let mut place = tree.place;
-                    place.go(&*tree, height, spot);
-                    tree.place = place;
+                    place.go(&rows, height, spot);
                 }
-            }
-            return;
+            });
         }
         self.moves(|place, rows, height| {
             let spot = scroll::window(rows, place.top, height).nth(line);

@@ -88,9 +88,17 @@ impl Viewer {
 
     /// The line that is typed, or what it would begin with.
     pub fn typed(&self) -> &str {
-        match (self.find.typing(), &self.state) {
-            (Some(Typing::Filter), _) => self.find.filter.text(),
-            (_, Some(tree)) if self.view() == View::Values => tree.search_text(),
+        match self.find.typing() {
+            Some(Typing::Filter) => self.find.filter.text(),
+            _ => self.searched(),
+        }
+    }
+
+    /// What is searched for in the view with the focus.
+    pub fn searched(&self) -> &str {
+        match &self.state {
+            Some(tree) if self.view() == View::Values => tree.search_text(),
+            _ if self.view() == View::Values => "",
             _ => self.find.pattern.text(),
         }
     }
@@ -108,8 +116,13 @@ impl Viewer {
         }
     }
 
-    /// Takes the search away, else the filter; false where there is neither.
+    /// Takes the search away, else the filter; false where there is neither. In the values view the search is the state's.
     pub fn clear_find(&mut self) -> bool {
+        let in_state = self.view() == View::Values;
+        if let Some(tree) = self.state.as_mut().filter(|tree| in_state && !tree.search_text().is_empty()) {
+            tree.search("");
+            return true;
+        }
         match (self.find.pattern.is_empty(), self.find.filter.text().is_empty()) {
             (false, _) => self.search(""),
             (true, false) => self.filter(""),

@@ -147,6 +147,17 @@ impl Viewer {
         true
     }
 
+    /// Shows the state again, whatever it was compared with.
+    pub fn hide_changes(&mut self) {
+        self.comparison.shown = false;
+        self.comparison.base = Base::Before;
+    }
+
+    /// Whether a state is marked, and whether what changed since then is shown.
+    pub fn mark_in_use(&self) -> (bool, bool) {
+        (self.marked_state.is_some(), self.comparison.shown && self.comparison.base == Base::Marked)
+    }
+
     /// Marks the state that is shown, for others to be compared with; its number.
     pub fn mark_state(&mut self) -> Option<u64> {
         self.marked_state = self.state_shown();

@@ -3,6 +3,7 @@
 use super::deployments::PRODUCTION;
 use crate::api::ApiError;
 use crate::app::fleet::ProfileState;
+use crate::app::hints::hints;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::msg::NextPoll;
@@ -197,13 +198,8 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, hint));
         return;
     }
-    let mut hints = Line::new();
-    let mut all = match app.overlays.last() {
-        // What can be done differs from list to list, and with how far a change is.
-        Some(Overlay::Browse(list)) => app.keymap.hints_of(list.hints(), app.settings.ascii),
-        Some(Overlay::Confirm(confirm)) => app.keymap.hints_of(confirm.hints(), app.settings.ascii),
-        _ => app.keymap.hints(app.context(), app.server.as_ref().map(|s| s.tab), app.settings.ascii),
-    };
+    let mut keys = Line::new();
+    let mut all = hints(app);
     // In little room the less useful ones give way; the help stays.
     let room =
         |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
@@ -211,19 +207,19 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         all.remove(all.len() - 2);
     }
     for (key, label) in all {
-        hints.push(Tone::Accent, &key);
-        hints.push(Tone::Dim, &format!(" {label}  "));
+        keys.push(Tone::Accent, &key);
+        keys.push(Tone::Dim, &format!(" {label}  "));
     }
     if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
-        let room = (area.w as usize).saturating_sub(hints.width() + 2);
+        let room = (area.w as usize).saturating_sub(keys.width() + 2);
         let status = [2, 1, 0].map(|detail| stream_status(app, viewer, detail)).into_iter().find(|s| s.width() <= room);
         line.left.extend(status.unwrap_or_default().left);
     }
-    if line.width() + hints.width() < area.w as usize {
-        let pad = area.w as usize - line.width() - hints.width();
+    if line.width() + keys.width() < area.w as usize {
+        let pad = area.w as usize - line.width() - keys.width();
         line.push(Tone::Plain, &" ".repeat(pad));
     }
-    line.left.extend(hints.left);
+    line.left.extend(keys.left);
     canvas.line(area.x, area.y, area.w, &line);
 }
 
