@@ -37,7 +37,7 @@ pub fn rows(projections: &Projections, tape: &Tape, now: Timestamp, open: bool, 
     book.names(ledger);
     let runs = projections.metrics.runs();
     if let Some(run) = runs.last() {
-        book.nodes(run);
+        book.nodes(run, if runs.len() > 1 { ", newest run" } else { "" });
     }
     book.connections(ledger.connections(), ledger.connections().evicted());
     book.runs(runs, runs.evicted());
@@ -147,10 +147,11 @@ impl Book<'_> {
         }
     }
 
-    /// What each node of the newest run came to, and what each model used.
-    fn nodes(&mut self, run: &RunNumbers) {
+    /// What each node of the newest run came to, and what each model used. `of`: that it is this run's, where that needs
+    /// saying.
+    fn nodes(&mut self, run: &RunNumbers, of: &str) {
         if !run.nodes.is_empty() {
-            self.title("NODES", &["turns", "took", "to token", "tok/s", "chunks/s", "tokens"]);
+            self.title(&format!("NODES{of}"), &["turns", "took", "to token", "tok/s", "chunks/s", "tokens"]);
             for node in &run.nodes {
                 let name = Line::of(
                     Tone::label(node_word(&node.name)),
@@ -160,7 +161,7 @@ impl Book<'_> {
             }
         }
         if !run.models.is_empty() {
-            self.title("MODELS", &["in", "cached", "out", "thought", "both"]);
+            self.title(&format!("MODELS{of}"), &["in", "cached", "out", "thought", "both"]);
             for (model, usage) in &run.models {
                 let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {model}")), NAME));
                 self.numbers(name, &tokens(usage), None);
