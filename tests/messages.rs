@@ -38,6 +38,26 @@ fn messages_without_ids_and_removed_ones() {
 }
 
 #[test]
+fn what_comes_after_the_whole_message_adds_nothing_to_it() {
+    let whole = r#"{"chat":{"messages":{"type":"ai","id":"1","content":"Hello."}}}"#;
+    let piece = |text: &str| format!(r#"[{{"type":"AIMessageChunk","id":"1","content":"{text}"}},{{}}]"#);
+    // Pieces that were on their way when the node's update overtook them.
+    let projections =
+        project([one(1, "updates", whole), one(2, "messages", &piece("Hel")), one(3, "messages", &piece("lo."))]);
+    assert_eq!(shown(projections.messages.items()), ["Ai chat@: Hello."]);
+}
+
+#[test]
+fn the_list_of_a_subgraph_is_not_that_of_the_graph() {
+    let state = |id: &str| format!(r#"{{"messages":[{{"type":"ai","id":"{id}","content":"{id}"}}]}}"#);
+    let mut inner = one(2, "values", &state("inner"));
+    inner.ns = ["sub:1".into()].into();
+    let projections = project([one(1, "values", &state("outer")), inner]);
+    assert_eq!(shown(projections.messages.items()), ["Ai -@: outer"]);
+    assert_eq!(projections.messages.items()[0].removed_at, None);
+}
+
+#[test]
 fn what_stands_in_a_message_s_place_is_shown() {
     let state =
         r#"{"messages":["bare",["user","pair"],7,null,{"role":"assistant","content":null},{"content":[["x"]]}]}"#;
