@@ -3,13 +3,21 @@
 #[path = "screens/dash.rs"]
 #[allow(dead_code)]
 mod dash;
+#[path = "screens/hostile.rs"]
+mod hostile;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
+use proptest::sample::select;
 use runtail::api::doctor::{Check, Fault};
 use runtail::app::key::{Code, Key};
+use runtail::app::keys::{Action, BINDINGS, Context, Keymap};
 use runtail::app::msg::{Answer, Effect, Msg, SubKey, What};
-use runtail::app::subscriptions;
+use runtail::app::streams::MAX_TABS;
+use runtail::app::viewer::{VIEWS, View};
+use runtail::app::{Overlay, subscriptions};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Something that may happen to a dashboard.
 #[derive(Debug, Clone)]
@@ -22,7 +30,9 @@ enum Step {
     Assistants,
     Threads,
     Runs,
-    Stream,
+    Stream(&'static str),
+    Hostile(usize),
+    Tick,
     Retry,
     End,
     Refuse,
@@ -32,50 +42,57 @@ enum Step {
     Card,
 }
 
+/// Captures that show each kind of event, of all three servers.
+const CAPTURES: [&str; 9] = [
+    "fanout-many-subgraphs",
+    "agent-messages-tuple",
+    "thread-all-modes",
+    "agent-events",
+    "js-agent-debug",
+    "js-fanout-many",
+    "aegra-fanout-many",
+    "aegra-broken",
+    "v2-events-agent",
+];
+
+static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(hostile::responses);
+
+/// The keys of the table that work in these contexts, but for those that leave.
+fn bound(contexts: impl Fn(Context) -> bool) -> Vec<Key> {
+    let leaves = |action: Action| matches!(action, Action::Quit | Action::QuitNow);
+    let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !leaves(row.action));
+    let (keymap, _) = Keymap::new(&BTreeMap::new());
+    rows.flat_map(|row| keymap.keys_of(row.id).to_vec()).collect()
+}
+
 fn key() -> impl Strategy<Value = Key> {
-    let named = prop_oneof![
-        Just(Code::Enter),
-        Just(Code::Esc),
-        Just(Code::Tab),
-        Just(Code::BackTab),
-        Just(Code::Up),
-        Just(Code::Down),
-        Just(Code::Left),
-        Just(Code::Right),
-        Just(Code::Home),
-        Just(Code::End),
-        Just(Code::PageUp),
-        Just(Code::PageDown),
-        Just(Code::Backspace),
-        Just(Code::Delete),
-    ];
     prop_oneof![
-        4 => named.prop_map(Key::plain),
-        2 => proptest::sample::select(vec!['n', 'n', '2']).prop_map(Key::char),
-        2 => Just(Key { ctrl: true, ..Key::char('r') }),
-        4 => proptest::sample::select("12345nrvdacfghjklewbmsStNGLHR?!/[]-+= x\"{}é".chars().collect::<Vec<_>>()).prop_map(Key::char),
-        2 => proptest::sample::select("urdbflzx".chars().collect::<Vec<_>>())
-            .prop_map(|c| Key { ctrl: true, ..Key::char(c) }),
+        4 => select(vec![Code::Enter, Code::Esc, Code::Up, Code::Down, Code::Backspace, Code::Delete]).prop_map(Key::plain),
+        4 => select(bound(|context| matches!(context, Context::Stream | Context::Global))),
+        4 => select(bound(|_| true)),
+        2 => select(" x\"{}é!:".chars().collect::<Vec<_>>()).prop_map(Key::char),
     ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => key().prop_map(Step::Key),
-        1 => "\\PC{0,20}".prop_map(Step::Paste),
-        1 => (0u16..220, 0u16..70).prop_map(|(w, h)| Step::Resize(w, h)),
+        1 => prop_oneof!["\\PC{0,20}", "#[0-9]{1,2}"].prop_map(Step::Paste),
+        1 => prop_oneof![(0u16..220, 0u16..70), (20u16..300, 5u16..100)].prop_map(|(w, h)| Step::Resize(w, h)),
         1 => (-5i8..5, 0u16..200, 0u16..60).prop_map(|(n, x, y)| Step::Wheel(n, x, y)),
         1 => (0u16..200, 0u16..60).prop_map(|(x, y)| Step::Click(x, y)),
         3 => Just(Step::Assistants),
         2 => Just(Step::Threads),
         1 => Just(Step::Runs),
-        3 => Just(Step::Stream),
+        3 => select(CAPTURES.to_vec()).prop_map(Step::Stream),
+        1 => (0..HOSTILE.len()).prop_map(Step::Hostile),
+        1 => Just(Step::Tick),
         1 => Just(Step::Retry),
         1 => Just(Step::End),
         1 => Just(Step::Refuse),
         1 => any::<bool>().prop_map(Step::Focus),
         3 => Just(Step::Log),
-        2 => proptest::sample::select(vec!["BUILDING", "DEPLOYED", "BUILD_FAILED", "NOVEL"]).prop_map(Step::Watched),
+        2 => select(vec!["BUILDING", "DEPLOYED", "BUILD_FAILED", "NOVEL"]).prop_map(Step::Watched),
         2 => Just(Step::Card),
     ]
 }
@@ -94,7 +111,11 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
         Step::Assistants => dash.assistants(),
         Step::Threads if listens(dash, |k| matches!(k, SubKey::Threads(_))) => dash.threads(),
         Step::Runs if listens(dash, |k| matches!(k, SubKey::Runs(..))) => dash.runs(),
-        Step::Stream if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.capture("fanout-many-subgraphs"),
+        Step::Stream(name) if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.capture(name),
+        Step::Hostile(n) if listens(dash, |k| matches!(k, SubKey::Stream(_))) => {
+            dash.receive(HOSTILE[n].clone().into_bytes())
+        }
+        Step::Tick => dash.pass(1),
         Step::Retry if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.retrying(2, 3, "cut"),
         Step::End if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.end(runtail::stream::Outcome::Error),
         Step::Refuse if listens(dash, |k| *k == SubKey::Deployments("prod-eu".into())) => dash.refuse("prod-eu"),
@@ -107,6 +128,60 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Whether it is something that a person does, and that may move them.
+fn is_theirs(step: &Step) -> bool {
+    matches!(step, Step::Key(_) | Step::Paste(_) | Step::Wheel(..) | Step::Click(..))
+}
+
+/// The cursor of each stream in which nothing is searched for: a search goes to its hit as soon as that is known.
+fn cursors(dash: &Dash) -> Vec<(u64, Option<u64>)> {
+    let still = dash.app.streams.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
+    still.map(|viewer| (viewer.id, viewer.anchor())).collect()
+}
+
+/// What holds for every state: it can be drawn, always alike, with nothing in it that a terminal would obey; halves and
+/// tabs are what they say.
+#[track_caller]
+fn holds(dash: &mut Dash) {
+    let buffer = dash.buffer();
+    assert_eq!(dash.buffer(), buffer, "drawn once more it is another picture");
+    let obeyed = |c: char| {
+        c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+    };
+    for cell in &buffer.content {
+        assert!(!cell.symbol().contains(obeyed), "{:?}", cell.symbol());
+    }
+    let streams = &dash.app.streams;
+    assert!(streams.all().len() <= MAX_TABS);
+    assert!(streams.at().is_none_or(|at| at < streams.all().len()));
+    assert_eq!(streams.shown().map(|viewer| viewer.id), dash.app.viewer().map(|viewer| viewer.id));
+    for viewer in streams.all() {
+        let shown = viewer.shown();
+        assert_eq!(shown.len(), 1 + usize::from(viewer.split));
+        let focused: Vec<View> = shown.iter().filter(|(_, focused)| *focused).map(|(view, _)| *view).collect();
+        assert_eq!(focused, [viewer.view()]);
+        assert!(shown.iter().all(|(view, focused)| *focused || *view != viewer.view()), "{shown:?}");
+        assert!(viewer.anchor().is_none_or(|at| at <= viewer.tape.last_seq()), "{:?}", viewer.anchor());
+    }
+    // What is on the screen tells of the event under the cursor.
+    let is_seen = dash.app.overlays.is_empty() && !dash.app.frozen && dash.app.size.0 >= 60 && dash.app.size.1 >= 12;
+    if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())
+        && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.tape.first_seq())
+    {
+        assert_eq!(viewer.event_under_cursor().map(|event| event.seq), Some(at.max(first)));
+    }
+}
+
+/// Takes a step, and sees what came of it.
+fn goes_on(dash: &mut Dash, step: Step) {
+    let (before, is_theirs) = (cursors(dash), is_theirs(&step));
+    take(dash, step.clone());
+    holds(dash);
+    if !is_theirs {
+        assert_eq!(cursors(dash), before, "{step:?} moved a cursor");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -114,9 +189,22 @@ proptest! {
     fn nothing_that_happens_breaks_the_dashboard(steps in proptest::collection::vec(step(), 1..80)) {
         let mut dash = demo_like((120, 30));
         for step in steps {
-            take(&mut dash, step);
-            // Each state can be drawn.
-            dash.screen();
+            goes_on(&mut dash, step);
+        }
+    }
+
+    #[test]
+    fn nothing_that_happens_breaks_the_viewer(
+        steps in proptest::collection::vec(step(), 1..80),
+        first in select(CAPTURES.to_vec()),
+        rows in select(vec![7, 40, 1_000_000]),
+    ) {
+        let mut dash = demo_like((120, 30));
+        dash.app.settings.tape.max_rows = rows;
+        dash.open_thread();
+        dash.capture(first);
+        for step in steps {
+            goes_on(&mut dash, step);
         }
     }
 
@@ -130,6 +218,53 @@ proptest! {
                 let writes = matches!(&sub.what, What::Stream(_, target) if target.is_write());
                 prop_assert!(!writes, "a run would be started");
             }
+        }
+    }
+}
+
+/// Bad input of every kind, in every view: described and as received, wrapped, filtered, searched, at all sizes.
+#[test]
+fn whatever_comes_every_view_shows_the_rest() {
+    let mut dash = demo_like((120, 30));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    for response in hostile::responses() {
+        dash.receive(response.into_bytes());
+        for view in 1..=8 {
+            dash.keys(&format!("{view}"));
+            holds(&mut dash);
+        }
+    }
+    dash.goes_on("agent-messages-tuple");
+    dash.keys("1");
+    assert!(dash.screen().contains("bring 日焼け止め."), "what is good is still shown: {}", dash.screen());
+    for keys in ["w", "v", "T", "T", "/evil|7<Enter>n", "&!evil<Enter>", "|"] {
+        dash.keys(keys);
+        for (view, size) in
+            (1..=8).zip([(300, 100), (20, 5), (80, 24), (60, 12), (119, 30), (200, 50), (61, 13), (140, 40)])
+        {
+            dash.resize(size.0, size.1);
+            dash.keys(&format!("{view}<Home><Down><PageDown>"));
+            holds(&mut dash);
+        }
+    }
+}
+
+#[test]
+fn a_line_of_five_megabytes_is_a_line_like_others() {
+    let mut dash = demo_like((100, 30));
+    dash.open_thread();
+    for line in hostile::long_lines() {
+        dash.receive(line.into_bytes());
+    }
+    for keys in ["", "w", "v"] {
+        dash.keys(keys);
+        for view in 1..=VIEWS.len() {
+            dash.keys(&format!("{view}<Home>"));
+            holds(&mut dash);
+            // Its JSON, too, where the tape has it.
+            dash.keys("<Enter><Esc><End>");
+            assert!(dash.app.overlays.iter().all(|overlay| !matches!(overlay, Overlay::Command(_))));
         }
     }
 }

@@ -260,7 +260,11 @@ impl Dash {
 
     /// The same on a connection that is open already.
     pub fn goes_on(&mut self, name: &str) {
-        let bytes = std::fs::read(format!("tests/captures/{name}.sse")).unwrap();
+        self.receive(std::fs::read(format!("tests/captures/{name}.sse")).unwrap());
+    }
+
+    /// What a server sends, a tenth of a second an event.
+    pub fn receive(&mut self, bytes: Vec<u8>) {
         let mut framer = Framer::new(64 << 20);
         let mut decoder = Decoder::default();
         let mut items = Vec::new();
