@@ -115,6 +115,7 @@ impl Tree {
     }
 
     fn read(&mut self, text: Excerpt, tag: u64) {
+        self.next = None;
         let work = Work::new(Task::read(text.clone()));
         self.reading = Some((text, tag, work));
     }
@@ -163,7 +164,13 @@ impl Tree {
                     self.read(text, tag);
                 }
             }
-            Part::Failed => self.reading = None,
+            // It is not begun again, but what was wanted after it may be read.
+            Part::Failed => {
+                self.reading = None;
+                if let Some((text, tag)) = self.next.take() {
+                    self.read(text, tag);
+                }
+            }
             Part::Found { .. } | Part::Compared(_) => {}
         }
     }

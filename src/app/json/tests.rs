@@ -224,6 +224,23 @@ fn texts_that_come_while_one_is_read_leave_only_the_newest() {
 }
 
 #[test]
+fn where_reading_breaks_off_the_next_text_is_read() {
+    let mut tree = Tree::new("[1]".into());
+    let texts: Vec<Excerpt> = (0..3).map(|n| Arc::<str>::from(large(8_000 + n)).into()).collect();
+    tree.show(texts[0].clone(), 1, Vec::new());
+    begin(&mut tree, 9).unwrap();
+    tree.show(texts[1].clone(), 2, Vec::new());
+    tree.take(9, &Part::Failed);
+    work(&mut tree);
+    assert_eq!((tree.tag(), tree.works().count()), (Some(2), 0));
+    // What nobody has begun to read gives way, and does not come back.
+    tree.show(texts[2].clone(), 3, Vec::new());
+    tree.show(texts[0].clone(), 4, Vec::new());
+    work(&mut tree);
+    assert_eq!((tree.tag(), tree.works().count()), (Some(4), 0));
+}
+
+#[test]
 fn a_screen_costs_what_is_on_it() {
     let mut tree = Tree::new(large(10_000).into());
     work(&mut tree);
