@@ -16,6 +16,8 @@ use std::sync::Arc;
 const WINDOW: usize = 64;
 /// Events remembered with their data; of older ones (all under one id) a hash is enough.
 const WHOLE: usize = 256;
+/// Bytes of the data of one that is remembered with it: what a tape let go must not be kept here.
+const MAX_WHOLE: usize = 64 << 10;
 /// Events without an id that are remembered behind the last one with an id.
 const MAX_WITHOUT_ID: usize = 4096;
 
@@ -286,7 +288,8 @@ impl Tail {
             None => {}
         }
         let Decoded { name, ns, id, data } = event.clone();
-        self.seen.push_back(Seen { name, ns, id, data: Print::Whole(data) });
+        let data = if data.text().len() > MAX_WHOLE { Print::Hash(hash_of(&data)) } else { Print::Whole(data) };
+        self.seen.push_back(Seen { name, ns, id, data });
         while self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
             let gone = self.seen.pop_front().and_then(|e| e.id);
             self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| key(id));
@@ -391,6 +394,16 @@ mod tests {
         assert_eq!(tail.admit(&event(Some("6-0"), "c")), Admit::Repeated);
         assert_eq!(tail.admit(&event(Some("6-0"), "d")), Admit::New);
         assert_eq!(tail.admit(&event(Some("7-0"), "b")), Admit::Repeated);
+    }
+
+    #[test]
+    fn large_events_are_known_again_without_being_kept() {
+        let (one, other) = ("1".repeat(MAX_WHOLE + 1), "2".repeat(MAX_WHOLE + 1));
+        let mut tail = tail(&[(Some("1-0"), "0"), (Some("2-0"), &one), (Some("3-0"), &other)]);
+        assert_eq!(tail.seen.iter().filter(|e| matches!(e.data, Print::Whole(_))).count(), 1);
+        assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
+        assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admit::New);
+        assert_eq!(tail.admit(&event(Some("3-0"), &other)), Admit::Repeated);
     }
 
     #[test]
