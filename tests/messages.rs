@@ -58,6 +58,21 @@ fn the_list_of_a_subgraph_is_not_that_of_the_graph() {
 }
 
 #[test]
+fn a_state_that_is_longer_than_what_is_kept_brings_nothing_back() {
+    let state = |count: usize| {
+        let all: Vec<String> =
+            (0..count).map(|i| format!(r#"{{"type":"human","content":"{i}","id":"{i}"}}"#)).collect();
+        format!(r#"{{"messages":[{}]}}"#, all.join(","))
+    };
+    let states = [19_990, 20_010, 20_020, 20_030];
+    let projections = project((1..).zip(states).map(|(seq, count)| one(seq, "values", &state(count))));
+    let messages = &projections.messages;
+    assert_eq!(messages.evicted() + messages.items().len() as u64, 20_030, "each message once");
+    assert!(messages.items().is_sorted_by_key(|m| m.text.parse::<u32>().unwrap()));
+    assert!(messages.items().iter().all(|m| m.removed_at.is_none()));
+}
+
+#[test]
 fn what_stands_in_a_message_s_place_is_shown() {
     let state =
         r#"{"messages":["bare",["user","pair"],7,null,{"role":"assistant","content":null},{"content":[["x"]]}]}"#;

@@ -230,15 +230,16 @@ impl Messages {
         for (at, raw) in list.into_iter().enumerate() {
             let print = fingerprint(&[raw.get()]);
             // Mostly the list is as it was, and something was added.
-            if let Some(&(before, i)) = self.last_state.get(at)
+            if let Some(&(before, number)) = self.last_state.get(at)
                 && before == print
-                && self.items().get(i).is_some_and(|m| m.id.is_some() && m.removed_at.is_none() && m.is_whole)
+                && self.get(number).is_none_or(|m| m.id.is_some() && m.removed_at.is_none() && m.is_whole)
             {
-                held.push((print, i));
+                // One that was let go is not heard of as if it were new.
+                held.push((print, number));
                 continue;
             }
             if let Some(i) = self.listed(raw, &mut said, place, &MetaIn::default()) {
-                held.push((print, i));
+                held.push((print, self.number(i)));
             }
         }
         self.hold(held, place);

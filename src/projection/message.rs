@@ -128,6 +128,8 @@ pub struct Message {
     pub rewrites: u32,
     /// Its final form is known: pieces that still come are no news.
     pub(super) is_whole: bool,
+    /// Bytes of what it said when that was counted last.
+    pub(super) weighed: usize,
 }
 
 impl Message {
@@ -175,6 +177,13 @@ impl Message {
         self.chunks += 1;
         let (first, _) = self.token_times.unwrap_or((at, at));
         self.token_times = Some((first, at));
+    }
+
+    /// Bytes of what it says, and of what is remembered of how it came.
+    pub(super) fn says(&self) -> usize {
+        let calls: usize = self.tool_calls.iter().map(|call| call.args.len()).sum();
+        let spans = (self.spans.len() + self.thoughts.len()) * size_of::<(u64, u32)>();
+        self.text.len() + self.reasoning.len() + calls + spans
     }
 
     pub(super) fn touch(&mut self, seq: u64, at: Timestamp) {

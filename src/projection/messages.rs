@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 /// Messages kept; the oldest quarter goes when there are more.
 const MAX_MESSAGES: usize = 20_000;
+/// Bytes that they may say together; the oldest go when it is more. A tape lets go of its events, not of what was made of
+/// them.
+const MAX_BYTES: usize = 256 << 20;
 
 /// The event that is being read.
 #[derive(Clone)]
@@ -29,8 +32,9 @@ pub struct Messages {
     index: HashMap<Arc<str>, usize>,
     /// Messages without an id, by what they say.
     unnamed: HashMap<u64, Vec<usize>>,
-    /// What the last state of the graph itself held: the fingerprint of each message, and which one it is.
-    pub(super) last_state: Vec<(u64, usize)>,
+    /// What the last state of the graph itself held: the fingerprint of each message, and its number, counting those that
+    /// were let go: while a state is read, room may be made for what is new in it.
+    pub(super) last_state: Vec<(u64, u64)>,
     /// The node of messages that were only announced so far (`messages/metadata`).
     pub(super) announced: HashMap<Arc<str>, Origin>,
     /// The message that grows in each namespace, for dialects whose pieces don't name theirs.
@@ -45,6 +49,8 @@ pub struct Messages {
     /// Messages that the event read last had to do with.
     touched: Vec<usize>,
     evicted: u64,
+    /// Bytes that all of them say, but for what the event read last changed.
+    bytes: usize,
 }
 
 impl Messages {
@@ -65,7 +71,24 @@ impl Messages {
 
     /// Another event is read.
     pub(super) fn forget_touched(&mut self) {
-        self.touched.clear();
+        for i in std::mem::take(&mut self.touched) {
+            let Some(message) = self.items.get_mut(i) else { continue };
+            let weight = message.says();
+            self.bytes = self.bytes + weight - std::mem::replace(&mut message.weighed, weight);
+        }
+        if self.bytes > MAX_BYTES {
+            let (mut part, mut left) = (0, self.bytes);
+            while left > MAX_BYTES / 4 * 3 && part + 1 < self.items.len() {
+                left -= self.items[part].weighed;
+                part += 1;
+            }
+            self.let_go(part);
+        }
+    }
+
+    /// The number of a message, counting those that were let go.
+    pub(super) fn number(&self, i: usize) -> u64 {
+        self.evicted + i as u64
     }
 
     /// The message with this number, counting those that were let go.
@@ -118,8 +141,7 @@ impl Messages {
     }
 
     fn pair(&mut self, asking: usize, at: usize, answer: usize) {
-        let number = |i: usize| self.evicted + i as u64;
-        let (asked_by, answered_by) = (number(asking), number(answer));
+        let (asked_by, answered_by) = (self.number(asking), self.number(answer));
         if let Some(call) = self.items.get_mut(asking).and_then(|message| message.tool_calls.get_mut(at)) {
             call.answer = Some(answered_by);
         }
@@ -143,7 +165,7 @@ impl Messages {
     /// A new message.
     pub(super) fn add(&mut self, id: Option<&str>, role: Role, place: &Place) -> usize {
         if self.items.len() >= MAX_MESSAGES {
-            self.let_go();
+            self.let_go(MAX_MESSAGES / 4);
         }
         let id: Option<Arc<str>> = id.map(Into::into);
         let i = self.items.len();
@@ -182,6 +204,7 @@ impl Messages {
             rev: 0,
             rewrites: 0,
             is_whole: false,
+            weighed: 0,
         });
         i
     }
@@ -214,24 +237,26 @@ impl Messages {
     }
 
     /// The state of the graph itself holds these messages now: what it held before and doesn't any more was removed.
-    pub(super) fn hold(&mut self, state: Vec<(u64, usize)>, place: &Place) {
+    pub(super) fn hold(&mut self, state: Vec<(u64, u64)>, place: &Place) {
         let held = std::mem::replace(&mut self.last_state, state);
         // Mostly the state has only grown.
         let grown = held.iter().zip(&self.last_state).take_while(|(a, b)| a.1 == b.1).count();
         if grown == held.len() {
             return;
         }
-        let now: HashSet<usize> = self.last_state.iter().map(|(_, i)| *i).collect();
-        for (_, i) in held.into_iter().skip(grown) {
-            if !now.contains(&i) {
-                self.remove(i, place);
+        let now: HashSet<u64> = self.last_state.iter().map(|(_, number)| *number).collect();
+        for (_, number) in held.into_iter().skip(grown) {
+            if !now.contains(&number)
+                && let Some(i) = number.checked_sub(self.evicted)
+            {
+                self.remove(i as usize, place);
             }
         }
     }
 
-    fn let_go(&mut self) {
-        let part = MAX_MESSAGES / 4;
-        self.items.drain(..part);
+    /// Lets go of the oldest.
+    fn let_go(&mut self, part: usize) {
+        self.bytes -= self.items.drain(..part).map(|message| message.weighed).sum::<usize>();
         self.evicted += part as u64;
         let moved = |i: &mut usize| {
             let stays = *i >= part;
@@ -243,7 +268,6 @@ impl Messages {
         self.touched.retain_mut(moved);
         self.calls.retain(|_, (i, _)| moved(i));
         self.waiting.retain(|_, i| moved(i));
-        self.last_state.retain_mut(|(_, i)| moved(i));
         self.unnamed.retain(|_, list| {
             list.retain_mut(moved);
             !list.is_empty()
@@ -305,6 +329,25 @@ mod tests {
         );
         assert!(message.replace("Less é".into(), 7));
         assert_eq!((message.text_at(3), message.text_at(5), message.text_at(7)), ("Le", "Le", "Less é"));
+    }
+
+    #[test]
+    fn what_is_said_is_bounded_too() {
+        let mut messages = Messages::default();
+        let part = "x".repeat(MAX_BYTES / 32);
+        for seq in 0..100 {
+            messages.forget_touched();
+            let i = messages.add(None, Role::Tool, &Place { seq, at: Timestamp::UNIX_EPOCH, ns: [].into() });
+            messages.get_mut(i).unwrap().extend(seq, |said| said.say(&part));
+        }
+        let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
+        assert!((MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept), "{kept}");
+        assert_eq!(messages.evicted() + messages.items().len() as u64, 100);
+        // One alone stays, however long it is.
+        let i = messages.items().len() - 1;
+        messages.get_mut(i).unwrap().extend(100, |said| said.say(&"y".repeat(MAX_BYTES + 1)));
+        messages.forget_touched();
+        assert_eq!((messages.items().len(), messages.evicted()), (1, 99));
     }
 
     #[test]
