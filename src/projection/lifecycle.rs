@@ -1,5 +1,6 @@
 //! What happened to runs, tasks and connections, in the order in which it happened.
 
+use super::messages::fingerprint;
 use super::rows::Rows;
 use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
 use crate::stream::{Item, Names, Namespace, Record, error_text};
@@ -69,7 +70,8 @@ pub struct Lifecycle {
     seq: u64,
     run: Option<Arc<str>>,
     attempt: u64,
-    asked: HashSet<Box<str>>,
+    /// The interrupts that were told of, by what makes them out: a value may have 50 MB.
+    asked: HashSet<u64>,
     /// The run asked something.
     asks: bool,
     ns: Namespace,
@@ -266,7 +268,7 @@ impl Lifecycle {
         if self.asked.len() >= MAX_INTERRUPTS {
             self.asked.clear();
         }
-        if self.asked.insert(key.into()) {
+        if self.asked.insert(fingerprint(&[key])) {
             self.row(at, LifecycleKind::Interrupt, summary(value, SUMMARY));
         }
     }

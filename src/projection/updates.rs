@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 const MAX_ROWS: usize = 100_000;
 const SUMMARY: usize = 80;
+/// Keys of one write that are kept; far more than a line has room for.
+const MAX_KEYS: usize = 64;
 
 /// What one node wrote.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +56,8 @@ impl Updates {
             let interrupt = node == "__interrupt__";
             let keys = match Fields::read(written) {
                 Some(Fields(keys)) => {
-                    keys.iter().map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
+                    let keys = keys.iter().take(MAX_KEYS);
+                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
                 }
                 // A node that wrote no object: its whole value, under no key.
                 None if written == "null" => Vec::new(),

@@ -13,6 +13,11 @@ use std::sync::Arc;
 const MAX_SNAPSHOTS: usize = 20_000;
 /// Namespaces whose last state is remembered: each task of a subgraph has one of its own.
 const MAX_NAMESPACES: usize = 256;
+/// Bytes of the events that these lie in, beside the newest one: the tape may have let them go long ago.
+const MAX_REMEMBERED: usize = 64 << 20;
+/// Keys of a state that are told apart. A state with more is mostly data that is kept by key, and to find what moved among
+/// a million of them would cost far more than the event.
+const MAX_KEYS: usize = 256;
 
 /// The state at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +36,7 @@ pub struct Snapshot {
     pub source: StateSource,
     /// Number of the state before it in the same namespace, counting those that were let go.
     pub before: Option<u64>,
-    /// Its keys, in the server's order.
+    /// Its keys, in the server's order, as many as are told apart.
     pub keys: Vec<KeyState>,
     /// Keys of the state before it that are gone.
     pub removed: Vec<Arc<str>>,
@@ -175,12 +180,14 @@ impl Values {
         // A state that is no object has no keys: it is a state all the same.
         let fields = Fields::read(state).map(|f| f.0).unwrap_or_default();
         let mut interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
-        let mut keys = Vec::with_capacity(fields.len());
-        let mut places = Vec::with_capacity(fields.len());
+        let (mut keys, mut places) = (Vec::new(), Vec::new());
         for (name, value) in &fields {
             let text = value.get();
             if name == "__interrupt__" {
                 interrupts += Items::of(value).len().max(1);
+                continue;
+            }
+            if keys.len() >= MAX_KEYS {
                 continue;
             }
             let known = before.and_then(|b| b.place(name, places.len()).map(|(from, to)| &b.text[from..to]));
@@ -192,7 +199,8 @@ impl Values {
         // JavaScript and Aegra tell of an interrupt in a state that holds nothing else: no state to compare with.
         let bare = keys.is_empty() && interrupts > 0;
         let removed = match before {
-            Some(before) if !bare && !before.has_names_of(&places) => {
+            // Of more than are told apart it is not known which are gone.
+            Some(before) if keys.len() < MAX_KEYS && !bare && !before.has_names_of(&places) => {
                 let gone = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
                 gone.map(|(name, ..)| name.clone()).collect()
             }
@@ -202,7 +210,7 @@ impl Values {
         let number = self.rows.evicted() + self.rows.len() as u64;
         let before = before.map(|before| before.number);
         if !bare {
-            self.make_room(&ns);
+            self.make_room(&ns, whole.len());
             let last = Last { text: whole.clone(), keys: places, used: seq, number };
             self.last.insert(ns.clone(), last);
         }
@@ -210,12 +218,14 @@ impl Values {
         self.rows.push(Snapshot { seq, at, ns, size, from, source, before, keys, removed, interrupts });
     }
 
-    fn make_room(&mut self, ns: &Namespace) {
-        if self.last.len() >= MAX_NAMESPACES
-            && !self.last.contains_key(ns)
-            && let Some(oldest) = self.last.iter().min_by_key(|(_, last)| last.used).map(|(ns, _)| ns.clone())
-        {
-            self.last.remove(&oldest);
+    /// Makes room for a state in an event of so many bytes: what was not heard of for longest is forgotten.
+    fn make_room(&mut self, ns: &Namespace, bytes: usize) {
+        self.last.remove(ns);
+        let mut left: usize = bytes + self.last.values().map(|last| last.text.len()).sum::<usize>();
+        while self.last.len() >= MAX_NAMESPACES || left > MAX_REMEMBERED {
+            let oldest = self.last.iter().min_by_key(|(_, last)| last.used).map(|(ns, _)| ns.clone());
+            let Some(gone) = oldest.and_then(|ns| self.last.remove(&ns)) else { return };
+            left -= gone.text.len();
         }
     }
 }
@@ -329,5 +339,26 @@ mod tests {
             apply(&mut values, i, &format!("sub:{i}"), "{}");
         }
         assert_eq!(values.last.len(), MAX_NAMESPACES);
+        // Large states are forgotten sooner; the newest one always stays.
+        let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_REMEMBERED / 4));
+        for i in 1000..1010 {
+            apply(&mut values, i, &format!("sub:{i}"), &large);
+        }
+        assert_eq!(values.last.len(), 3);
+        apply(&mut values, 1010, "", &format!("[{}1]", "1,".repeat(MAX_REMEMBERED)));
+        assert_eq!(values.last.len(), 1);
+    }
+
+    #[test]
+    fn a_state_of_a_million_keys_costs_what_it_is() {
+        let keys = |from: usize| (from..from + 100_000).map(|i| format!("\"k{i}\":{i}")).collect::<Vec<_>>().join(",");
+        let mut values = Values::default();
+        apply(&mut values, 1, "", &format!("{{{}}}", keys(0)));
+        // All are at other places now: to look for each among the others would take minutes.
+        apply(&mut values, 2, "", &format!("{{\"new\":1,{},\"__interrupt__\":[{{\"id\":\"1\"}}]}}", keys(0)));
+        let row = &values.rows()[1];
+        assert_eq!((row.keys.len(), row.removed.len(), row.interrupts), (MAX_KEYS, 0, 1));
+        let changed: Vec<&str> = row.keys.iter().filter(|key| key.changed).map(|key| &*key.name).collect();
+        assert_eq!(changed, ["new"]);
     }
 }

@@ -32,6 +32,8 @@ const BREATH: Duration = Duration::from_millis(5);
 /// lag behind. And how often when the run reported its error already.
 const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
+/// Bytes of an error that are told: some hold a whole state.
+const ERROR_TEXT: usize = 4096;
 
 /// Follows a stream to its end. Returns when it ended, was stopped, or when nobody listens any more.
 pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
@@ -536,7 +538,7 @@ fn run_id_of(data: &Data) -> Option<String> {
     serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
 }
 
-/// What an `error` event says, in one line: `{error, message}`, or a bare string.
+/// What an `error` event says, in one line that can be shown and kept: the event itself has it all: `{error, message}`, or a bare string.
 pub(crate) fn error_text(text: &str) -> String {
     #[derive(Deserialize)]
     struct Failure<'a> {
@@ -552,7 +554,12 @@ pub(crate) fn error_text(text: &str) -> String {
         }
         _ => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
     };
-    said.lines().collect::<Vec<_>>().join(" ")
+    let mut line = said.lines().collect::<Vec<_>>().join(" ");
+    if line.len() > ERROR_TEXT {
+        line.truncate(crate::text::head(&line, ERROR_TEXT).len());
+        line.push('…');
+    }
+    line
 }
 
 /// Whether a state or an update tells of an interrupt.
@@ -563,4 +570,16 @@ fn has_interrupt(text: &str) -> bool {
         interrupt: Option<serde::de::IgnoredAny>,
     }
     serde_json::from_str::<State>(text).is_ok_and(|s| s.interrupt.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_in_one_short_line() {
+        assert_eq!(error_text(r#"{"error":"ValueError","message":"one\ntwo"}"#), "ValueError: one two");
+        let long = error_text(&format!("\"a{}\"", "é".repeat(1_000_000)));
+        assert!(long.ends_with("é…") && long.len() < ERROR_TEXT + 4, "{}", long.len());
+    }
 }
