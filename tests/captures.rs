@@ -463,3 +463,15 @@ fn time_to_the_first_token_and_tokens_a_second() {
     assert_eq!(message.tokens_per_second(), Some(12.0));
     assert_eq!(projections.messages.items()[1].tokens_per_second(), None);
 }
+
+#[test]
+fn what_came_in_one_burst_has_no_speed() {
+    let mut events = events("agent-messages-tuple");
+    for event in &mut events {
+        event.at = jiff::Timestamp::from_microsecond(100 * event.seq as i64).unwrap();
+    }
+    let projections = project(events);
+    let message = &projections.messages.items()[0];
+    assert!(message.token_times.is_some() && message.chunks > 2);
+    assert_eq!(message.tokens_per_second(), None);
+}

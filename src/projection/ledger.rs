@@ -22,6 +22,11 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 /// The rate is taken over this many seconds.
 const WINDOW: i64 = 5;
 
+/// Whether a connection opened after this id is sent everything from the start: no event has one of these.
+pub fn is_start(id: &str) -> bool {
+    matches!(id, "-" | "-1" | "0" | "0-0")
+}
+
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {

@@ -1,5 +1,6 @@
 //! What happened to runs, tasks and connections, in the order in which it happened.
 
+use super::ledger::is_start;
 use super::messages::fingerprint;
 use super::rows::Rows;
 use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
@@ -180,7 +181,11 @@ impl Lifecycle {
         self.ns = Namespace::default();
         match item {
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
-                let from = resumed_after.as_ref().map(|id| format!(" after {id}")).unwrap_or_default();
+                let from = match resumed_after.as_deref() {
+                    Some(id) if is_start(id) => " from the start".to_string(),
+                    Some(id) => format!(" after {id}"),
+                    None => String::new(),
+                };
                 let text = match std::mem::take(&mut self.other_modes) {
                     true => format!("modes changed: reopened{from} (connection {conn}, {status})"),
                     false if from.is_empty() => format!("connection {conn} open ({status})"),

@@ -3,9 +3,12 @@
 use super::content::{Citation, Part, Said};
 use super::usage::Usage;
 use crate::stream::Namespace;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What came in less time came in one burst, as when events are replayed: how fast it was written is not known.
+pub(super) const SHORTEST: SignedDuration = SignedDuration::from_millis(20);
 
 /// Who speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +158,7 @@ impl Message {
     /// None where too little came for a rate.
     pub fn tokens_per_second(&self) -> Option<f64> {
         let (first, last) = self.token_times?;
-        let time = Duration::try_from(last.duration_since(first)).ok().filter(|time| !time.is_zero())?;
+        let time = Some(last.duration_since(first)).filter(|time| *time >= SHORTEST)?;
         let counted = self.usage.filter(|usage| self.complete && usage.output > 0).map(|usage| usage.output);
         // The first token is what the time counts from.
         let tokens = counted.unwrap_or(self.chunks).checked_sub(1).filter(|tokens| *tokens > 0)?;

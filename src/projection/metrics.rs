@@ -1,7 +1,7 @@
 //! Numbers of runs: how long until the first event and the first token, how fast tokens come, what was used, by run, node
 //! and model. Everything is counted once, whatever combination of modes told of it.
 
-use super::message::{Message, Role};
+use super::message::{Message, Role, SHORTEST};
 use super::messages::Messages;
 use super::peek::Peek;
 use super::rows::Rows;
@@ -46,14 +46,12 @@ pub struct Work {
 impl Work {
     /// Pieces a second, while messages were growing.
     pub fn chunks_per_second(&self) -> Option<f64> {
-        let seconds = self.flow.as_secs_f64();
-        (self.flowing > 0 && seconds > 0.0).then(|| self.flowing as f64 / seconds)
+        (self.flowing > 0 && self.flow >= SHORTEST).then(|| self.flowing as f64 / self.flow.as_secs_f64())
     }
 
     /// Tokens a second while messages were growing, by the models' own count.
     pub fn tokens_per_second(&self) -> Option<f64> {
-        let seconds = self.flow.as_secs_f64();
-        (self.streamed > 0 && seconds > 0.0).then(|| self.streamed as f64 / seconds)
+        (self.streamed > 0 && self.flow >= SHORTEST).then(|| self.streamed as f64 / self.flow.as_secs_f64())
     }
 
     fn token(&mut self, at: Timestamp, grows: bool, tokens: u64) {

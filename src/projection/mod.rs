@@ -27,7 +27,7 @@ pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
 pub use facets::Facets;
 pub use landmarks::Landmarks;
-pub use ledger::{Connection, Ledger, NameSums, Pulse};
+pub use ledger::{Connection, Ledger, NameSums, Pulse, is_start};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;

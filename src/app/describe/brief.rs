@@ -110,7 +110,7 @@ impl Brief {
     }
 
     fn object(&mut self, json: Peek<'_>, depth: usize) {
-        if is_message(json) {
+        if is_message(json) || super::message::is_removal(json) {
             return super::message::message(self, json);
         }
         let (open, between, close) = if depth == 0 { ("", " · ", "") } else { ("{", ", ", "}") };

@@ -7,6 +7,9 @@ use crate::text;
 
 /// A message, or a piece of one.
 pub(super) fn message(out: &mut Brief, json: Peek<'_>) {
+    if is_removal(json) {
+        return removal(out, json);
+    }
     let [role, name, content, calls, pieces] = said(json);
     out.push(Tone::Plain, &role_of(role));
     if let Some(name) = name.and_then(Peek::string).filter(|name| !name.is_empty()) {
@@ -21,6 +24,20 @@ pub(super) fn message(out: &mut Brief, json: Peek<'_>) {
     if !any {
         out.push(Tone::Dim, " says nothing");
     }
+}
+
+/// Whether it is no message, but takes one away.
+pub(super) fn is_removal(json: Peek<'_>) -> bool {
+    let [kind, id, content] = json.pick(["type", "id", "content"]);
+    kind.is_some_and(|kind| kind.is("remove")) && id.is_some() && content.is_some()
+}
+
+fn removal(out: &mut Brief, json: Peek<'_>) {
+    match json.get("id").and_then(Peek::string) {
+        Some(id) if id == "__remove_all__" => out.push(Tone::Plain, "removes all messages"),
+        Some(id) => out.push(Tone::Plain, "removes ").push(Tone::Plain, &text::short_id(&id)),
+        None => out.push(Tone::Plain, "removes a message"),
+    };
 }
 
 fn said(json: Peek<'_>) -> [Option<Peek<'_>>; 5] {

@@ -160,6 +160,13 @@ fn what_no_capture_holds() {
         ),
         "ai thinks \"hm\" [image]"
     );
+    // What takes messages away says which.
+    assert_eq!(
+        told("updates", r#"{"a":{"messages":[{"content":"","type":"remove","name":null,"id":"note-4"}]}}"#),
+        "a → messages [removes note-4]"
+    );
+    let all = r#"{"a":{"messages":[{"content":"","type":"remove","id":"__remove_all__"}]}}"#;
+    assert_eq!(told("updates", all), "a → messages [removes all messages]");
     assert_eq!(told("something", r#"{"a":1}"#), "-");
     assert_eq!(told("error", "\"Run not found\""), "Run not found");
 }

@@ -4,7 +4,7 @@
 use super::lifecycle::{precise, span};
 use super::{clock, pad};
 use crate::app::line::{Line, Tone};
-use crate::projection::{Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work};
+use crate::projection::{Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work, is_start};
 use crate::stream::{Outcome, Tape};
 use crate::text;
 use jiff::tz::TimeZone;
@@ -201,8 +201,10 @@ impl Book<'_> {
                     None => "  open".to_string(),
                 },
             );
-            if let Some(id) = &connection.resumed_after {
-                line.push(Tone::Dim, &format!(", after {}", text::short_id(id)));
+            match connection.resumed_after.as_deref() {
+                Some(id) if is_start(id) => line.push(Tone::Dim, ", from the start"),
+                Some(id) => line.push(Tone::Dim, &format!(", after {}", text::short_id(id))),
+                None => {}
             }
         }
     }
@@ -259,7 +261,10 @@ fn more(run: &RunNumbers) -> String {
     parts.push(plural(run.work.messages, "message"));
     parts.push(plural(run.work.tool_calls, "tool call"));
     parts.push(plural(run.work.errors, "error"));
-    parts.push(format!("{} · {}/s", plural(run.work.chunks, "chunk"), rate(run.work.chunks_per_second())));
+    parts.push(plural(run.work.chunks, "chunk"));
+    if run.work.chunks_per_second().is_some() {
+        parts.push(format!("{}/s", rate(run.work.chunks_per_second())));
+    }
     if run.work.usage != Usage::default() {
         parts.push(used(&run.work));
     }

@@ -69,7 +69,7 @@ pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &impl Times
 pub fn told(run: &RunNumbers, until: Timestamp) -> Vec<String> {
     let mut told = Vec::new();
     if let Some(took) = run.took(until) {
-        told.push(span(took));
+        told.push(if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) });
     }
     if let Some(first) = run.to_first_token() {
         told.push(format!("{} to first token", precise(first)));
@@ -90,8 +90,12 @@ pub fn span(span: SignedDuration) -> String {
     text::duration(Duration::try_from(span).unwrap_or_default())
 }
 
-/// A wait, to the hundredth of a second where that says something.
+/// A wait, as exact as it says something: `18 ms`, `0.37s`, `12s`.
 pub fn precise(wait: SignedDuration) -> String {
-    let seconds = wait.as_secs_f64().max(0.0);
-    if seconds < 10.0 { format!("{seconds:.2}s") } else { span(wait) }
+    let wait = wait.max(SignedDuration::ZERO);
+    match wait.as_millis() {
+        milliseconds @ 0..100 => format!("{milliseconds} ms"),
+        100..10_000 => format!("{:.2}s", wait.as_secs_f64()),
+        _ => span(wait),
+    }
 }

@@ -196,3 +196,14 @@ fn odd_events_are_counted_and_no_more() {
     }
     assert!(script.projections.metrics.runs().iter().map(|run| run.events).sum::<u64>() > 30);
 }
+
+#[test]
+fn a_replay_in_one_burst_has_no_speed() {
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1));
+    for n in 0..10 {
+        script.token(n, "a", "n", "x", "");
+    }
+    let run = script.run();
+    assert_eq!((run.work.chunks, run.work.chunks_per_second(), run.work.tokens_per_second()), (10, None, None));
+}
