@@ -26,7 +26,7 @@ fn of_stream(viewer: &Viewer, keymap: &Keymap, ascii: bool) -> Hints {
     let view = viewer.view();
     let (in_tree, changes) = (view == View::Values, viewer.shows_changes());
     let (has_mark, since_mark) = viewer.mark_in_use();
-    let searched = !viewer.searched().is_empty() && !(in_tree && changes);
+    let searched = !(viewer.searched().is_empty() || in_tree && changes);
     // What a key is called here, where the table's word would mislead.
     let mut ids: Vec<(&str, Option<&'static str>)> = Vec::new();
     match view {
