@@ -41,6 +41,15 @@ pub const BINDINGS: &[Binding] = {
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Leave at once; runs go on"),
         bind("app.next_pane", Global, &["Tab"], A::NextPane, "next pane", "Go to the next pane"),
         bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "previous pane", "Go to the previous pane"),
+        bind(
+            "app.next_pane",
+            Global,
+            &["Tab"],
+            A::NextPane,
+            "next pane",
+            "Go to the next pane or half, or the one before",
+        ),
+        bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "previous pane", ""),
         bind("app.zoom", Global, &["f"], A::Zoom, "zoom", "Give the pane the whole screen, and back"),
         bind(
             "app.freeze",

@@ -272,7 +272,7 @@ impl Keymap {
                 shown.entry(binding.id).or_default().push(key);
             }
         }
-        problems.extend(shadows(changes, &owners));
+        problems.extend(shadows(&owners));
         (Keymap { keys, shown, problems: problems.clone() }, problems)
     }
 
@@ -355,12 +355,16 @@ impl Keymap {
 }
 
 /// Where a changed key takes one away that works everywhere else. Both stay in force: that may well be what was wanted.
-fn shadows(changes: &BTreeMap<String, Vec<String>>, owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
-    let everywhere = |key: Key| owners.get(&(Context::Global, key)).copied();
+fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
+    let comes_with = |id: &str, key: Key| {
+        let row = BINDINGS.iter().find(|binding| binding.id == id);
+        row.is_some_and(|row| row.keys.iter().any(|own| own.parse().is_ok_and(|own: Key| own == key)))
+    };
     let here = owners.iter().filter(|((context, _), _)| *context != Context::Global);
     let said = here.filter_map(|((context, key), own)| {
-        let hidden = everywhere(*key)?;
-        let changed = changes.contains_key(*own) || changes.contains_key(hidden);
+        let hidden = owners.get(&(Context::Global, *key)).copied()?;
+        // What Runtail comes with is so on purpose.
+        let changed = !comes_with(own, *key) || !comes_with(hidden, *key);
         changed.then(|| format!("[keys] {key} is {own} in \"{}\", so it is not {hidden} there", context.title()))
     });
     said.collect()
@@ -496,6 +500,9 @@ mod tests {
         let hides = |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");
         assert!(problems.iter().filter(hides).count() > 1, "in every place that has a d of its own: {problems:?}");
         assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Open));
+        // What says no other thing than the table hides nothing new.
+        let same = ("stream.follow".to_string(), vec!["End".to_string(), "G".to_string()]);
+        assert_eq!(Keymap::new(&BTreeMap::from([same])).1, Vec::<String>::new());
     }
 
     #[test]
