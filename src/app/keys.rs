@@ -1,8 +1,7 @@
-//! What keys do, and where: the table with the configuration's `[keys]`, for dispatch, the footer and the help screen.
+//! What keys do, and where: the table with the configuration's `[keys]`, for dispatch and the footer.
 
 pub use super::bindings::{BINDINGS, Binding};
 use super::key::{Code, Key};
-use super::line::{Line, Tone};
 use super::server::Tab;
 use std::collections::BTreeMap;
 
@@ -281,6 +280,11 @@ impl Keymap {
         self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
     }
 
+    /// What was wrong with the configuration's changes.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
     /// The keys of a row of the table.
     pub fn keys_of(&self, id: &str) -> &[Key] {
         self.shown.get(id).map_or(&[], Vec::as_slice)
@@ -386,69 +390,6 @@ pub fn key_glyph(key: Key, ascii: bool) -> String {
         "BackTab" => "Shift-Tab".into(),
         other => other.to_string(),
     }
-}
-
-/// The help screen: every key that works, those of the place where one is first.
-pub fn help_lines(keymap: &Keymap, here: Context, ascii: bool) -> Vec<Line> {
-    use Context::*;
-    let mut lines = Vec::new();
-    let others = [
-        Deployments,
-        Revisions,
-        Server,
-        Stream,
-        Logs,
-        Card,
-        Inspector,
-        Composer,
-        Editor,
-        Confirm,
-        Journal,
-        Entry,
-        Profiles,
-        Browse,
-        Request,
-        SignIn,
-    ];
-    let others = others.into_iter().filter(|c| *c != here);
-    for context in [here, Global].into_iter().chain(others) {
-        if !lines.is_empty() {
-            lines.push(Line::new());
-        }
-        lines.push(Line::of(Tone::Strong, context.title()));
-        for binding in BINDINGS.iter().filter(|b| b.context == context) {
-            let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|k| key_glyph(*k, ascii)).collect();
-            let keys = keys.join("  ");
-            lines.push(
-                Line::of(Tone::Accent, &format!("  {keys:<25} "))
-                    .with(Tone::Plain, binding.help)
-                    .right(Tone::Dim, binding.id),
-            );
-        }
-    }
-    lines
-}
-
-/// Every key that is in force, a row of the table a line, under what was wrong with the configuration's ones.
-pub fn table_lines(keymap: &Keymap, ascii: bool) -> Vec<Line> {
-    let mut lines: Vec<Line> = keymap.problems.iter().map(|problem| Line::of(Tone::Bad, problem)).collect();
-    if !lines.is_empty() {
-        lines.push(Line::new());
-    }
-    for binding in BINDINGS {
-        let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|key| key_glyph(*key, ascii)).collect();
-        let own: Vec<String> =
-            binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
-        let changed = if keys == own { String::new() } else { format!("instead of {}  ", own.join("  ")) };
-        let keys = if keys.is_empty() { "none".to_string() } else { keys.join("  ") };
-        lines.push(
-            Line::of(Tone::Plain, &format!("{:<26}", binding.id))
-                .with(Tone::Accent, &format!("{keys:<22} "))
-                .with(Tone::Moving, &changed)
-                .with(Tone::Dim, binding.help),
-        );
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub mod find;
 pub mod first_run;
 pub mod fleet;
 pub mod habits;
+pub mod help;
 pub mod hints;
 pub mod history;
 mod in_force;
@@ -139,6 +140,30 @@ pub enum Overlay {
     Modes(ModesDialog),
     /// What to do where nothing is configured; number of the choice.
     FirstRun(usize),
+}
+
+impl Overlay {
+    /// Where keys go while it is on top.
+    fn context(&self) -> Context {
+        match self {
+            Overlay::Page(Page::Explain(_), _) => Context::Card,
+            Overlay::Page(Page::Save(_), _) => Context::Save,
+            Overlay::Page(Page::Entry(_), _) => Context::Entry,
+            Overlay::Page(..) => Context::Page,
+            Overlay::Inspect { .. } => Context::Inspector,
+            Overlay::Compose(_) => Context::Composer,
+            Overlay::Edit(_) => Context::Editor,
+            Overlay::Confirm(_) => Context::Confirm,
+            Overlay::Journal(_) => Context::Journal,
+            Overlay::Command(_) => Context::Command,
+            Overlay::Profiles => Context::Profiles,
+            Overlay::Browse(_) => Context::Browse,
+            Overlay::SignIn(asked) if matches!(asked.stage, Stage::Ready) => Context::Request,
+            Overlay::SignIn(_) => Context::SignIn,
+            Overlay::Modes(_) => Context::Modes,
+            Overlay::FirstRun(_) => Context::FirstRun,
+        }
+    }
 }
 
 /// What a page is about.
@@ -356,26 +381,15 @@ impl App {
 
     /// Where keys go now.
     pub fn context(&self) -> Context {
-        match self.overlays.last() {
-            Some(Overlay::Page(Page::Explain(_), _)) => return Context::Card,
-            Some(Overlay::Page(Page::Save(_), _)) => return Context::Save,
-            Some(Overlay::Page(Page::Entry(_), _)) => return Context::Entry,
-            Some(Overlay::Page(..)) => return Context::Page,
-            Some(Overlay::Inspect { .. }) => return Context::Inspector,
-            Some(Overlay::Compose(_)) => return Context::Composer,
-            Some(Overlay::Edit(_)) => return Context::Editor,
-            Some(Overlay::Confirm(_)) => return Context::Confirm,
-            Some(Overlay::Journal(_)) => return Context::Journal,
-            Some(Overlay::Command(_)) => return Context::Command,
-            Some(Overlay::Profiles) => return Context::Profiles,
-            Some(Overlay::Browse(_)) => return Context::Browse,
-            Some(Overlay::SignIn(asked)) if matches!(asked.stage, Stage::Ready) => return Context::Request,
-            Some(Overlay::SignIn(_)) => return Context::SignIn,
-            Some(Overlay::Modes(_)) => return Context::Modes,
-            Some(Overlay::FirstRun(_)) => return Context::FirstRun,
-            None => {}
-        }
-        self.pane_context()
+        self.overlays.last().map_or_else(|| self.pane_context(), Overlay::context)
+    }
+
+    /// The place that the help screen was opened in.
+    pub fn helped_context(&self) -> Context {
+        let is_help = |overlay: &&Overlay| matches!(overlay, Overlay::Page(Page::Help, _));
+        let under = self.overlays.iter().rev().find(|overlay| !is_help(overlay)).map(Overlay::context);
+        // A page of text has no keys of its own.
+        under.filter(|context| *context != Context::Page).unwrap_or_else(|| self.pane_context())
     }
 
     /// Where keys go when nothing lies over the panes.

@@ -13,7 +13,7 @@ use super::server::{PAGE, Server, Tab};
 use super::sign_in::SignIn;
 use super::streams::MAX_TABS;
 use super::viewer::{View, Viewer};
-use super::{App, Overlay, Page, Pane, columns};
+use super::{App, Overlay, Page, Pane, columns, help};
 use std::sync::Arc;
 
 /// Lines above the rows of each pane: title and column heads.
@@ -279,10 +279,11 @@ impl App {
 
     /// The lines of a page.
     pub fn page_lines(&self, page: &Page) -> Vec<super::line::Line> {
-        let width = self.overlay_area().w.saturating_sub(GUTTER) as usize;
+        let area = self.overlay_area();
+        let width = area.w.saturating_sub(GUTTER) as usize;
         match page {
-            Page::Help => super::keys::help_lines(&self.keymap, self.pane_context(), self.settings.ascii),
-            Page::Keys => super::keys::table_lines(&self.keymap, self.settings.ascii),
+            Page::Help => help::help_lines(&self.keymap, self.helped_context(), area.w as usize, self.settings.ascii),
+            Page::Keys => help::table_lines(&self.keymap, self.settings.ascii),
             Page::Notices => self.notice_lines(),
             Page::Save(draft) => {
                 let write = self.keymap.keys_of("save.write").first().map(|key| key.to_string()).unwrap_or_default();

@@ -26,7 +26,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
     match overlay {
         Overlay::Page(page, place) => {
             let (title, about) = match page {
-                Page::Help => ("KEYS", String::new()),
+                Page::Help => ("KEYS", ":keys tells what each is called in the configuration".to_string()),
                 Page::Keys => ("KEYS IN FORCE", String::new()),
                 Page::Notices => ("MESSAGES", String::new()),
                 Page::Save(draft) => ("SAVE", draft.path.display().to_string()),
