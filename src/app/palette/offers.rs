@@ -7,6 +7,7 @@ use crate::app::export::Format;
 use crate::app::viewer::VIEWS;
 use crate::config::nearest;
 use crate::text::short_id;
+use std::collections::HashMap;
 
 /// Most lines that are offered at once.
 pub const MOST_OFFERS: usize = 200;
@@ -131,10 +132,15 @@ impl App {
             Takes::Nothing | Takes::Text(_) => Vec::new(),
             Takes::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
             Takes::Deployment => {
+                let mut same: HashMap<&str, usize> = HashMap::new();
+                self.fleet.rows.iter().for_each(|row| *same.entry(&row.name).or_default() += 1);
                 let mut names: Vec<Named> = Vec::new();
                 for row in &self.fleet.rows {
-                    let same = self.fleet.rows.iter().filter(|other| other.name == row.name).take(2).count();
-                    let name = if same > 1 { format!("{}/{}", row.profile_name, row.name) } else { row.name.clone() };
+                    let name = if same.get(&*row.name).is_some_and(|same| *same > 1) {
+                        format!("{}/{}", row.profile_name, row.name)
+                    } else {
+                        row.name.clone()
+                    };
                     names.push((name, format!("{} {}", row.profile_name, row.tag)));
                 }
                 names
