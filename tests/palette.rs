@@ -131,6 +131,23 @@ fn a_pasted_id_lands_on_its_thing() {
 }
 
 #[test]
+fn an_id_of_the_stream_lands_in_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
+    dash.event("custom", "1");
+    dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
+    let message = "lc_run--01a1fbb5-1351-70df-a8e3-d471c3c0cd67";
+    dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"a"}},{{}}]"#));
+    dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#));
+    let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
+    dash.feed(Msg::Paste(run.into()));
+    assert_eq!(at(&dash), Some(2));
+    say(&mut dash, message);
+    assert_eq!(at(&dash), Some(3), "where the message began");
+}
+
+#[test]
 fn an_unknown_id_is_asked_for() {
     let mut dash = demo_like((140, 40));
     assert_eq!(say(&mut dash, UNKNOWN), []);

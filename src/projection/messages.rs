@@ -96,6 +96,11 @@ impl Messages {
         self.items.get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
     }
 
+    /// The message with this id of the server's.
+    pub fn with_id(&self, id: &str) -> Option<&Message> {
+        self.items.get(self.find(id)?)
+    }
+
     /// The message that answers a call.
     pub fn answer(&self, call: &ToolCall) -> Option<&Message> {
         self.get(call.answer?)

@@ -87,9 +87,8 @@ impl App {
         if let Some(row) = self.row_of_revision(id) {
             return self.go_to_row(row, Some(id.to_string()));
         }
-        // What came in the stream that is shown: its newest event of that id.
-        let told = self.viewer().and_then(|v| v.tape.iter_from(0).rev().find(|event| event.id.as_deref() == Some(id)));
-        if let Some(seq) = told.map(|event| event.seq) {
+        // What came in the stream that is shown: a run, a message, or its newest event of that id.
+        if let Some(seq) = self.viewer().and_then(|viewer| viewer.seq_of(id)) {
             return self.go_to_event(seq);
         }
         let Some(server) = &self.server else {

@@ -25,6 +25,16 @@ impl Viewer {
         self.brought = [None; 8];
     }
 
+    /// The event with which what has an id began: a run, a message, or the newest event of that id itself. None where the
+    /// tape has let it go.
+    pub fn seq_of(&self, id: &str) -> Option<u64> {
+        let told = &self.projections;
+        let begun = told.metrics.run(id).map(|run| run.seq).or_else(|| told.messages.with_id(id).map(|m| m.first_seq));
+        let is_it = |event: &&Event| event.id.as_deref() == Some(id);
+        let seq = begun.or_else(|| self.tape.iter_from(0).rev().find(is_it).map(|event| event.seq))?;
+        self.tape.get(seq).map(|event| event.seq)
+    }
+
     /// Entries of the view with the focus that came since it was paused. The books are no list of what came.
     pub fn unseen(&self) -> u64 {
         match self.view() {
