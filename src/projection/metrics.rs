@@ -1,6 +1,8 @@
 //! Numbers of runs: how long until the first event and the first token, how fast tokens come, what was used, by run, node
 //! and model. Everything is counted once, whatever combination of modes told of it.
 
+mod models;
+
 use super::message::{Message, Role, SHORTEST};
 use super::messages::Messages;
 use super::peek::Peek;
@@ -9,6 +11,7 @@ use super::usage::Usage;
 use super::wire::Payload;
 use crate::stream::{Item, Names, Outcome, Record};
 use jiff::{SignedDuration, Timestamp};
+use models::Models;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -480,6 +483,7 @@ impl Metrics {
     fn messages(&mut self, payload: &Payload<'_>, messages: &Messages, number: u64, is_input: bool, tokens: u64) {
         self.keep_pace(messages);
         let last = messages.touched().last().copied();
+        let mut models = Models::of(payload);
         for &i in messages.touched() {
             let Some(message) = messages.items().get(i) else { continue };
             // What the first state of a run holds was said before it, unless the run was heard saying it.
@@ -488,12 +492,12 @@ impl Metrics {
             }
             let tokens = if last == Some(i) { tokens } else { 0 };
             if self.counted[i].run == Some(number) {
-                self.message(payload, message, i, tokens);
+                self.message(payload, &mut models, message, i, tokens);
             }
         }
     }
 
-    fn message(&mut self, payload: &Payload<'_>, message: &Message, i: usize, tokens: u64) {
+    fn message(&mut self, payload: &Payload<'_>, models: &mut Models<'_>, message: &Message, i: usize, tokens: u64) {
         let at = payload.event.at;
         let node = message.node.clone().map(|node| self.node_name(message.ns.iter(), &node));
         let Some(run) = self.runs.last_mut() else { return };
@@ -515,7 +519,7 @@ impl Metrics {
             count(&mut run.nodes[node].work, &mut counted.of_node, message, counted.grew);
         }
         if let Some(usage) = message.usage.filter(|usage| *usage != used)
-            && let Some(model) = model_of(payload, message)
+            && let Some(model) = models.model(message)
         {
             let model = self.names.get(&model);
             let known = run.models.iter().position(|(name, _)| *name == model);
@@ -561,39 +565,6 @@ fn count(work: &mut Work, seen: &mut Seen, message: &Message, grew: bool) {
     let streamed = if grew { seen.usage.output } else { 0 };
     work.streamed += streamed.saturating_sub(seen.streamed);
     seen.streamed = seen.streamed.max(streamed);
-}
-
-/// The model that a message's usage is of, where the event names it.
-fn model_of(payload: &Payload<'_>, message: &Message) -> Option<String> {
-    let json = Peek::head(payload.json?, usize::MAX);
-    let name = |of: Peek<'_>| {
-        Some(
-            of.get("response_metadata")?
-                .pick(["model_name", "model"])
-                .into_iter()
-                .flatten()
-                .next()?
-                .string()?
-                .into_owned(),
-        )
-    };
-    let is_it = |of: &Peek<'_>| message.id.as_deref().is_some_and(|id| of.get("id").is_some_and(|known| known.is(id)));
-    match payload.name {
-        "messages" if !payload.enveloped => {
-            let mut items = json.items();
-            let said = items.next()?;
-            let traced = || Some(items.next()?.get("ls_model_name")?.string()?.into_owned());
-            name(said).or_else(traced)
-        }
-        "messages/partial" | "messages/complete" => json.items().find(is_it).and_then(name),
-        "values" => json.get("messages")?.items().filter(is_it).last().and_then(name),
-        "updates" => {
-            let written =
-                payload.writes().into_iter().filter_map(|(_, json)| Peek::head(json, usize::MAX).get("messages"));
-            written.flat_map(Peek::items).find(is_it).and_then(name)
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

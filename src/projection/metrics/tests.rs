@@ -171,6 +171,27 @@ fn parallel_branches_and_failures() {
 }
 
 #[test]
+fn ten_thousand_answers_in_one_state_are_looked_through_once() {
+    let state = |answers: usize| {
+        let all: Vec<String> = (0..answers)
+            .map(|i| {
+                format!(
+                    r#"{{"type":"ai","id":"{i}","content":"{}","usage_metadata":{{"output_tokens":2}},"response_metadata":{{"model_name":"m-{}"}}}}"#,
+                    "word ".repeat(40),
+                    i % 2
+                )
+            })
+            .collect();
+        format!(r#"{{"messages":[{}]}}"#, all.join(","))
+    };
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1)).event(10, "values", "{}").event(20, "values", &state(10_000));
+    let used: Vec<(&str, u64)> = script.run().models.iter().map(|(name, usage)| (&**name, usage.output)).collect();
+    // To look through three megabytes for each of them would take minutes.
+    assert_eq!(used, [("m-0", 10_000), ("m-1", 10_000)]);
+}
+
+#[test]
 fn runs_and_nodes_are_bounded() {
     let mut script = Script::default();
     for i in 0..1_200 {

@@ -1,0 +1,53 @@
+//! Which model a message's usage is of, where the event names it.
+
+use crate::projection::Message;
+use crate::projection::peek::Peek;
+use crate::projection::wire::Payload;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The models that an event names. It is looked through once, and only where somebody asks: a state of 50 MB may bring the
+/// answers of a hundred branches.
+pub(super) struct Models<'a> {
+    payload: &'a Payload<'a>,
+    /// By the messages' ids.
+    told: Option<HashMap<Cow<'a, str>, Cow<'a, str>>>,
+}
+
+impl<'a> Models<'a> {
+    /// Those of an event.
+    pub fn of(payload: &'a Payload<'a>) -> Models<'a> {
+        Models { payload, told: None }
+    }
+
+    /// The model of a message that the event told of.
+    pub fn model(&mut self, message: &Message) -> Option<Cow<'a, str>> {
+        let payload = self.payload;
+        let json = Peek::head(payload.json?, usize::MAX);
+        if payload.name == "messages" && !payload.enveloped {
+            let mut items = json.items();
+            let said = items.next()?;
+            return model(said).or_else(|| items.next()?.get("ls_model_name")?.string());
+        }
+        self.told.get_or_insert_with(|| named(payload, json)).get(message.id.as_deref()?).cloned()
+    }
+}
+
+fn named<'a>(payload: &Payload<'a>, json: Peek<'a>) -> HashMap<Cow<'a, str>, Cow<'a, str>> {
+    let list = |json: Option<Peek<'a>>| json.into_iter().flat_map(Peek::items).collect::<Vec<_>>();
+    let messages = match payload.name {
+        "messages/partial" | "messages/complete" => list(Some(json)),
+        "values" => list(json.get("messages")),
+        "updates" => {
+            let written = payload.writes().into_iter();
+            written.flat_map(|(_, json)| list(Peek::head(json, usize::MAX).get("messages"))).collect()
+        }
+        _ => Vec::new(),
+    };
+    messages.into_iter().filter_map(|message| Some((message.get("id")?.string()?, model(message)?))).collect()
+}
+
+/// The model that a finished message names.
+fn model(message: Peek<'_>) -> Option<Cow<'_, str>> {
+    message.get("response_metadata")?.pick(["model_name", "model"]).into_iter().flatten().next()?.string()
+}
