@@ -159,3 +159,23 @@ fn a_screen_of_many_and_large_messages_is_there_at_once() {
         assert!(dash.screen().contains("xxxxxxxxxx"));
     }
 }
+
+#[test]
+fn of_a_long_thought_the_beginning_and_the_end_are_laid_out() {
+    let mut dash = demo_like((80, 24));
+    dash.open_thread();
+    let thought = format!("begin {}end", "word ".repeat(1_000_000));
+    let data = format!(
+        r#"[{{"type":"AIMessageChunk","id":"1","content":"","additional_kwargs":{{"reasoning_content":"{thought}"}}}},{{}}]"#
+    );
+    dash.event("messages", &data);
+    assert!(dash.screen().contains("word end"), "{}", dash.screen());
+    let mut pages = 0;
+    while !dash.screen().contains("not shown here") {
+        dash.keys("<PageUp>");
+        pages += 1;
+        assert!(pages < 1_000, "all of it is laid out");
+    }
+    dash.keys("gg");
+    assert!(dash.screen().contains("begin word"), "{}", dash.screen());
+}

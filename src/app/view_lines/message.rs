@@ -96,10 +96,10 @@ impl Layout<'_> {
         self.lines(lines);
         for part in &message.parts {
             match part {
-                Part::Text(range) => self.text(range.start, range.end),
+                Part::Text(range) => self.text(range.start, range.end, false),
                 Part::Reasoning(range) => {
                     self.lines(vec![(Line::of(Tone::Dim, "thinking"), message.thought_seq(range.start))]);
-                    self.flow(range.start, range.end, true);
+                    self.text(range.start, range.end, true);
                 }
                 Part::Note { range, .. } => {
                     let note = message.text.get(range.clone()).unwrap_or_default();
@@ -144,25 +144,27 @@ impl Layout<'_> {
         }
     }
 
-    /// A stretch of text. Of a very long one only its beginning and its end are laid out.
-    fn text(&mut self, from: usize, to: usize) {
-        let text = &self.message.text;
+    /// A stretch of text, or of reasoning. Of a very long one only its beginning and its end are laid out.
+    fn text(&mut self, from: usize, to: usize, thought: bool) {
+        let message = self.message;
+        let text = if thought { &message.reasoning } else { &message.text };
         let Some(all) = text.get(from..to).filter(|all| !all.trim().is_empty()) else { return };
         // Between two parts a blank line says nothing.
         let from = if from > 0 { from + all.len() - all.trim_start_matches('\n').len() } else { from };
         if to - from <= 2 * WINDOW {
-            return self.flow(from, to, false);
+            return self.flow(from, to, thought);
         }
         let upto = boundary(text, from + WINDOW);
         let tail = boundary(text, from + (to - from - WINDOW) / STEP * STEP).max(upto);
-        self.flow(from, upto, false);
+        self.flow(from, upto, thought);
         let left_out = text::bytes((tail - upto) as u64);
         let line = Line::of(
             Tone::Dim,
-            &format!("… {left_out} of {} not shown here, ⏎ opens them", text::bytes((to - from) as u64)),
+            &format!("… {left_out} of {} not shown here, s saves them all", text::bytes((to - from) as u64)),
         );
-        self.lines(vec![(line, self.message.text_seq(upto))]);
-        self.flow(tail, to, false);
+        let seq = if thought { message.thought_seq(upto) } else { message.text_seq(upto) };
+        self.lines(vec![(line, seq)]);
+        self.flow(tail, to, thought);
     }
 
     fn flow(&mut self, from: usize, to: usize, thought: bool) {
