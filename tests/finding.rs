@@ -402,6 +402,8 @@ fn the_next_error_message_and_step_are_gone_to_from_any_view() {
     let screen = dash.screen();
     let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
     assert!(marked.contains("error"), "{failed}: {screen}");
+    dash.keys("Ge");
+    assert_eq!(anchor(&dash), Some(failed), "from what is followed the newest failure is the next one");
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>)");
     let first = anchor(&dash).unwrap();

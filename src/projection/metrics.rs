@@ -280,10 +280,8 @@ impl Metrics {
         run.bytes += event.data.text().len() as u64;
         (run.last_seq, run.last_event) = (event.seq, Some(event.at));
         run.first_event.get_or_insert(event.at);
-        if payload.name == "error" {
-            run.work.errors += 1;
-            run.failed = true;
-        }
+        run.work.errors += u64::from(payload.name == "error");
+        run.failed |= payload.name == "error";
         match payload.name {
             "tasks" => self.task(payload, payload.json),
             "debug" => self.debug(payload),
@@ -385,10 +383,8 @@ impl Metrics {
         if let Some(run) = self.runs.last_mut() {
             run.ended.get_or_insert(at);
             run.outcome.get_or_insert(outcome);
-            if outcome == Outcome::Error {
-                run.work.errors += 1;
-                run.failed = true;
-            }
+            run.work.errors += u64::from(outcome == Outcome::Error);
+            run.failed |= outcome == Outcome::Error;
         }
     }
 
@@ -404,6 +400,7 @@ impl Metrics {
                 run.retries.push((run.last_seq, lost));
             }
         }
+        run.failed &= attempt <= run.attempts;
         if attempt > run.attempts || run.attempt_began.is_none() {
             run.attempt_began = Some(at);
         }
@@ -438,7 +435,10 @@ impl Metrics {
             node.finished += 1;
             node.count_turns();
             node.busy += at.duration_since(began);
-            node.work.errors += u64::from(error.is_some_and(|error| !error.is_null()));
+            let failed = error.is_some_and(|error| !error.is_null());
+            node.work.errors += u64::from(failed);
+            // A thread says of every run that it is done; of its failure a node of the graph itself tells.
+            run.failed |= failed && payload.is_root();
         }
     }
 

@@ -395,6 +395,8 @@ impl Viewer {
 
     /// Goes to the next landmark of a kind, or to the one before; false where there is none that way.
     pub fn go_to_next(&mut self, what: Landmark, forward: bool) -> bool {
+        // Whoever follows has nothing ahead: the failure that is looked for lies behind.
+        let forward = forward && !(self.follows() && matches!(what, Landmark::Error | Landmark::Mark));
         // Who stands at an event that was let go stands before the oldest one.
         let first = self.tape.first_seq().unwrap_or(u64::MAX);
         let here = self.anchor.map_or(self.tape.last_seq() + 1, |seq| seq.max(first.saturating_sub(1)));

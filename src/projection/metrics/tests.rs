@@ -228,3 +228,15 @@ fn a_replay_in_one_burst_has_no_speed() {
     let run = script.run();
     assert_eq!((run.work.chunks, run.work.chunks_per_second(), run.work.tokens_per_second()), (10, None, None));
 }
+
+#[test]
+fn a_run_whose_node_failed_has_failed_until_it_is_tried_again() {
+    let mut script = Script::default();
+    let task = |more: &str| format!(r#"{{"id":"t","name":"boom",{more}}}"#);
+    script.event(0, "metadata", &metadata(1)).event(1, "tasks", &task(r#""input":{},"triggers":[]"#));
+    assert!(!script.run().failed);
+    script.event(5, "tasks", &task(r#""error":"ValueError('boom')","result":null,"interrupts":[]"#));
+    assert!(script.run().failed, "of a thread no other event tells of it");
+    script.event(9, "metadata", &metadata(2));
+    assert!(!script.run().failed);
+}
