@@ -49,11 +49,12 @@ pub(super) fn values(out: &mut Brief, said: &Said<'_>, state: Option<&Snapshot>)
 }
 
 fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
+    // A state need not be an object: of a bare value there are no keys to tell.
     if json.is_object() {
         if let Some(list) = filled(json.get("__interrupt__")) {
             interrupts(out, Some(list));
         }
-    } else if state.is_none() {
+    } else {
         return super::whatever(out, json);
     }
     let Some(state) = state else {

@@ -160,6 +160,15 @@ fn what_no_capture_holds() {
         ),
         "ai thinks \"hm\" [image]"
     );
+    // A state may be a bare text, or null.
+    for (data, words) in [(r#""hello""#, "hello"), ("null", "null"), ("[1,2]", "[1, 2]")] {
+        let one = made("values", Data::Json(data.into()));
+        let mut projections = Projections::default();
+        projections.apply(&Item::Record(Record::Event(one.clone())));
+        let state = projections.values.rows().last();
+        assert!(state.is_some(), "{data}");
+        assert_eq!(event(&one, state, 100).map(|line| line.text()).as_deref(), Some(words));
+    }
     // What takes messages away says which.
     assert_eq!(
         told("updates", r#"{"a":{"messages":[{"content":"","type":"remove","name":null,"id":"note-4"}]}}"#),
