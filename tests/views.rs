@@ -10,7 +10,7 @@ use ratatui::style::{Color, Modifier};
 use runtail::app::msg::Msg;
 use runtail::app::viewer::VIEWS;
 use runtail::projection::Role;
-use runtail::stream::{Event, Item, Record};
+use runtail::stream::{Event, Item, Outcome, Record};
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, one that waits for an answer, one that failed.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];
@@ -40,6 +40,47 @@ fn places() -> [(&'static str, Dash); 2] {
     read.feed(Msg::Paste(format!("#{middle}")));
     assert_eq!(read.app.viewer().unwrap().anchor(), Some(middle));
     [("140x40", followed), ("80x24", read)]
+}
+
+/// The places, and whatever else may be on the screen of a stream: halves, tabs, what is marked, searched for and filtered,
+/// what changed in a state, each state of the connection, a dialog and a page over it.
+fn scenes() -> Vec<(&'static str, Dash)> {
+    let mut scenes = Vec::from(places());
+    let mut scene = |name, change: fn(&mut Dash)| {
+        let mut dash = thread((120, 36));
+        change(&mut dash);
+        scenes.push((name, dash));
+    };
+    scene("halves", |dash| drop(dash.keys("|<Tab>m")));
+    scene("tabs", |dash| drop(dash.keys("<Esc><Down><Enter>{")));
+    scene("found", |dash| drop(dash.keys("/sub|boom<Enter>n&!node:left<Enter>")));
+    scene("typed", |dash| drop(dash.keys("/[")));
+    scene("changes", |dash| drop(dash.keys("3d")));
+    scene("compared", |dash| drop(dash.keys("3<Home>[m[[=")));
+    scene("wrapped", |dash| drop(dash.keys("wTTv")));
+    scene("folded", |dash| drop(dash.keys("4<Home><Down><Down><Down><Left>")));
+    scene("modes", |dash| drop(dash.keys("M")));
+    scene("json", |dash| drop(dash.keys("7<Enter>")));
+    scene("help", |dash| drop(dash.keys("?")));
+    scene("lost", |dash| dash.retrying(3, 4, "connection reset by peer"));
+    scene("silent", |dash| {
+        dash.event("metadata", r#"{"run_id":"r","attempt":1}"#);
+        dash.pass(45);
+    });
+    for (name, outcome) in [
+        ("ended", Outcome::Success),
+        ("failed", Outcome::Error),
+        ("asks", Outcome::Interrupted),
+        ("unknown", Outcome::Unknown),
+    ] {
+        let mut dash = thread((120, 36));
+        dash.end(outcome);
+        scenes.push((name, dash));
+    }
+    let mut empty = demo_like((120, 36));
+    empty.open_thread();
+    scenes.push(("empty", empty));
+    scenes
 }
 
 /// The key and the name of each view.
@@ -129,7 +170,7 @@ fn themes_change_colours_and_nothing_else() {
         Color::LightCyan,
     ];
     let symbols = |buffer: &Buffer| buffer.content.iter().map(|c| c.symbol().to_string()).collect::<Vec<_>>();
-    for (place, mut dash) in places() {
+    for (place, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
             let buffer = dash.buffer();
@@ -164,7 +205,7 @@ fn every_sign_has_an_ascii_one() {
         .map(|capture| std::fs::read_to_string(format!("tests/captures/{capture}.sse")).unwrap())
         .map(|body| unescaped(&body))
         .collect();
-    for (place, mut dash) in places() {
+    for (place, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
             dash.ascii = false;
