@@ -59,6 +59,11 @@ pub fn head(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
+/// Text from outside for so many columns: cleaned and cut. No more of it is read than may be seen.
+pub fn seen(text: &str, columns: usize) -> String {
+    fit(&clean(head(text, 4 * columns + 8)), columns).into_owned()
+}
+
 /// The last bytes of a text, whole characters.
 pub fn tail(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);

@@ -36,7 +36,8 @@ impl Tone {
     /// The tone of a name, the same wherever it stands.
     pub fn label(name: &str) -> Tone {
         // FNV-1a: the standard library's hash may differ between two versions of the program.
-        let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let head = name.bytes().take(256);
+        let hash = head.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Tone::Label((hash ^ (hash >> 16)) as u8)
     }
 }
@@ -59,6 +60,14 @@ pub struct Line {
     pub right: Vec<Piece>,
 }
 
+/// Most bytes of a piece that are read: far more than any screen shows. A name may have five million.
+const MAX_PIECE: usize = 32 << 10;
+
+/// As much of a text as can be seen, cleaned.
+fn seen(text: &str) -> String {
+    text::clean(text::head(text, MAX_PIECE)).into_owned()
+}
+
 impl Line {
     /// An empty line.
     pub fn new() -> Line {
@@ -79,14 +88,14 @@ impl Line {
     /// Adds a piece at the left.
     pub fn push(&mut self, tone: Tone, text: &str) {
         if !text.is_empty() {
-            self.left.push(Piece { text: text::clean(text).into_owned(), tone });
+            self.left.push(Piece { text: seen(text), tone });
         }
     }
 
     /// Adds a piece at the right edge.
     pub fn right(mut self, tone: Tone, text: &str) -> Line {
         if !text.is_empty() {
-            self.right.push(Piece { text: text::clean(text).into_owned(), tone });
+            self.right.push(Piece { text: seen(text), tone });
         }
         self
     }
@@ -97,8 +106,9 @@ impl Line {
     }
 
     /// The line in lines of at most `width` columns, those after the first further in by `indent`. It breaks where it must:
-    /// what is data has no better places. What stands at the right edge stays on the first.
-    pub fn broken(self, width: usize, indent: usize) -> Vec<Line> {
+    /// what is data has no better places. What stands at the right edge stays on the first. What does not fit into `most`
+    /// lines is left out.
+    pub fn broken(self, width: usize, indent: usize, most: usize) -> Vec<Line> {
         let mut lines = vec![Line { left: Vec::new(), right: self.right }];
         let mut used = 0;
         for Piece { text, tone } in self.left {
@@ -108,6 +118,9 @@ impl Line {
                 if used + columns > width && used > indent {
                     if let Some(line) = lines.last_mut() {
                         line.left.push(Piece { text: std::mem::take(&mut part), tone });
+                    }
+                    if lines.len() >= most {
+                        return lines;
                     }
                     lines.push(Line {
                         left: vec![Piece { text: " ".repeat(indent), tone: Tone::Plain }],
@@ -162,12 +175,20 @@ mod tests {
         let whole = text(&line);
         for width in 1..60 {
             let indent = 8.min(width / 2);
-            let lines = line.clone().broken(width, indent);
+            let lines = line.clone().broken(width, indent, usize::MAX);
             let joined: String =
                 lines.iter().enumerate().map(|(n, l)| text(l)[if n > 0 { indent } else { 0 }..].to_string()).collect();
             assert_eq!(joined, whole, "{width}");
             assert!(lines.iter().all(|l| l.width() <= width.max(2 + indent)), "{width}: {lines:?}");
         }
+    }
+
+    #[test]
+    fn a_name_of_millions_is_read_as_far_as_it_may_be_seen() {
+        let line = Line::of(Tone::Plain, &"日".repeat(2_000_000));
+        assert!(line.text().len() <= MAX_PIECE && line.text().starts_with("日日"));
+        let lines = line.clone().broken(21, 4, 3);
+        assert_eq!(lines[..], line.broken(21, 4, usize::MAX)[..3]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: us
     let room = width.saturating_sub(line.width());
     match payload {
         Some(json) => line.left.extend(describe::value(json, room).left),
-        None => line.push(Tone::Plain, &text::fit(&text::clean(text::head(event.data.text(), 4 * room + 8)), room)),
+        None => line.push(Tone::Plain, &text::seen(event.data.text(), room)),
     }
     line
 }

@@ -142,7 +142,7 @@ impl Book<'_> {
         self.title("EVENTS", &["events", "bytes", if self.open { "ago" } else { "last" }]);
         for sums in ledger.names() {
             let numbers = [text::count(sums.events), text::bytes(sums.bytes), self.ago(sums.last_at)];
-            let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {}", sums.name)), NAME));
+            let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", sums.name), NAME));
             self.numbers(name, &numbers, Some(sums.last_seq));
         }
     }
@@ -153,17 +153,14 @@ impl Book<'_> {
         if !run.nodes.is_empty() {
             self.title(&format!("NODES{of}"), &["turns", "took", "to token", "tok/s", "chunks/s", "tokens"]);
             for node in &run.nodes {
-                let name = Line::of(
-                    Tone::label(node_word(&node.name)),
-                    &text::fit(&text::clean(&format!("  {}", node.name)), NAME),
-                );
+                let name = Line::of(Tone::label(node_word(&node.name)), &text::seen(&format!("  {}", node.name), NAME));
                 self.numbers(name, &node_numbers(node), Some(node.seq));
             }
         }
         if !run.models.is_empty() {
             self.title(&format!("MODELS{of}"), &["in", "cached", "out", "thought", "both"]);
             for (model, usage) in &run.models {
-                let name = Line::of(Tone::Plain, &text::fit(&text::clean(&format!("  {model}")), NAME));
+                let name = Line::of(Tone::Plain, &text::seen(&format!("  {model}"), NAME));
                 self.numbers(name, &tokens(usage), None);
             }
             let named = run.models.iter().fold(Usage::default(), |mut sum, (_, usage)| {

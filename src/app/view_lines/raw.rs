@@ -33,7 +33,7 @@ pub fn line(event: &Event, state: Option<&Snapshot>, as_received: bool, width: u
     let room = width.saturating_sub(line.width());
     match describe::event(event, state, room).filter(|_| !as_received) {
         Some(told) => line.left.extend(told.left),
-        None => line.push(Tone::Dim, &text::fit(&text::clean(text::head(event.data.text(), 4 * room + 8)), room)),
+        None => line.push(Tone::Dim, &text::seen(event.data.text(), room)),
     }
     line
 }

@@ -35,13 +35,14 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     match viewer.path_under_cursor().filter(|path| path != "." && !viewer.follows()) {
         Some(path) => {
             line.push(Tone::Dim, " · ");
-            line.push(Tone::Accent, &tail(&text::clean(&path), room));
+            line.push(Tone::Accent, &tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
         }
         None => {
-            let changed: Vec<&str> = snapshot.keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect();
+            let changed: Vec<&str> =
+                snapshot.keys.iter().filter(|k| k.changed).map(|k| text::head(&k.name, 4 * room)).collect();
             if !changed.is_empty() {
                 line.push(Tone::Dim, " · changed: ");
-                line.push(Tone::Plain, &text::fit(&text::clean(&changed.join(", ")), room.saturating_sub(9)));
+                line.push(Tone::Plain, &text::seen(&changed.join(", "), room.saturating_sub(9)));
             }
         }
     }

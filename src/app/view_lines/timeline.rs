@@ -187,7 +187,7 @@ pub fn bar(branch: &Branch, bar: &Bar, step: Option<i64>, attempt: &Attempt, now
         BarState::Abandoned => (Tone::Dim, " ■ end not told".into()),
     };
     let room = grid.width.saturating_sub(line.width());
-    line.push(tone, &text::fit(&text::clean(&words), room));
+    line.push(tone, &text::seen(&words, room));
     line
 }
 
@@ -220,7 +220,7 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
     line.push(Tone::Dim, &text::fit(kind, room));
     // The same colour as in every other view.
     let tone = if bar.kind == BarKind::Node { Tone::label(&bar.name) } else { Tone::Dim };
-    line.push(tone, &text::fit(&text::clean(name), room_for_name));
+    line.push(tone, &text::seen(name, room_for_name));
     line.push(Tone::Accent, &hidden);
     super::pad(line, from + grid.name + 1);
 }

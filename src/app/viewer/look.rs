@@ -51,8 +51,6 @@ impl Viewer {
     /// The lines of an entry whose long line goes on.
     pub(super) fn wrapped(&self, view: View, key: u64) -> Vec<Line> {
         let width = self.windows[view as usize].0;
-        let mut lines = self.whole_line(view, key, self.line_width(view)).broken(width, INDENT.min(width / 2));
-        lines.truncate(MOST_LINES);
-        lines
+        self.whole_line(view, key, self.line_width(view)).broken(width, INDENT.min(width / 2), MOST_LINES)
     }
 }
