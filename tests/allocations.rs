@@ -1,5 +1,10 @@
 //! What is done at every key is not paid for by the million: allocations are counted, which is exact where time is not.
 
+#[path = "screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
+
+use dash::demo_like;
 use runtail::app::json::Tree;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -45,4 +50,22 @@ fn searching_a_document_does_not_copy_it() {
         // Making the expression allocates, and so do the places found; what is looked at does not.
         assert!(count < 4_000, "{text}: {count} allocations");
     }
+}
+
+#[test]
+fn the_first_turn_of_a_filter_looks_at_its_share_however_many_messages_there_are() {
+    let first_turn = |messages: usize| {
+        let mut dash = demo_like((100, 24));
+        dash.open_thread();
+        let words = "word ".repeat(400);
+        let all: Vec<String> =
+            (0..messages).map(|i| format!(r#"{{"type":"ai","id":"{i}","content":"{words}"}}"#)).collect();
+        dash.event("values", &format!(r#"{{"messages":[{}]}}"#, all.join(",")));
+        dash.keys("1&");
+        let count = allocations(|| drop(dash.keys("w")));
+        assert!(dash.app.viewer().is_some_and(|viewer| viewer.finding().is_scanning()), "one turn is not all of it");
+        count
+    };
+    let (few, many) = (first_turn(2_000), first_turn(10_000));
+    assert!(many < few + few / 2, "{few} allocations, {many} for five times as many");
 }
