@@ -253,7 +253,9 @@ impl App {
                 self.open_at(server, StreamTarget::Join { thread, run: id.to_string() })
             }
             None => {
-                self.explain_argument("A run is joined on its thread: list the thread's runs first (v on the thread).")
+                let why = "A run is joined on its thread: list the thread's runs first (v on the thread), or say both by \
+                           the run's address, …/threads/THREAD/runs/RUN.";
+                self.explain_argument(why)
             }
         }
     }
