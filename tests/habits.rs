@@ -7,7 +7,7 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail::app::msg::Msg;
+use runtail::app::msg::{Effect, Msg};
 use runtail::app::viewer::View;
 use runtail::stream::{Data, Event, Item, Record};
 
@@ -193,4 +193,18 @@ proptest! {
         let odd = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{1b}' | '\u{200b}');
         prop_assert!(!dash.screen().contains(odd));
     }
+}
+
+#[test]
+fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let effects = dash.keys("o");
+    let [Effect::OpenLink(link)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"), "{link}");
+    assert!(dash.app.notices.last().unwrap().text.contains(link), "where there is no browser it can be copied");
+    let here = dash.app.viewer().unwrap().target.clone();
+    dash.keys("<Esc>");
+    dash.feed(Msg::Paste(link.clone()));
+    assert_eq!(dash.app.viewer().unwrap().target, here);
 }

@@ -6,7 +6,7 @@ use super::find::Typing;
 use super::keys::Action;
 use super::msg::{Effect, StreamTarget};
 use super::viewer::{Landmark, View};
-use crate::config::Timestamps;
+use crate::config::{Timestamps, studio_page};
 use crate::stream::Target;
 
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
@@ -104,6 +104,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             app.notify(false, format!("Times are {word}."));
         }
         Action::Export => app.propose_export(),
+        Action::OpenLink => return app.open_in_browser(),
         Action::Replay => app.replay(),
         Action::NewRun => return app.compose_here(),
         _ => {}
@@ -129,6 +130,18 @@ impl App {
             (Landmark::Mark, false) => "No mark before this: m marks an event.",
         };
         self.notify(false, none);
+    }
+
+    /// Opens the thread of the stream that is shown in Studio. Where no browser can be opened, the address can be copied.
+    fn open_in_browser(&mut self) -> Vec<Effect> {
+        let Some(viewer) = self.streams.shown() else { return Vec::new() };
+        let profile = self.catalogue.in_force().iter().find(|profile| *profile.name == *viewer.server.profile);
+        let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
+        let Some(page) = studio_page(control_plane, &viewer.server.url, viewer.thread_id.as_deref()) else {
+            return Vec::new();
+        };
+        self.notify(false, format!("Opening {page}"));
+        vec![Effect::OpenLink(page.into())]
     }
 
     /// Opens the stream that is shown again from its start.

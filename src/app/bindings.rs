@@ -205,6 +205,7 @@ pub const BINDINGS: &[Binding] = {
             "save",
             "Write the view to a file: text, JSON lines, Markdown",
         ),
+        bind("stream.browser", Stream, &["o"], A::OpenLink, "browser", "Open the thread in Studio, in the browser"),
         bind("stream.close", Stream, &["x"], A::CloseStream, "close", "Close the stream; its run goes on"),
         bind(
             "stream.messages",

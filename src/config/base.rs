@@ -77,6 +77,20 @@ pub fn deployments_page(url: &Url) -> Option<Url> {
     Some(page)
 }
 
+/// The page of Studio on which an agent server is seen, and a thread of it: that of the installation which the server's control
+/// plane belongs to, else that of the cloud, which reaches servers on the person's own machine too.
+pub fn studio_page(control_plane: Option<&Url>, server: &str, thread: Option<&str>) -> Option<Url> {
+    let cloud = || Url::parse("https://smith.langchain.com/host/deployments").ok();
+    let mut page = control_plane.and_then(deployments_page).or_else(cloud)?;
+    let root = page.path().strip_suffix("/host/deployments")?.to_string();
+    page.set_path(&format!("{root}/studio/"));
+    page.query_pairs_mut().append_pair("baseUrl", server.trim_end_matches('/'));
+    if let Some(thread) = thread {
+        page.query_pairs_mut().append_pair("threadId", thread);
+    }
+    Some(page)
+}
+
 /// An address taken as it is: without query, fragment and trailing slashes.
 pub fn as_it_stands(url: &Url) -> Url {
     let mut base = url.clone();
@@ -151,6 +165,20 @@ mod tests {
         assert_eq!(tag(&of_region("aws").unwrap()), "aws");
         assert_eq!(tag(&Url::parse("https://ls.example.com/api-host").unwrap()), "ls.example.com");
         assert_eq!(tag(&Url::parse("http://127.0.0.1:2024").unwrap()), "127.0.0.1:2024");
+    }
+
+    #[test]
+    fn where_a_thread_is_seen_in_a_browser() {
+        let page = |base: Option<&str>, thread| {
+            let base = base.map(|base| Url::parse(base).unwrap());
+            studio_page(base.as_ref(), "http://127.0.0.1:2024/", thread).unwrap().to_string()
+        };
+        let of = "studio/?baseUrl=http%3A%2F%2F127.0.0.1%3A2024";
+        assert_eq!(page(None, None), format!("https://smith.langchain.com/{of}"));
+        let eu = page(Some("https://eu.api.host.langchain.com"), Some("a&b"));
+        assert_eq!(eu, format!("https://eu.smith.langchain.com/{of}&threadId=a%26b"));
+        let own = page(Some("https://ls.example.com/tools/api-host"), None);
+        assert_eq!(own, format!("https://ls.example.com/tools/{of}"));
     }
 
     #[test]

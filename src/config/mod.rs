@@ -14,7 +14,9 @@ pub mod theme;
 mod units;
 mod watch;
 
-pub use base::{REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region, region_of};
+pub use base::{
+    REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region, region_of, studio_page,
+};
 pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
 pub use secret::{SecretError, SecretRef, SecretSource};
