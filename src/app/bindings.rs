@@ -46,8 +46,6 @@ pub const BINDINGS: &[Binding] = {
         bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; never loses what was typed"),
         bind("app.quit", Global, &["q"], A::Quit, "quit", "Go back, and leave from the deployments"),
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Leave at once; runs go on"),
-        bind("app.next_pane", Global, &["Tab"], A::NextPane, "next pane", "Go to the next pane"),
-        bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "previous pane", "Go to the previous pane"),
         bind(
             "app.next_pane",
             Global,
@@ -56,7 +54,6 @@ pub const BINDINGS: &[Binding] = {
             "next pane",
             "Go to the next pane or half, or the one before",
         ),
-        bind("app.next_pane", Global, &["Tab"], A::NextPane, "next pane", "Go to the next pane, or the one before"),
         bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "previous pane", ""),
         bind("app.zoom", Global, &["f"], A::Zoom, "zoom", "Give the pane the whole screen, and back"),
         bind("app.freeze", Global, &["F"], A::Freeze, "freeze", "Hold the screen still while all else goes on"),

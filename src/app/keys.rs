@@ -400,7 +400,8 @@ mod tests {
     fn the_table_has_no_conflicts_and_every_key_parses() {
         let (_, problems) = Keymap::new(&BTreeMap::new());
         assert_eq!(problems, Vec::<String>::new());
-        for binding in BINDINGS {
+        for (n, binding) in BINDINGS.iter().enumerate() {
+            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is there twice", binding.id);
             for key in binding.keys {
                 key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
             }
