@@ -266,7 +266,7 @@ fn clearer(newer: ApiError, older: ApiError) -> ApiError {
     clearer
 }
 
-/// Follows a log: the newest lines first, then whatever is new, each line once. See [`super::log_tail`] for how.
+/// Follows a log: the newest lines first, then whatever is new, each line once. `log_tail` says how.
 #[derive(Debug, Clone)]
 pub struct LogFollower {
     control: ControlPlane,

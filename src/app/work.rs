@@ -108,9 +108,9 @@ pub enum Part {
     Read(Arc<Doc>),
     /// Places that were found, up to a node of the document.
     Found {
-        /** Where, in the order of the document. */
+        /// Where, in the order of the document.
         found: Vec<Found>,
-        /** The first node that was not looked at; the document's length when it is over. */
+        /// The first node that was not looked at; the document's length when it is over.
         upto: u32,
     },
     /// Two documents were compared.

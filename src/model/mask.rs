@@ -32,7 +32,7 @@ impl Secrets {
     }
 
     /// The secrets in records of the control plane. A value that stands as a whole in a field that says what the record
-    /// is (see [`is_plain`]) is none: plain variables are kept beside the secrets, and one of them often is the
+    /// is (`is_plain`) is none: plain variables are kept beside the secrets, and one of them often is the
     /// deployment's own name.
     pub fn of_records(records: &[&Value]) -> Secrets {
         let mut open = HashSet::new();

@@ -1,5 +1,5 @@
 //! The doctor: what stands between a person and their deployments, looked at step by step. It only reads, ends whatever a
-//! server does, and what it says can be pasted anywhere: every text of a check has passed [`Desk::safe`].
+//! server does, and what it says can be pasted anywhere: every text of a check has passed `Desk::safe`.
 
 mod agent;
 mod certificate;
