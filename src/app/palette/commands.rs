@@ -112,7 +112,7 @@ pub const COMMANDS: &[Command] = &[
     command("integrations", Takes::Nothing, "GitHub accounts that deployments are built from", |app, _| {
         app.browse_meant(Collection::Integrations(GithubApp::Deployments), "")
     }),
-    command("forge", Takes::Nothing, "The same of Forge, which no deployment needs", |app, _| {
+    command("forge", Takes::Nothing, "GitHub accounts of Forge, which no deployment needs", |app, _| {
         app.browse_meant(Collection::Integrations(GithubApp::Forge), "")
     }),
     command("listeners", Takes::Nothing, "Listeners of an organisation that hosts itself", |app, _| {
@@ -164,13 +164,16 @@ pub const COMMANDS: &[Command] = &[
         app.act_in(Context::Deployments, Action::Open)
     }),
     command("theme", Takes::Theme, "How everything looks; shown while it is chosen", |app, name| app.use_theme(name)),
-    command("mouse", Takes::Word(&["auto", "on", "off"]), "Whose the mouse is: auto, on or off", |app, how| {
-        app.choose_habit("mouse", how, &Mouse::WORDS, |habits| &mut habits.mouse)
-    }),
+    command(
+        "mouse",
+        Takes::Word(&["auto", "on", "off"]),
+        "The mouse: Runtail's (on), the terminal's (off), or by what is read (auto)",
+        |app, how| app.choose_habit("mouse", how, &Mouse::WORDS, |habits| &mut habits.mouse),
+    ),
     command(
         "timestamps",
         Takes::Word(&["absolute", "relative", "delta"]),
-        "The times of a stream: absolute, relative to its start, or since the entry before",
+        "Times: absolute, relative to the start of the run, or since the entry before",
         |app, how| app.choose_habit("timestamps", how, &Timestamps::WORDS, |habits| &mut habits.timestamps),
     ),
     command("wrap", Takes::Word(&["on", "off"]), "Whether long lines of a stream go on in the next one", |app, how| {
