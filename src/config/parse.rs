@@ -14,49 +14,6 @@ use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
-/// Every key that is read, for the test that the example names them all.
-#[cfg(test)]
-pub(super) const KNOWN: [&str; 38] = [
-    "default_profiles",
-    "region",
-    "url",
-    "control_plane",
-    "workspace",
-    "api_key_env",
-    "api_key_file",
-    "api_key_command",
-    "bearer_env",
-    "bearer_file",
-    "bearer_command",
-    "label",
-    "read_only",
-    "deployments",
-    "agent_server",
-    "allow_http",
-    "interval",
-    "timeout",
-    "max_rows",
-    "max_bytes",
-    "max_event",
-    "theme",
-    "mouse",
-    "ascii",
-    "notify",
-    "timestamps",
-    "wrap",
-    "[poll]",
-    "[tape]",
-    "[ui]",
-    "[keys]",
-    "[themes.",
-    "[profiles.",
-    "\"us\"",
-    "\"eu\"",
-    "\"apac\"",
-    "\"aws\"",
-    "/api-host",
-];
-
 pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
     let source = Source::new(text, path);
     let document = node::of_toml(&source)?;
