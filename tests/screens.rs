@@ -255,20 +255,29 @@ fn any_size_can_be_drawn() {
 }
 
 /// `UPDATE_PICTURE=1 cargo test --test screens` makes it anew.
-#[test]
-fn the_picture_in_the_readme_is_the_real_screen() {
-    let mut dash = demo_like((132, 34));
-    dash.open_thread();
-    dash.recording("tests/fixtures/support-run.jsonl");
+fn is_pictured(dash: &mut dash::Dash, path: &str) {
     let svg = picture::svg(&dash.buffer());
-    let path = "assets/screen.svg";
     if std::env::var_os("UPDATE_PICTURE").is_some() {
         std::fs::write(path, &svg).unwrap();
     }
     assert!(
         std::fs::read_to_string(path).is_ok_and(|kept| kept == svg),
-        "the picture is old: UPDATE_PICTURE=1 makes it anew"
+        "{path} is old: UPDATE_PICTURE=1 makes it anew"
     );
+}
+
+#[test]
+fn the_pictures_in_the_readme_are_the_real_screens() {
+    let mut dash = demo_like((132, 34));
+    dash.open_thread();
+    dash.recording("tests/fixtures/support-run.jsonl");
+    is_pictured(&mut dash, "assets/screen.svg");
+    // The viewer alone, in two halves.
+    let mut dash = demo_like((140, 36));
+    dash.open_thread();
+    dash.recording_as_it_went("tests/fixtures/research-run.jsonl");
+    dash.keys("f|<Tab>4");
+    is_pictured(&mut dash, "assets/viewer.svg");
 }
 
 #[test]

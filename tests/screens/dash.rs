@@ -283,11 +283,22 @@ impl Dash {
 
     /// Everything of a recording, as if it came now, without its end.
     pub fn recording(&mut self, path: &str) {
+        self.play(path, |_| SignedDuration::from_millis(30));
+    }
+
+    /// The same at the pace at which it was recorded.
+    pub fn recording_as_it_went(&mut self, path: &str) {
+        self.play(path, |gap| gap);
+    }
+
+    fn play(&mut self, path: &str, pace: impl Fn(SignedDuration) -> SignedDuration) {
         let mut items = Vec::new();
+        let mut last = None;
         for record in Reader::open(std::path::Path::new(path)).unwrap() {
             match record.unwrap() {
                 Record::Event(mut event) => {
-                    self.now += SignedDuration::from_millis(30);
+                    let before = last.replace(event.at).unwrap_or(event.at);
+                    self.now += pace(event.at.duration_since(before));
                     event.at = self.now;
                     items.push(Item::Record(Record::Event(event)));
                 }
