@@ -54,7 +54,7 @@ fn told(viewer: &Viewer) -> Option<u64> {
 /// Of entries in their order: the last one up to an event, else the first.
 fn nearest(seqs: impl Iterator<Item = u64>, seq: u64) -> Option<u64> {
     let seqs: Vec<u64> = seqs.collect();
-    seqs.iter().copied().filter(|of| *of <= seq).next_back().or(seqs.first().copied())
+    seqs.iter().copied().rfind(|of| *of <= seq).or(seqs.first().copied())
 }
 
 /// The state that belongs to an event: its own, else the next one of the graph itself, else the one before.
