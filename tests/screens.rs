@@ -281,6 +281,24 @@ fn the_pictures_in_the_readme_are_the_real_screens() {
 }
 
 #[test]
+fn help_begins_with_the_keys_of_the_place_that_it_was_asked_for_in() {
+    fn first(dash: &mut dash::Dash, keys: &str) -> String {
+        dash.keys(keys);
+        dash.screen().lines().nth(3).unwrap_or_default().trim().to_string()
+    }
+    let mut dash = demo_like((80, 24));
+    assert_eq!(first(&mut dash, "?"), "Deployments");
+    // A page of text has no keys of its own.
+    assert_eq!(first(&mut dash, "<Esc>!?"), "Deployments");
+    dash.keys("<Esc><Esc>");
+    dash.open_thread();
+    dash.capture("agent-values");
+    assert_eq!(first(&mut dash, "?"), "Stream");
+    assert_eq!(first(&mut dash, "<Esc>M?"), "The modes of a stream");
+    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "JSON");
+}
+
+#[test]
 fn the_wide_table_says_both_statuses_and_what_is_live() {
     let mut dash = demo_like((160, 24));
     dash.keys("f");
