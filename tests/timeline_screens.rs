@@ -224,3 +224,20 @@ fn it_is_searched_and_filtered_while_it_grows() {
     assert!(body.contains("search") && !body.contains("plan"), "{body}");
     assert!(body.contains("from tasks") && body.contains("0 s"), "what the bars are is still said: {body}");
 }
+
+#[test]
+fn a_filter_comes_to_its_end_while_bars_are_added() {
+    let mut told = Told::new((120, 30));
+    told.run(0, 1);
+    // More than one turn looks at.
+    (0..9_000).for_each(|n| told.start(0, "", &format!("t{n}"), "node"));
+    told.dash.screen();
+    told.dash.keys("&node:node<Enter>");
+    for n in 0..6 {
+        told.start(1, "", &format!("u{n}"), "other");
+        told.dash.screen();
+    }
+    let finding = told.dash.app.viewer().unwrap();
+    assert!(!finding.finding().is_scanning(), "it begins anew with each bar: {:?}", finding.hidden());
+    assert_eq!(finding.hidden().map(|(hidden, ..)| hidden), Some(6));
+}

@@ -92,7 +92,7 @@ impl TimelineRows {
         // What has ended does not change: only bars that were let go, or a fold, concern it.
         let goes_on = before.is_some_and(|before| (before.1, before.2) == (first, gone));
         let (from, keep) = if goes_on { self.newest } else { (gone, 0) };
-        self.rows.truncate(keep);
+        let replaced = self.rows.split_off(keep.min(self.rows.len()));
         if keep == 0 && gone > 0 {
             self.rows.push(Row::Gone);
         }
@@ -112,7 +112,9 @@ impl TimelineRows {
         let [cursor, top] = spots.map(|row| row.and_then(|row| self.find(timeline, row)));
         place.cursor.key = cursor.unwrap_or(place.cursor.key);
         place.top.key = top.unwrap_or(place.top.key);
-        true
+        // Mostly the tree has only grown at its end.
+        let made = self.rows.get(keep..).unwrap_or_default();
+        made.len() < replaced.len() || !replaced.iter().zip(made).all(|(old, new)| old.is_about(new))
     }
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {
