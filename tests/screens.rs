@@ -465,9 +465,9 @@ fn a_document_is_searched() {
     let mut dash = demo_like((100, 30));
     dash.record(r#"{"a":{"url":"https://x"},"b":[{"Url":"https://y"}]}"#);
     dash.keys("/url");
-    assert!(dash.screen().contains("/url   1 of 2"), "{}", dash.screen());
+    assert!(dash.screen().contains("/url 1 of 2"), "{}", dash.screen());
     dash.keys("<Enter>n");
-    assert!(dash.screen().contains("/url   2 of 2"), "{}", dash.screen());
+    assert!(dash.screen().contains("/url 2 of 2"), "{}", dash.screen());
     dash.keys("c");
     assert!(dash.screen().contains("Copied https://y"), "{}", dash.screen());
 }

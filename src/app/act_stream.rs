@@ -101,7 +101,12 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             let at = words.iter().position(|(_, how)| *how == app.habits.timestamps).unwrap_or(0);
             let (word, how) = words[(at + 1) % words.len()];
             app.habits.timestamps = how;
-            app.notify(false, format!("Times are {word}."));
+            let told = match how {
+                Timestamps::Absolute => "of day",
+                Timestamps::Relative => "since the run began",
+                Timestamps::Delta => "since the entry before",
+            };
+            app.notify(false, format!("Times are {word}: {told}."));
         }
         Action::Export => app.propose_export(),
         Action::OpenLink => return app.open_in_browser(),

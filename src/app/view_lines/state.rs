@@ -27,8 +27,9 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         line.push(Tone::Moving, &format!("reading {} … {share} %", text::bytes(all as u64)));
         return Some(line);
     }
-    if let Some(tree) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()) {
-        push_search(&mut line, tree);
+    if let Some(found) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()).and_then(search) {
+        line.push(Tone::Dim, " · ");
+        line.left.extend(found.left);
     }
     let hint = "[ earlier  ] later";
     let room = width.saturating_sub(line.width() + hint.len() + 5);
@@ -49,16 +50,15 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     Some(line.right(Tone::Dim, hint))
 }
 
-/// What is searched for in the state, and which hit of how many the cursor is at.
-fn push_search(line: &mut Line, tree: &Tree) {
-    let Some((at, count)) = tree.search_place() else { return };
-    line.push(Tone::Dim, " · ");
-    line.push(Tone::Accent, "/");
+/// What is searched for in a document, and which hit of how many the cursor is at.
+pub fn search(tree: &Tree) -> Option<Line> {
+    let (at, count) = tree.search_place()?;
+    let mut line = Line::of(Tone::Accent, "/");
     line.push(Tone::Strong, &text::fit(&text::clean(tree.search_text()), SEARCH_ROOM));
     let hits = text::count(count as u64);
     let told = match (tree.search_progress(), at, count) {
         (Some(share), ..) => format!(" {share} % searched, {hits} found"),
-        (None, _, 0) => " no hit in this state".to_string(),
+        (None, _, 0) => " no hit".to_string(),
         (None, 0, _) => format!(" {hits} found"),
         (None, at, _) => format!(" {} of {hits}", text::count(at as u64)),
     };
@@ -66,6 +66,7 @@ fn push_search(line: &mut Line, tree: &Tree) {
     if let Some(problem) = tree.search_problem() {
         line.push(Tone::Moving, &format!(" ? {problem}"));
     }
+    Some(line)
 }
 
 fn push_source(line: &mut Line, snapshot: &Snapshot) {

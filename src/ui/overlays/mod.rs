@@ -15,7 +15,7 @@ use super::Canvas;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::scroll::{Flat, Place, window};
-use crate::app::view_lines::difference::tail;
+use crate::app::view_lines::{self, difference::tail};
 use crate::app::{App, Overlay, Page};
 use crate::text;
 
@@ -43,10 +43,9 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
         }
         Overlay::Inspect { title, tree } => {
             let mut used = canvas.title(head, &text::clean(title), true) + 3;
-            if let Some((at, count)) = tree.search_place() {
-                let searched = tree.search_progress().map(|share| format!(" · {share} % searched")).unwrap_or_default();
-                let found = format!("/{}   {at} of {}{searched}", tree.search_text(), text::count(count as u64));
-                used += canvas.foreign(head.x + used, head.y, head.w.saturating_sub(used), &found, Tone::Accent) + 3;
+            if let Some(found) = view_lines::state::search(tree) {
+                canvas.line(head.x + used, head.y, head.w.saturating_sub(used), &found);
+                used += found.width() as u16 + 3;
             }
             let room = head.w.saturating_sub(used);
             if let Some(path) = tree.path_under_cursor().filter(|path| path != ".") {
