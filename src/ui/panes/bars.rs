@@ -211,7 +211,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         keys.push(Tone::Dim, &format!(" {label}  "));
     }
     if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
-        let room = (area.w as usize).saturating_sub(keys.width() + 2);
+        let room = (area.w as usize).saturating_sub(keys.width() + 4);
         let status = [2, 1, 0].map(|detail| stream_status(app, viewer, detail)).into_iter().find(|s| s.width() <= room);
         line.left.extend(status.unwrap_or_default().left);
     }
