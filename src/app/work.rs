@@ -1,6 +1,6 @@
 //! Work that would stop the screen: reading, searching and comparing large documents. The state declares it, a task beside
-//! the screen does it in steps of a few milliseconds, and each step tells how far it is. What is no longer wanted is
-//! stopped between two steps.
+//! the screen does it in short steps, and each tells how far it is. What is no longer wanted is stopped between two steps;
+//! only a comparison itself is one step, half a second where both states have 50 MB.
 
 use super::find::Pattern;
 use super::json::{Found, Searching};
@@ -120,7 +120,7 @@ pub enum Part {
 }
 
 impl Job {
-    /// Works for a few milliseconds. Gives what came of it, and the job where there is more to do.
+    /// Works for one step. Gives what came of it, and the job where there is more to do.
     pub fn step(self) -> (Part, Option<Job>) {
         match self {
             Job::Read(mut reading) => match reading.step(STEP) {

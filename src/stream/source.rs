@@ -538,7 +538,8 @@ fn run_id_of(data: &Data) -> Option<String> {
     serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
 }
 
-/// What an `error` event says, in one line that can be shown and kept: the event itself has it all: `{error, message}`, or a bare string.
+/// What an `error` event (`{error, message}`, or a bare string) says, in one line short enough to be kept: the event itself
+/// has it all.
 pub(crate) fn error_text(text: &str) -> String {
     #[derive(Deserialize)]
     struct Failure<'a> {

@@ -1,4 +1,5 @@
-//! What is said of a state above it: which one it is, whose, how large, and where the cursor is in it.
+//! What is said of a state above it: which one it is, whose, how large, and where the cursor is in it; and, above any
+//! document, what is searched for.
 
 use super::difference::tail;
 use super::{clock, namespace};

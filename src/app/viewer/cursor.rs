@@ -228,8 +228,19 @@ impl Viewer {
             View::Messages => spot == place.cursor,
             _ => spot.key == place.cursor.key,
         };
+        // The lines of an entry that goes on in the next ones are made together.
+        let mut made: Option<(u64, Vec<Line>)> = None;
+        let mut line = |spot: Spot| {
+            if !self.wraps(view) {
+                return self.line(view, spot);
+            }
+            if made.as_ref().is_none_or(|(key, _)| *key != spot.key) {
+                made = Some((spot.key, self.wrapped(view, spot.key)));
+            }
+            made.as_ref().and_then(|(_, lines)| lines.get(spot.line).cloned()).unwrap_or_default()
+        };
         scroll::window(&rows, place.top, height)
-            .map(|spot| (self.light(view, spot, self.line(view, spot)), !place.follow && marks(spot)))
+            .map(|spot| (self.light(view, spot, line(spot)), !place.follow && marks(spot)))
             .collect()
     }
 

@@ -140,22 +140,22 @@ impl Viewer {
     /// The line of an entry, of at most so many columns.
     pub(super) fn whole_line(&self, view: View, key: u64, width: usize) -> Line {
         let p = &self.projections;
-        let spot = Spot { key, line: 0 };
         let clock = self.clock(view, key);
         let line = match view {
             View::Messages | View::Values => None,
-            View::Updates => kept(p.updates.rows(), spot.key)
+            View::Updates => kept(p.updates.rows(), key)
                 .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &clock)),
-            View::Timeline => self.bars.line(&p.timeline, spot.key, width),
-            View::Lifecycle => kept(p.lifecycle.rows(), spot.key)
-                .map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &clock)),
-            View::Custom => kept(p.custom.rows(), spot.key)
+            View::Timeline => self.bars.line(&p.timeline, key, width),
+            View::Lifecycle => {
+                kept(p.lifecycle.rows(), key).map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &clock))
+            }
+            View::Custom => kept(p.custom.rows(), key)
                 .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), self.as_received, width, &clock)),
-            View::Raw => self.tape.get(spot.key).map(|event| {
+            View::Raw => self.tape.get(key).map(|event| {
                 let state = p.values.at(event.seq);
                 view_lines::raw::line(event, state, self.as_received, width, &clock)
             }),
-            View::Ledger => self.ledger_row(spot).map(|row| row.line.clone()),
+            View::Ledger => self.ledger_row(key).map(|row| row.line.clone()),
         };
         line.unwrap_or_default()
     }
@@ -170,7 +170,7 @@ impl Viewer {
             View::Lifecycle => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
             View::Raw => Some(spot.key),
-            View::Ledger => self.ledger_row(spot)?.seq,
+            View::Ledger => self.ledger_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
@@ -183,8 +183,8 @@ impl Viewer {
         }
     }
 
-    fn ledger_row(&self, spot: Spot) -> Option<&view_lines::ledger::Row> {
-        self.ledger.get(usize::try_from(spot.key).ok()?)
+    fn ledger_row(&self, key: u64) -> Option<&view_lines::ledger::Row> {
+        self.ledger.get(usize::try_from(key).ok()?)
     }
 
     /// Where an event is told of in a view: its own entry, else the last one before it. None where a view has no such places.
