@@ -34,6 +34,8 @@ const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
 /// Bytes of an error that are told: some hold a whole state.
 const ERROR_TEXT: usize = 4096;
+/// How often a run that is over may go on saying more before its end is believed all the same.
+const MOST_MORE: u32 = 100;
 
 /// Follows a stream to its end. Returns when it ended, was stopped, or when nobody listens any more.
 pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
@@ -55,6 +57,15 @@ pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Ite
 
 type Ending = (Outcome, Option<String>);
 
+/// The run is over, and the stream goes on for what may be missing.
+struct Over {
+    ending: Ending,
+    /// A connection broke, so something is missing; else it is only made sure that nothing is.
+    lacks: bool,
+    /// Connections since then that brought more.
+    more: u32,
+}
+
 struct Source<L> {
     link: L,
     options: SourceOptions,
@@ -68,8 +79,12 @@ struct Source<L> {
     run_known: bool,
     /// Failures in a row.
     failures: u32,
+    /// Events that have an id.
+    replayable: u64,
     /// The error that the run reported live.
     live_error: Option<String>,
+    /// The server said that this is the end, as some do.
+    has_end: bool,
     /// The newest state or update at the root, which tells of an interrupt where nobody can be asked.
     last_state: Option<Data>,
     /// The modes that the link was made with, or was told last.
@@ -123,7 +138,9 @@ impl<L: Link> Source<L> {
             watchdog: Watchdog::default(),
             sums: End::default(),
             failures: 0,
+            replayable: 0,
             live_error: None,
+            has_end: false,
             last_state: None,
         }
     }
@@ -132,8 +149,8 @@ impl<L: Link> Source<L> {
         let mut after = self.options.first_after.clone();
         let mut outage: Option<Instant> = None;
         let mut exact = true;
-        // The server said that it is over, but the last connection broke: what is missing is fetched before the end.
-        let mut over: Option<Ending> = None;
+        // The run is over, but a connection broke: what is missing is fetched before the end.
+        let mut over: Option<Over> = None;
         loop {
             let conn = self.sums.connections + 1;
             self.note(Item::Connecting { at: Timestamp::now(), conn });
@@ -146,6 +163,9 @@ impl<L: Link> Source<L> {
                     if self.wait_after(&error).await {
                         continue;
                     }
+                    if let Some(over) = over.take_if(|over| !over.lacks && !error.is_transient()) {
+                        return over.ending;
+                    }
                     if self.sums.connections == 0 {
                         self.note(Item::Record(Record::Tape(self.head())));
                     } else {
@@ -153,7 +173,7 @@ impl<L: Link> Source<L> {
                     }
                     let detail = error.to_string();
                     self.note(Item::Failed(error));
-                    return over.unwrap_or((Outcome::Unknown, Some(detail)));
+                    return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
                 }
             };
             self.tail.opened(after.as_deref(), opened.answered);
@@ -165,7 +185,7 @@ impl<L: Link> Source<L> {
                 self.gap(format!("away for {away}, and {why}: events may be missing"));
             }
             let began = Instant::now();
-            let events = self.sums.events;
+            let (events, replayable) = (self.sums.events, self.replayable);
             let closed = self.read(opened.body, conn).await;
             let now = Timestamp::now();
             self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
@@ -187,21 +207,37 @@ impl<L: Link> Source<L> {
             outage = Some(Instant::now());
             let (verdict, at_once) = match self.verdict(closed).await {
                 Ok(verdict) => verdict,
-                Err(detail) => return over.unwrap_or((Outcome::Unknown, Some(detail))),
+                Err(detail) => return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending),
             };
             match verdict {
                 Verdict::Over(outcome, detail) => {
-                    let trusted = self.live_error.is_some() || (closed == Closed::Eof && at_once);
+                    let is_told = self.live_error.is_some() || self.has_end;
+                    let in_order = is_told || (closed == Closed::Eof && at_once);
+                    // A link that broke once may also break between two events, and look like a server that is done. So
+                    // its end is believed when nothing more came on a connection that was made after the run's end.
+                    let more = over.as_ref().map_or(0, |over| over.more + u32::from(self.replayable > replayable));
+                    let is_quiet = self.replayable == replayable || more > MOST_MORE;
+                    let confirmed = over.is_some() && closed == Closed::Eof && is_quiet;
                     let past = self.options.first_after.as_deref().or(self.link.everything());
-                    if trusted || over.is_some() && closed == Closed::Eof || !self.tail.can_go_on(past) {
-                        if self.tail.is_unanswered() {
+                    let believed = is_told || in_order && self.sums.connections == 1 || confirmed;
+                    let unanswered = self.tail.is_unanswered();
+                    if believed || !self.tail.can_go_on(past) {
+                        // Who only made sure lacks nothing when a server repeats nothing after the end.
+                        if unanswered && over.as_ref().is_none_or(|over| over.lacks) {
                             self.gap("what the server still had was not repeated: events may be missing".into());
-                        } else if !trusted && !self.tail.has_ids() {
+                        } else if !in_order && !self.tail.has_ids() {
                             self.gap("the connection was lost, and the run ended meanwhile".into());
                         }
                         return self.settle(outcome, detail);
                     }
-                    over = Some(self.settle(outcome, detail));
+                    let is_first = over.is_none();
+                    over = Some(Over { ending: self.settle(outcome, detail), lacks: !in_order || unanswered, more });
+                    if in_order && is_first {
+                        (after, exact) = self.resume_point();
+                        self.flush().await;
+                        tokio::time::sleep(BREATH).await;
+                        continue;
+                    }
                 }
                 Verdict::Unasked if closed == Closed::Eof => return self.guess(closed),
                 Verdict::Active | Verdict::Endless | Verdict::Unasked => over = None,
@@ -219,7 +255,7 @@ impl<L: Link> Source<L> {
             if !self.wait(why.into(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
                 self.gap(detail.clone());
-                return over.unwrap_or((Outcome::Unknown, Some(detail)));
+                return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
             }
         }
     }
@@ -382,6 +418,7 @@ impl<L: Link> Source<L> {
             Admit::New => {}
         }
         self.sums.events += 1;
+        self.replayable += u64::from(event.id.is_some());
         if !matches!(event.data, Data::Json(_)) {
             self.sums.malformed += 1;
         }
@@ -394,6 +431,7 @@ impl<L: Link> Source<L> {
                     }
                 }
                 "error" => self.live_error = Some(error_text(event.data.text())),
+                "end" => self.has_end = true,
                 "updates" | "values" => self.last_state = Some(event.data.clone()),
                 _ => {}
             }
