@@ -5,6 +5,7 @@ pub mod process;
 pub mod proxy;
 pub mod scripted;
 pub mod server;
+pub mod storm;
 pub mod tape;
 pub mod term;
 pub mod wait;
