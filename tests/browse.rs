@@ -37,7 +37,7 @@ fn error(kind: Kind, detail: &str) -> ApiError {
         method: "GET".into(),
         host: "https://h".into(),
         path: "/v2/x".into(),
-        request_id: None,
+        ..Place::default()
     };
     ApiError { kind, at, detail: detail.into(), hint: None }
 }

@@ -71,18 +71,20 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut 
         said.detail = status.to_string();
     }
     let detail = said.detail;
+    let asked = || {
+        let wish = headers.get(RETRY_AFTER).and_then(|v| v.to_str().ok());
+        wish.and_then(|v| super::retry::retry_after(v, jiff::Timestamp::now()))
+    };
+    if status.is_server_error() {
+        at.retry_after = asked();
+    }
     let kind = match status.as_u16() {
         401 => Kind::Unauthorized,
         403 => Kind::Forbidden,
         404 => Kind::NotFound,
         409 => Kind::Conflict,
         400 | 422 => Kind::Invalid(said.fields),
-        429 => Kind::RateLimited(
-            headers
-                .get(RETRY_AFTER)
-                .and_then(|v| v.to_str().ok())
-                .and_then(|v| super::retry::retry_after(v, jiff::Timestamp::now())),
-        ),
+        429 => Kind::RateLimited(asked()),
         code @ 500..=599 => Kind::Server(code),
         code => Kind::Status(code),
     };

@@ -63,6 +63,8 @@ pub struct Place {
     pub path: String,
     /// The server's id of the request, where it sent one.
     pub request_id: Option<String>,
+    /// The wait that the answer asked for (`Retry-After`), where it was a 5xx; that of a 429 is in its kind.
+    pub retry_after: Option<Duration>,
 }
 
 impl ApiError {
@@ -71,13 +73,19 @@ impl ApiError {
         matches!(self.kind, Kind::RateLimited(_) | Kind::Server(_) | Kind::Network | Kind::Timeout)
     }
 
-    /// For how long the server wants to be left alone: half a minute where it does not say, an hour at most, nothing
+    /// The wait that the server asked for, of a 429 and of a server that is overloaded or being looked after (503).
+    pub fn asked(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::RateLimited(asked) => asked,
+            _ => self.at.retry_after,
+        }
+    }
+
+    /// For how long the server wants to be left alone: half a minute where a 429 does not say, an hour at most, nothing
     /// where it said nothing of the kind.
     pub fn quiet(&self) -> Duration {
-        match self.kind {
-            Kind::RateLimited(asked) => asked.unwrap_or(Duration::from_secs(30)).min(Duration::from_secs(3600)),
-            _ => Duration::ZERO,
-        }
+        let unsaid = if matches!(self.kind, Kind::RateLimited(_)) { Duration::from_secs(30) } else { Duration::ZERO };
+        self.asked().unwrap_or(unsaid).min(Duration::from_secs(3600))
     }
 
     /// The HTTP status, where the kind stands for exactly one.
@@ -110,15 +118,15 @@ impl ApiError {
             Some(code) if !self.detail.starts_with(&code.to_string()) => format!("{code}: {}", self.detail),
             _ => self.detail.clone(),
         };
-        match self.kind {
-            Kind::RateLimited(Some(wait)) => format!("{said} (to be asked again in {})", crate::text::age(wait)),
+        match self.asked() {
+            Some(wait) => format!("{said} (to be asked again in {})", crate::text::age(wait)),
             _ => said,
         }
     }
 
     /// The same story for where there is little room: first what went wrong, then what to do, then where.
     pub fn story(&self) -> String {
-        let Place { profile, method, host, path, request_id } = &self.at;
+        let Place { profile, method, host, path, request_id, .. } = &self.at;
         let mut story = if profile.is_empty() { self.cause() } else { format!("{profile}: {}", self.cause()) };
         if let Kind::Invalid(fields) = &self.kind {
             fields.iter().for_each(|field| story.push_str(&format!("\n  {field}")));
@@ -155,7 +163,7 @@ impl ApiError {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { profile, method, host, path, request_id } = &self.at;
+        let Place { profile, method, host, path, request_id, .. } = &self.at;
         if !profile.is_empty() {
             write!(f, "{profile}: ")?;
         }

@@ -263,7 +263,7 @@ impl Http {
         if !call.expect.contains(&response.status().as_u16()) {
             let error =
                 self.refused(response, at, call.plane, call.is_list, call.body.into_iter().chain(call.about)).await;
-            if let (Kind::RateLimited(_), Plane::Control) = (&error.kind, call.plane) {
+            if !error.quiet().is_zero() && call.plane == Plane::Control {
                 let until = Instant::now() + error.quiet();
                 let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
                 *quiet = Some(quiet.map_or(until, |q| q.max(until)));
@@ -470,7 +470,7 @@ impl Http {
             method: method.to_string(),
             host: url.origin().ascii_serialization(),
             path: text::clean(url.path()).into_owned(),
-            request_id: None,
+            ..Place::default()
         }
     }
 

@@ -35,9 +35,9 @@ impl Retry {
         if !worth || attempt >= self.attempts {
             return None;
         }
-        match error.kind {
-            Kind::RateLimited(Some(asked)) => (asked <= self.cap).then_some(asked),
-            _ => Some(jitter(attempt, self.base, self.cap, dice)),
+        match error.asked() {
+            Some(asked) => (asked <= self.cap).then_some(asked),
+            None => Some(jitter(attempt, self.base, self.cap, dice)),
         }
     }
 }
@@ -85,6 +85,10 @@ mod tests {
         let asked = |seconds| error(Kind::RateLimited(Some(Duration::from_secs(seconds))));
         assert_eq!(Retry::PATIENT.wait(&asked(7), 1, 0.0), Some(Duration::from_secs(7)));
         assert_eq!(Retry::PATIENT.wait(&asked(3600), 1, 0.0), None);
+        let mut busy = error(Kind::Server(503));
+        busy.at.retry_after = Some(Duration::from_secs(7));
+        assert_eq!((busy.quiet(), Retry::PATIENT.wait(&busy, 1, 0.0)), (busy.asked().unwrap(), busy.asked()));
+        assert_eq!(error(Kind::Server(503)).quiet(), Duration::ZERO);
     }
 
     #[test]

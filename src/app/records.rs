@@ -88,11 +88,11 @@ impl App {
     pub(super) fn heed(&mut self, error: &ApiError) {
         let now = self.now;
         let Some(state) = self.profiles.iter_mut().find(|p| *p.name == *error.at.profile) else { return };
+        if !error.quiet().is_zero() {
+            let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
+            state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
+        }
         match &error.kind {
-            Kind::RateLimited(_) => {
-                let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
-                state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
-            }
             Kind::Unauthorized if state.control_plane && !state.halted => {
                 state.halted = true;
                 state.error = Some(error.clone());

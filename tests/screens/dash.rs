@@ -351,6 +351,7 @@ impl Dash {
                 host: "https://eu.api.host.langchain.com".into(),
                 path: "/v2/deployments".into(),
                 request_id: Some("req-1".into()),
+                ..Place::default()
             },
             detail: "Invalid API key".into(),
             hint: Some("The key is missing, wrong or revoked. Set LANGSMITH_API_KEY to a key of this region.".into()),

@@ -261,11 +261,7 @@ impl Watch {
                 Some(Err(other)) => return Err(Halt::Refused(other)),
             };
             self.stumble(&error, patience, report);
-            let asked = match error.kind {
-                Kind::RateLimited(asked) => asked,
-                _ => None,
-            };
-            patience.pause(asked).await?;
+            patience.pause(error.asked()).await?;
         }
     }
 
@@ -278,11 +274,10 @@ impl Watch {
         };
         self.trouble = Some((said, times));
         if is_new {
-            let pause = match error.kind {
-                Kind::RateLimited(None | Some(Duration::ZERO)) => Pause::Usual,
-                Kind::RateLimited(Some(asked)) if patience.is_exceeded_by(asked) => Pause::TooLong(asked),
-                Kind::RateLimited(Some(asked)) => Pause::Asked(asked),
-                _ => Pause::Usual,
+            let pause = match error.asked() {
+                None | Some(Duration::ZERO) => Pause::Usual,
+                Some(asked) if patience.is_exceeded_by(asked) => Pause::TooLong(asked),
+                Some(asked) => Pause::Asked(asked),
             };
             report.tell(self, Event::Trouble(error, pause));
         }
@@ -336,9 +331,9 @@ impl Watch {
         };
         let newest = match patience.bounded(look).await? {
             Ok(newest) => newest?,
-            Err(error) => match error.kind {
+            Err(error) => match error.asked() {
                 // Where that is longer than there is time, the next question about the revision itself decides.
-                Kind::RateLimited(Some(asked)) if !patience.is_exceeded_by(asked) => {
+                Some(asked) if !patience.is_exceeded_by(asked) => {
                     self.stumble(&error, patience, report);
                     return Some(asked);
                 }
