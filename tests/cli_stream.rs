@@ -320,6 +320,7 @@ async fn signals_end_a_stream_in_order() {
     for (signal, code, args) in [
         (libc::SIGINT, 130, &["tail", "t-1", "--mode", "lifecycle", "--since", "5"][..]),
         (libc::SIGTERM, 143, &["run", "agent", "--input", "{}"]),
+        (libc::SIGHUP, 129, &["run", "agent", "--input", "{}"]),
     ] {
         let file = folder.path().join(format!("{code}.jsonl"));
         let args = [args, &["--record", file.to_str().unwrap()]].concat();

@@ -26,6 +26,8 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// 129: its terminal is gone (SIGHUP).
+    pub const HANGUP: Exit = Exit::Signal(1);
     /// 143: told to end (SIGTERM).
     pub const TERMINATED: Exit = Exit::Signal(15);
 

@@ -1,26 +1,33 @@
-//! Ctrl-C and SIGTERM for the commands that follow a stream: the first asks them to end in order, the second ends them.
+//! Ctrl-C, SIGTERM and the loss of the terminal (SIGHUP) for the commands that follow a stream: the first asks them to end
+//! in order, so that a recording has its end; the second ends them.
 
 use super::{Exit, Failure};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use tokio_util::sync::CancellationToken;
 
 /// What a signal asks of a command.
 #[derive(Debug, Clone)]
 pub(super) struct Signals {
+    /// Who was started with nohup is to outlive its terminal.
+    heeds_hangup: bool,
     /// Cancelled by the first signal.
     pub stop: CancellationToken,
-    terminated: Arc<AtomicBool>,
+    /// The number of the signal, where it was not Ctrl-C.
+    number: Arc<AtomicU8>,
 }
 
 impl Signals {
     /// Listens from now on.
     pub fn listen() -> Signals {
-        let signals = Signals { stop: CancellationToken::new(), terminated: Arc::default() };
+        let signals =
+            Signals { heeds_hangup: !is_hangup_ignored(), stop: CancellationToken::new(), number: Arc::default() };
         let own = signals.clone();
         tokio::spawn(async move {
             let exit = own.next().await;
-            own.terminated.store(exit == Exit::TERMINATED, Ordering::SeqCst);
+            if let Exit::Signal(number) = exit {
+                own.number.store(number, Ordering::SeqCst);
+            }
             own.stop.cancel();
             // Whoever asks twice does not want to wait for a reader that takes nothing.
             let exit = own.next().await;
@@ -31,7 +38,10 @@ impl Signals {
 
     /// The exit code for having left because of a signal.
     pub fn exit(&self) -> Exit {
-        if self.terminated.load(Ordering::SeqCst) { Exit::TERMINATED } else { Exit::Interrupted }
+        match self.number.load(Ordering::SeqCst) {
+            0 => Exit::Interrupted,
+            number => Exit::Signal(number),
+        }
     }
 
     /// Does something that may be dropped half-way.
@@ -44,17 +54,11 @@ impl Signals {
 
     #[cfg(unix)]
     async fn next(&self) -> Exit {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminated = signal(SignalKind::terminate()).ok();
-        let terminated = async {
-            match &mut terminated {
-                Some(signal) => drop(signal.recv().await),
-                None => std::future::pending().await,
-            }
-        };
+        use tokio::signal::unix::SignalKind;
         tokio::select! {
             _ = tokio::signal::ctrl_c() => Exit::Interrupted,
-            () = terminated => Exit::TERMINATED,
+            () = heard(SignalKind::terminate()) => Exit::TERMINATED,
+            () = heard(SignalKind::hangup()), if self.heeds_hangup => Exit::HANGUP,
         }
     }
 
@@ -63,4 +67,27 @@ impl Signals {
         let _ = tokio::signal::ctrl_c().await;
         Exit::Interrupted
     }
+}
+
+#[cfg(unix)]
+async fn heard(kind: tokio::signal::unix::SignalKind) {
+    match tokio::signal::unix::signal(kind).ok() {
+        Some(mut signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the process was started with SIGHUP ignored; to be asked before it is listened to.
+#[cfg(unix)]
+fn is_hangup_ignored() -> bool {
+    // SAFETY: sigaction is plain data for which zeroes are valid; without a new action the call only reads the old one.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(not(unix))]
+fn is_hangup_ignored() -> bool {
+    true
 }
