@@ -93,6 +93,7 @@ pub(super) async fn play(
         for item in &items {
             seen.note(item);
             printer.item(item);
+            seen.offer_state(item, &context.globals);
         }
         printer.flush();
         if printer.is_closed() && !stop.is_cancelled() {
@@ -291,6 +292,7 @@ fn trouble(item: &Item) -> Option<String> {
 /// What the exit code depends on.
 #[derive(Default)]
 struct Seen {
+    offered: bool,
     thread: Option<String>,
     run: Option<String>,
     failed: Option<ApiError>,
@@ -311,6 +313,18 @@ impl Seen {
             Item::Failed(error) => self.failed = Some(error.clone()),
             Item::Record(Record::End(end)) => self.end = Some(end.clone()),
             _ => {}
+        }
+    }
+
+    /// What may be missing cannot be had again, but the state that it led to can. Said once.
+    fn offer_state(&mut self, item: &Item, globals: &Globals) {
+        if let (Item::Record(Record::Gap { .. }), Some(thread), false) = (item, &self.thread, self.offered) {
+            let thread = text::clean(thread);
+            output::complain(&format!(
+                "  runtail{} threads state {thread} shows the state as it is now",
+                globals.where_to()
+            ));
+            self.offered = true;
         }
     }
 

@@ -183,6 +183,14 @@ pub const COMMANDS: &[Command] = &[
         app.overlays.push(Overlay::Page(Page::Keys, scroll::Place::at_start()));
         Vec::new()
     }),
+    command("state", Takes::Nothing, "The state of the stream's thread, as its server has it now", |app, _| {
+        let viewer = app.viewer().map(|viewer| (viewer.server.clone(), viewer.thread_id.clone()));
+        match viewer {
+            Some((server, Some(thread))) => app.describe(Described::Thread(server, thread)),
+            Some((_, None)) => app.explain_argument("A stateless run has no thread, and leaves no state."),
+            None => app.explain_argument("No stream is shown."),
+        }
+    }),
     command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |app, how| {
         app.begin_export(how)
     }),

@@ -111,6 +111,10 @@ impl Book<'_> {
             numbers.extend(bytes.map(text::bytes));
             self.numbers(Line::of(tone, &format!("  {what}")), &numbers, None);
         }
+        if ledger.gaps > 0 {
+            let offer = "  What may be missing cannot be had again; :state reads the thread's state as it is now.";
+            self.push(Line::of(Tone::Dim, offer), None);
+        }
     }
 
     fn clocks(&mut self, ledger: &Ledger) {
