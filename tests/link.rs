@@ -166,7 +166,7 @@ async fn outcome(info: Value, status: &'static str, thread: Value, state: Value)
     if status == "gone" {
         // It was there when it was joined.
         return match link.verdict().await.unwrap() {
-            Verdict::Over(outcome, detail) => (outcome, detail),
+            Verdict::Gone(outcome, detail) => (outcome, detail),
             other => panic!("{other:?}"),
         };
     }

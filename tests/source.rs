@@ -9,6 +9,7 @@ use runtail::api::{ApiError, Kind, Place};
 use runtail::stream::{End, Event, Item, Link, Opened, Outcome, Record, SourceOptions, Verdict, follow};
 use std::collections::VecDeque;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -206,11 +207,17 @@ proptest! {
         chunk in 1usize..200,
         everything in any::<bool>(),
         ended in any::<bool>(),
+        last in 0usize..600,
     ) {
         let sent = repeating(&groups);
         let mut server = Server::new(sent.clone(), cuts);
-        // On a link that has not broken yet an end between two events of a run that is over is taken for its end.
-        server.ended = ended && server.cuts.front().is_some_and(|(_, clean)| !clean);
+        // Of a run that is over an end between two events is believed on a link that has not broken yet, and when it comes
+        // twice: here the link breaks any number of times, and then ends once as if in order.
+        server.ended = ended && !server.cuts.is_empty();
+        if server.ended {
+            server.cuts.iter_mut().for_each(|(_, clean)| *clean = false);
+            server.cuts.push_back((last, true));
+        }
         server.chunk = chunk;
         let options = SourceOptions { first_after: everything.then(|| "-1".into()), ..SourceOptions::default() };
         assert_exact(&collect(server, options), &sent);
@@ -422,11 +429,188 @@ fn heartbeats_that_stop_mean_a_dead_link() {
     assert_eq!((events(&items).len(), end(&items).duplicates), (2, 2));
 }
 
+/// A server whose run goes on until its stream has said all.
+struct Slow {
+    script: Script,
+    over: Arc<AtomicBool>,
+    beats: bool,
+}
+
+impl Slow {
+    fn new(connections: Vec<Connect>) -> Slow {
+        Slow { script: script(connections, vec![]), over: Arc::default(), beats: false }
+    }
+}
+
+impl Link for Slow {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        let mut opened = self.script.connect(after).await?;
+        let over = self.over.clone();
+        let last = stream::once(async move { over.store(true, Ordering::SeqCst) }).filter_map(async |()| None);
+        opened.body = opened.body.chain(last).boxed();
+        Ok(opened)
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(if self.over.load(Ordering::SeqCst) { done() } else { Verdict::Active })
+    }
+
+    fn beats(&self) -> bool {
+        self.beats
+    }
+}
+
 #[test]
 fn silence_without_heartbeats_is_patience() {
     let slow = vec![(0, ONE), (7200, BEAT), (3600, TWO)];
-    let items = collect(script(vec![Ok((slow, Tail::End))], vec![done()]), SourceOptions::default());
+    let items = collect(Slow::new(vec![Ok((slow, Tail::End))]), SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
+}
+
+#[test]
+fn a_link_that_dies_before_the_first_heartbeat_is_found_out() {
+    // By what is known of the server.
+    let dead = || Ok((vec![(0, ONE)], Tail::Silence));
+    let whole = || Ok((vec![(0, ONE), (0, TWO)], Tail::End));
+    let last = || Ok((vec![(0, TWO)], Tail::End));
+    let mut link = Slow::new(vec![dead(), whole(), last()]);
+    link.beats = true;
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
+    // Where nothing is known, by the end of the run.
+    let link = Slow::new(vec![dead(), whole(), last()]);
+    link.over.store(true, Ordering::SeqCst);
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
+    // Something on the way keeps the heartbeats: no reason to connect again and again.
+    let mut link = Slow::new(vec![dead(), Ok((vec![(0, ONE), (3600, TWO)], Tail::End)), last()]);
+    link.beats = true;
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((reasons(&items), events(&items).len()), (vec!["idle", "eof", "eof"], 2));
+}
+
+/// What was said of possible gaps.
+fn whys(items: &[Item]) -> Vec<&str> {
+    let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(why.as_str()) } else { None };
+    items.iter().filter_map(why).collect()
+}
+
+#[test]
+fn a_gap_says_how_long_the_outage_was() {
+    let broken = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
+    let away = || (0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
+    // Longer than what the server keeps: it goes on with what is newer than the newest that it was asked for.
+    let mut connections = vec![broken(ONE)];
+    connections.extend(away());
+    let three = "event: values\r\ndata: {}\r\nid: 9-0\r\n\r\n";
+    connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
+    let items = collect(script(connections, vec![Verdict::Active, done(), done()]), SourceOptions::default());
+    assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
+    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("did not repeat"), "{items:?}");
+    // It has forgotten all of it.
+    let mut connections = vec![broken(ONE)];
+    connections.extend(away());
+    connections.extend([Ok((vec![], Tail::End)), Ok((vec![], Tail::End))]);
+    let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
+    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("not repeated"), "{items:?}");
+    // It never gave any ids.
+    let bare = "event: values\r\ndata: {}\r\n\r\n";
+    let mut connections = vec![broken(bare)];
+    connections.extend(away());
+    connections.push(Ok((vec![(0, bare)], Tail::End)));
+    let items = collect(script(connections, vec![Verdict::Active, done()]), SourceOptions::default());
+    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("no ids"), "{items:?}");
+    assert_eq!(gaps(&items), 1);
+}
+
+#[test]
+fn a_run_that_the_server_forgot_is_not_joined_again() {
+    for (end, outcome, lost) in [
+        (vec![(0, ONE)], Outcome::Cancelled, 0),
+        (vec![(0, ONE), (0, "RESET")], Outcome::Cancelled, 1),
+        (vec![(0, ONE), (0, "RESET")], Outcome::Unknown, 1),
+        (vec![(0, ONE)], Outcome::Unknown, 1),
+    ] {
+        let link = script(vec![Ok((end, Tail::End))], vec![Verdict::Gone(outcome, Some("gone".into()))]);
+        let items = collect(link, SourceOptions::default());
+        assert_eq!((end_of(&items), gaps(&items), reasons(&items).len()), ((outcome, Some("gone")), lost, 1));
+        assert!(!items.iter().any(|i| matches!(i, Item::Failed(_))));
+    }
+}
+
+fn end_of(items: &[Item]) -> (Outcome, Option<&str>) {
+    (end(items).outcome, end(items).detail.as_deref())
+}
+
+#[test]
+fn waits_are_jittered_in_full_and_grow_to_a_bound() {
+    let mut waits = vec![Vec::new(); 12];
+    for _ in 0..100 {
+        let items =
+            collect(script(vec![Ok((vec![(0, ONE), (0, "RESET")], Tail::End))], vec![]), SourceOptions::default());
+        let all = items.iter().filter_map(|i| if let Item::Retrying { wait, .. } = i { Some(*wait) } else { None });
+        all.zip(&mut waits).for_each(|(wait, all)| all.push(wait));
+    }
+    for (n, waits) in waits.iter().enumerate() {
+        let bound = Duration::from_millis(500).saturating_mul(1 << n).min(Duration::from_secs(30));
+        assert_eq!(waits.len(), 100);
+        assert!(waits.iter().all(|wait| *wait <= bound), "{n}: {waits:?}");
+        // Anywhere between nothing and the bound, so that a crowd does not come back as one.
+        assert!(waits.iter().any(|wait| *wait < bound / 4) && waits.iter().any(|wait| *wait > bound * 3 / 4), "{n}");
+    }
+}
+
+/// A server that gives each event to one reader only, as Aegra does, and the JavaScript one for runs that are not resumable.
+#[derive(Default)]
+struct Sharing {
+    queue: VecDeque<String>,
+    /// Bytes after which the first connections break.
+    cuts: VecDeque<usize>,
+    readers: Arc<AtomicUsize>,
+}
+
+struct Reader(Arc<AtomicUsize>);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Link for Sharing {
+    async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+        assert_eq!(self.readers.fetch_add(1, Ordering::SeqCst), 0, "a second reader takes events away from the first");
+        let reader = Reader(self.readers.clone());
+        let cut = self.cuts.pop_front();
+        let (mut text, mut broken) = (String::new(), None);
+        while let Some(event) = self.queue.pop_front() {
+            text += &event;
+            if cut.is_some_and(|cut| text.len() >= cut) {
+                text.truncate(cut.unwrap_or_default());
+                broken = Some(Err(failure(Kind::Network)));
+                break;
+            }
+        }
+        let chunks = stream::iter([Ok(Bytes::from(text))].into_iter().chain(broken));
+        let body = chunks.map(move |chunk| (&reader, chunk).1).boxed();
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, body })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        assert_eq!(self.readers.load(Ordering::SeqCst), 0, "the connection is closed before anything is asked");
+        Ok(if self.queue.is_empty() { done() } else { Verdict::Active })
+    }
+}
+
+#[test]
+fn a_server_that_shares_events_between_readers_has_one_reader() {
+    let event = |i| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
+    let link = Sharing { queue: (1..=30).map(event).collect(), cuts: [300, 200].into(), ..Sharing::default() };
+    let items = collect(link, SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() });
+    let numbers: Vec<u32> = events(&items).iter().map(|event| event.data.text().parse().unwrap()).collect();
+    // What was on its way when it broke is lost with it; nothing comes twice, and each cut is said.
+    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&30) && numbers.len() >= 26, "{numbers:?}");
+    assert_eq!((end(&items).outcome, gaps(&items)), (Outcome::Success, 2), "{:?}", whys(&items));
 }
 
 #[test]
@@ -440,7 +624,8 @@ fn what_was_missed_while_the_run_ended_is_fetched() {
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["reset", "eof", "eof"], 2, 0));
     // A server that has forgotten it all: said, not hidden.
     let broken = vec![(0, ONE), (0, "RESET")];
-    let link = script(vec![Ok((broken, Tail::End)), Ok((vec![], Tail::End))], vec![done(), done()]);
+    let empty = || Ok((vec![], Tail::End));
+    let link = script(vec![Ok((broken, Tail::End)), empty(), empty()], vec![done(), done(), done()]);
     let items = collect(link, SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items), end(&items).outcome), (1, 1, Outcome::Success));
 }

@@ -231,6 +231,10 @@ impl Link for RunLink {
         self.thread.as_ref().map(|_| FROM_THE_START)
     }
 
+    fn beats(&self) -> bool {
+        self.kind == Some(ServerKind::Python)
+    }
+
     async fn may_reopen(&mut self) -> Result<(), String> {
         if self.thread.is_none() {
             return Err("a stateless run cannot be joined again".into());
@@ -289,6 +293,10 @@ impl Link for JoinLink {
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         verdict(&self.server, &self.thread, &self.run, &mut self.kind).await
+    }
+
+    fn beats(&self) -> bool {
+        self.kind == Some(ServerKind::Python)
     }
 
     async fn may_reopen(&mut self) -> Result<(), String> {
@@ -381,9 +389,16 @@ async fn verdict(
     let run = match server.run(thread, run).await {
         Ok(run) => run,
         Err(error) if is_unasked(server, known, &error).await? => return Ok(Verdict::Unasked),
-        // Cancelled with a rollback, which deletes it.
         Err(error) if error.kind == Kind::NotFound => {
-            return Ok(Verdict::Over(Outcome::Cancelled, Some("the run is gone: rolled back or deleted".into())));
+            return Ok(match server.thread(thread).await {
+                // Cancelled with a rollback, which deletes it.
+                Ok(_) => Verdict::Gone(Outcome::Cancelled, Some("the run is gone: rolled back or deleted".into())),
+                Err(error) if error.kind == Kind::NotFound => {
+                    let why = "the server knows neither the run nor its thread any more: started afresh, or deleted";
+                    Verdict::Gone(Outcome::Unknown, Some(why.into()))
+                }
+                Err(error) => return Err(error),
+            });
         }
         Err(error) => return Err(error),
     };

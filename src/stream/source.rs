@@ -5,16 +5,14 @@ use super::decode::{Decoded, Decoder};
 use super::framer::{Frame, Framer};
 use super::resume::{Admit, Tail};
 use super::terms::{Link, Notice, Opened, Retries, SourceOptions, Verdict};
+use super::told::{error_text, has_interrupt, run_id_of};
 use super::watchdog::Watchdog;
 use super::{Data, End, Head, Item, Outcome, Record, RunTerms};
 use crate::api::{ApiError, Kind};
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::Either;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
-use serde::Deserialize;
-use std::borrow::Cow;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::watch;
@@ -25,6 +23,8 @@ const BATCH_ITEMS: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
 /// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
 const LIVED: Duration = Duration::from_secs(10);
+/// How long nothing may come at all, where no heartbeats are known of, before the server is asked about the run.
+const QUIET: Duration = Duration::from_secs(60);
 /// Between two connections lies at least this: longer than a millisecond, so that what was received before the second
 /// cannot be what its server repeats (`overlap.rs`).
 const BREATH: Duration = Duration::from_millis(5);
@@ -32,8 +32,6 @@ const BREATH: Duration = Duration::from_millis(5);
 /// lag behind. And how often when the run reported its error already.
 const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
-/// Bytes of an error that are told: some hold a whole state.
-const ERROR_TEXT: usize = 4096;
 /// How often a run that is over may go on saying more before its end is believed all the same.
 const MOST_MORE: u32 = 100;
 
@@ -62,6 +60,8 @@ struct Over {
     ending: Ending,
     /// A connection broke, so something is missing; else it is only made sure that nothing is.
     lacks: bool,
+    /// The last connection ended in order: at the next one that does, nothing new is the end.
+    in_order: bool,
     /// Connections since then that brought more.
     more: u32,
 }
@@ -77,6 +77,9 @@ struct Source<L> {
     watchdog: Watchdog,
     sums: End,
     run_known: bool,
+    /// When the last connection was lost, and how long it took to have another.
+    lost: Option<Instant>,
+    away: Option<Duration>,
     /// Failures in a row.
     failures: u32,
     /// Events that have an id.
@@ -137,6 +140,8 @@ impl<L: Link> Source<L> {
             tail: Tail::default(),
             watchdog: Watchdog::default(),
             sums: End::default(),
+            lost: None,
+            away: None,
             failures: 0,
             replayable: 0,
             live_error: None,
@@ -147,7 +152,6 @@ impl<L: Link> Source<L> {
 
     async fn run(&mut self) -> Ending {
         let mut after = self.options.first_after.clone();
-        let mut outage: Option<Instant> = None;
         let mut exact = true;
         // The run is over, but a connection broke: what is missing is fetched before the end.
         let mut over: Option<Over> = None;
@@ -169,7 +173,8 @@ impl<L: Link> Source<L> {
                     if self.sums.connections == 0 {
                         self.note(Item::Record(Record::Tape(self.head())));
                     } else {
-                        self.gap("the connection was lost and could not be restored".into());
+                        self.away = self.lost.map(|since| since.elapsed());
+                        self.gap_of_outage("the connection could not be restored");
                     }
                     let detail = error.to_string();
                     self.note(Item::Failed(error));
@@ -178,20 +183,23 @@ impl<L: Link> Source<L> {
             };
             self.tail.opened(after.as_deref(), opened.answered);
             self.opened(&opened, after.clone());
-            if let Some(since) = outage.filter(|_| !exact) {
-                let away = crate::text::duration(since.elapsed());
-                let why =
-                    if self.sums.events > 0 { "the server gives no ids to resume by" } else { "no event had come yet" };
-                self.gap(format!("away for {away}, and {why}: events may be missing"));
+            self.away = self.lost.map(|since| since.elapsed());
+            if self.away.is_some() && !exact {
+                let has_events = self.sums.events > 0;
+                let why = if has_events { "the server gives no ids to resume by" } else { "no event had come yet" };
+                self.gap_of_outage(&format!("{why}: events may be missing"));
             }
             let began = Instant::now();
             let (events, replayable) = (self.sums.events, self.replayable);
             let closed = self.read(opened.body, conn).await;
+            // A connection that brought nothing is a part of the outage.
+            if self.lost.is_none() || self.sums.events > events || began.elapsed() >= LIVED {
+                self.lost = Some(Instant::now());
+            }
             let now = Timestamp::now();
             self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
             if let Closed::Unsure | Closed::Modes = closed {
                 if closed == Closed::Modes {
-                    outage = Some(Instant::now());
                     self.tail.moved_on();
                 }
                 // What was there before a connection is never what it repeats: the next one can tell.
@@ -204,7 +212,6 @@ impl<L: Link> Source<L> {
             if self.sums.events > events || began.elapsed() >= LIVED {
                 self.failures = 0;
             }
-            outage = Some(Instant::now());
             let (verdict, at_once) = match self.verdict(closed).await {
                 Ok(verdict) => verdict,
                 Err(detail) => return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending),
@@ -217,27 +224,39 @@ impl<L: Link> Source<L> {
                     // its end is believed when nothing more came on a connection that was made after the run's end.
                     let more = over.as_ref().map_or(0, |over| over.more + u32::from(self.replayable > replayable));
                     let is_quiet = self.replayable == replayable || more > MOST_MORE;
-                    let confirmed = over.is_some() && closed == Closed::Eof && is_quiet;
+                    let confirmed = over.as_ref().is_some_and(|o| o.in_order) && closed == Closed::Eof && is_quiet;
                     let past = self.options.first_after.as_deref().or(self.link.everything());
                     let believed = is_told || in_order && self.sums.connections == 1 || confirmed;
                     let unanswered = self.tail.is_unanswered();
                     if believed || !self.tail.can_go_on(past) {
                         // Who only made sure lacks nothing when a server repeats nothing after the end.
                         if unanswered && over.as_ref().is_none_or(|over| over.lacks) {
-                            self.gap("what the server still had was not repeated: events may be missing".into());
+                            self.gap_of_outage("what the server still had was not repeated: events may be missing");
                         } else if !in_order && !self.tail.has_ids() {
                             self.gap("the connection was lost, and the run ended meanwhile".into());
                         }
                         return self.settle(outcome, detail);
                     }
                     let is_first = over.is_none();
-                    over = Some(Over { ending: self.settle(outcome, detail), lacks: !in_order || unanswered, more });
+                    over = Some(Over {
+                        ending: self.settle(outcome, detail),
+                        lacks: !in_order || unanswered,
+                        in_order: closed == Closed::Eof,
+                        more,
+                    });
                     if in_order && is_first {
                         (after, exact) = self.resume_point();
                         self.flush().await;
                         tokio::time::sleep(BREATH).await;
                         continue;
                     }
+                }
+                Verdict::Gone(outcome, detail) => {
+                    // In order and at once is how a run ends that is taken back; it said all that it had to say.
+                    if closed != Closed::Eof || !at_once || outcome == Outcome::Unknown {
+                        self.gap("the server knows the run no more: what it said since cannot be had".into());
+                    }
+                    return self.settle(outcome, detail);
                 }
                 Verdict::Unasked if closed == Closed::Eof => return self.guess(closed),
                 Verdict::Active | Verdict::Endless | Verdict::Unasked => over = None,
@@ -330,7 +349,7 @@ impl<L: Link> Source<L> {
     /// Reads one connection to its end.
     async fn read(&mut self, mut body: BoxStream<'static, Result<Bytes, ApiError>>, conn: u32) -> Closed {
         let mut framer = Framer::new(self.options.max_event);
-        let mut heard = Instant::now();
+        let (mut heard, mut asked) = (Instant::now(), Instant::now());
         self.watchdog.opened(heard);
         loop {
             if self.wants_other_modes() && self.take_modes(true).await {
@@ -342,21 +361,33 @@ impl<L: Link> Source<L> {
                     if !self.batch.is_empty() {
                         self.flush().await;
                         // A consumer that let us wait is not a server that is silent.
-                        heard = Instant::now();
+                        (heard, asked) = (Instant::now(), Instant::now());
                     }
-                    let silence = match self.watchdog.patience() {
-                        Some(patience) => Either::Left(tokio::time::sleep_until(heard + patience)),
-                        None => Either::Right(std::future::pending()),
-                    };
+                    let known = self.watchdog.patience(self.link.beats());
+                    let until = known.map_or(asked + QUIET, |patience| heard + patience);
                     tokio::select! {
                         biased;
                         next = body.next() => next,
                         () = other_modes(&self.options.modes) => continue,
-                        () = silence => return Closed::Idle,
+                        () = tokio::time::sleep_until(until) => match known {
+                            Some(_) => {
+                                self.watchdog.bit();
+                                return Closed::Idle;
+                            }
+                            // Nothing was ever heard by which to tell silence from a dead link. That the run is over
+                            // would have been said by now.
+                            None if matches!(self.link.verdict().await, Ok(Verdict::Over(..) | Verdict::Gone(..))) => {
+                                return Closed::Idle;
+                            }
+                            None => {
+                                asked = Instant::now();
+                                continue;
+                            }
+                        },
                     }
                 }
             };
-            heard = Instant::now();
+            (heard, asked) = (Instant::now(), Instant::now());
             let chunk = match next {
                 Some(Ok(chunk)) => chunk,
                 Some(Err(error)) if error.kind == Kind::Timeout => return Closed::Timeout,
@@ -413,7 +444,7 @@ impl<L: Link> Source<L> {
                 return true;
             }
             Admit::NewAfterGap => {
-                self.gap("the server did not repeat what it was asked to: events may be missing".into())
+                self.gap_of_outage("the server did not repeat what it was asked to: events may be missing")
             }
             Admit::New => {}
         }
@@ -502,11 +533,7 @@ impl<L: Link> Source<L> {
 
     /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
     async fn wait_after(&mut self, error: &ApiError) -> bool {
-        let asked_for = match error.kind {
-            Kind::RateLimited(wait) => wait,
-            _ => None,
-        };
-        error.is_transient() && self.wait(error.to_string(), asked_for).await
+        error.is_transient() && self.wait(error.to_string(), error.asked()).await
     }
 
     /// Full jitter: a crowd of clients that lost the same server must not come back as one.
@@ -528,6 +555,14 @@ impl<L: Link> Source<L> {
             () = other_modes(&self.options.modes) => !self.take_modes(false).await,
         } {}
         true
+    }
+
+    /// A possible gap behind an outage, with how long that was.
+    fn gap_of_outage(&mut self, why: &str) {
+        self.gap(match self.away {
+            Some(away) => format!("away for {}, and {why}", crate::text::duration(away)),
+            None => why.to_string(),
+        });
     }
 
     fn gap(&mut self, why: String) {
@@ -566,59 +601,4 @@ async fn other_modes(modes: &Option<watch::Receiver<Vec<String>>>) {
         return;
     }
     std::future::pending().await
-}
-
-fn run_id_of(data: &Data) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Metadata {
-        run_id: String,
-    }
-    serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
-}
-
-/// What an `error` event (`{error, message}`, or a bare string) says, in one line short enough to be kept: the event itself
-/// has it all.
-pub(crate) fn error_text(text: &str) -> String {
-    #[derive(Deserialize)]
-    struct Failure<'a> {
-        #[serde(default, borrow)]
-        error: Option<Cow<'a, str>>,
-        #[serde(default, borrow)]
-        message: Option<Cow<'a, str>>,
-    }
-    let said = match serde_json::from_str::<Failure<'_>>(text) {
-        Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
-        Ok(Failure { error: Some(one), message: None } | Failure { error: None, message: Some(one) }) => {
-            one.into_owned()
-        }
-        _ => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
-    };
-    let mut line = said.lines().collect::<Vec<_>>().join(" ");
-    if line.len() > ERROR_TEXT {
-        line.truncate(crate::text::head(&line, ERROR_TEXT).len());
-        line.push('…');
-    }
-    line
-}
-
-/// Whether a state or an update tells of an interrupt.
-fn has_interrupt(text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct State {
-        #[serde(rename = "__interrupt__")]
-        interrupt: Option<serde::de::IgnoredAny>,
-    }
-    serde_json::from_str::<State>(text).is_ok_and(|s| s.interrupt.is_some())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_is_told_in_one_short_line() {
-        assert_eq!(error_text(r#"{"error":"ValueError","message":"one\ntwo"}"#), "ValueError: one two");
-        let long = error_text(&format!("\"a{}\"", "é".repeat(1_000_000)));
-        assert!(long.ends_with("é…") && long.len() < ERROR_TEXT + 4, "{}", long.len());
-    }
 }

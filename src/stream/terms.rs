@@ -42,6 +42,11 @@ pub trait Link: Send {
         true
     }
 
+    /// Whether the server is one that sends heartbeats, as far as is known.
+    fn beats(&self) -> bool {
+        false
+    }
+
     /// What the run was started with, once that is known.
     fn terms(&self) -> Option<RunTerms> {
         None
@@ -88,6 +93,8 @@ pub enum Verdict {
     Active,
     /// It is over.
     Over(Outcome, Option<String>),
+    /// The server knows it no more: it cannot be joined again.
+    Gone(Outcome, Option<String>),
     /// It never ends: join again.
     Endless,
     /// There is nobody to ask (a stateless run): the end of the body has to do.

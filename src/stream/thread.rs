@@ -5,8 +5,9 @@
 
 use super::link::{is_unasked, kind};
 use super::modes::thread_gives;
+use super::side::Side;
 use super::terms::{Link, Notice, Opened, Verdict};
-use super::whole::{Memory, Side, Whole};
+use super::whole::{Memory, Whole};
 use crate::api::{AgentServer, ApiError, Kind, ServerKind};
 use crate::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,6 +68,10 @@ impl Link for ThreadLink {
 
     fn is_endless(&self) -> bool {
         true
+    }
+
+    fn beats(&self) -> bool {
+        self.kind == Some(ServerKind::Python)
     }
 
     fn set_modes(&mut self, modes: Vec<String>) {

@@ -15,6 +15,8 @@ pub(super) struct Watchdog {
     opened: Option<Instant>,
     /// The first heartbeat came soon, so there is a rhythm, though it may not be known yet.
     beats: bool,
+    /// Heartbeats were counted on that never came: something on the way keeps them, and nothing is presumed any more.
+    presumed_in_vain: bool,
 }
 
 impl Watchdog {
@@ -33,13 +35,19 @@ impl Watchdog {
         }
     }
 
-    /// How long a silence may last, once that is known.
-    pub fn patience(&self) -> Option<Duration> {
+    /// How long a silence may last, once that is known. `presumed`: the server is one of those that send heartbeats, so a
+    /// link that falls silent before the first of them is found out too.
+    pub fn patience(&self, presumed: bool) -> Option<Duration> {
         match self.interval {
             Some(interval) => Some((interval * 3).clamp(SHORTEST, LONGEST)),
             // One heartbeat promises a second, and a link may fall silent in between.
-            None => self.beats.then_some(LONGEST),
+            None => (self.beats || presumed && !self.presumed_in_vain).then_some(LONGEST),
         }
+    }
+
+    /// The silence lasted too long, and the connection is given up.
+    pub fn bit(&mut self) {
+        self.presumed_in_vain |= self.interval.is_none() && !self.beats;
     }
 }
 
@@ -48,22 +56,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_known_of_the_server_counts_until_it_proves_wrong() {
+        let mut dog = Watchdog::default();
+        assert_eq!((dog.patience(false), dog.patience(true)), (None, Some(LONGEST)));
+        dog.bit();
+        assert_eq!(dog.patience(true), None);
+        dog.opened(Instant::now());
+        dog.beat(Instant::now());
+        assert_eq!(dog.patience(true), Some(LONGEST));
+    }
+
+    #[test]
     fn learns_after_two() {
         let start = Instant::now();
         let at = |s| start + Duration::from_secs(s);
         let mut dog = Watchdog::default();
         dog.opened(at(0));
         dog.beat(at(100));
-        assert_eq!(dog.patience(), None);
+        assert_eq!(dog.patience(false), None);
         dog.opened(at(100));
-        assert_eq!(dog.patience(), None);
+        assert_eq!(dog.patience(false), None);
         dog.beat(at(100));
-        assert_eq!(dog.patience(), Some(LONGEST));
+        assert_eq!(dog.patience(false), Some(LONGEST));
         dog.beat(at(105));
-        assert_eq!(dog.patience(), Some(Duration::from_secs(15)));
+        assert_eq!(dog.patience(false), Some(Duration::from_secs(15)));
         dog.beat(at(105));
-        assert_eq!(dog.patience(), Some(Duration::from_secs(15)));
+        assert_eq!(dog.patience(false), Some(Duration::from_secs(15)));
         dog.beat(at(200));
-        assert_eq!(dog.patience(), Some(LONGEST));
+        assert_eq!(dog.patience(false), Some(LONGEST));
     }
 }

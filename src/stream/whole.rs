@@ -9,22 +9,18 @@
 //! run, whatever is newer from the present. Where that cannot be made out the body ends, and the source comes again
 //! with the id up to which it has everything.
 
-use super::framer::{Frame, Framer};
 use super::resume::key;
+use super::side::{Block, Body, Is, Key, Piece, Side};
 use super::terms::Notice;
 use super::thread::Thread;
 use crate::api::ApiError;
 use crate::model::Run;
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt};
-use serde::Deserialize;
+use futures::stream::{self, StreamExt};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Blocks are handed on whole; only absurd ones are thinned here.
-const MAX_BLOCK: usize = 1 << 30;
 /// How long the past may be silent before the run is read, where the run is not seen in it. The past stays open.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the present may take to report the end of a run whose own stream has ended.
@@ -33,9 +29,6 @@ const LATE: Duration = Duration::from_secs(3);
 const SLACK: u64 = 1_000;
 /// Runs that are remembered as done.
 const MAX_DONE: usize = 4096;
-
-type Key = (u64, u64);
-type Body = BoxStream<'static, Result<Bytes, ApiError>>;
 
 /// What a link knows from one connection to the next.
 #[derive(Debug, Default)]
@@ -48,88 +41,9 @@ pub(super) struct Memory {
     came_again: bool,
     /// Came again for the end of this run.
     waited_for: Option<String>,
+    /// The past was silent for so long that what follows it was read first: lost with the connection, it is lost.
+    owed: bool,
     pub(super) notices: VecDeque<Notice>,
-}
-
-/// One connection, cut into blocks.
-pub(super) struct Side {
-    body: Body,
-    framer: Framer,
-}
-
-enum Piece {
-    Beat,
-    Block(Block),
-    Over,
-}
-
-struct Block {
-    bytes: Bytes,
-    kind: Is,
-    id: Option<Key>,
-    print: u64,
-}
-
-/// What a block is about, as far as it matters here.
-#[derive(Debug, PartialEq)]
-enum Is {
-    Begin(String),
-    Done(String),
-    /// Of the thread, not of a run; or never stored.
-    Aside,
-    OfRun,
-}
-
-impl Side {
-    pub(super) fn new(body: Body) -> Side {
-        Side { body, framer: Framer::new(MAX_BLOCK) }
-    }
-
-    /// Safe to be dropped half-way.
-    async fn next(&mut self) -> Result<Piece, ApiError> {
-        loop {
-            match self.framer.next_frame() {
-                Some(Frame::Comment) => return Ok(Piece::Beat),
-                Some(Frame::Block(block)) => return Ok(Piece::Block(Block::new(block.bytes))),
-                None => {}
-            }
-            match self.body.next().await {
-                Some(chunk) => self.framer.push(chunk?),
-                None => return Ok(Piece::Over),
-            }
-        }
-    }
-}
-
-impl Block {
-    fn new(bytes: Bytes) -> Block {
-        #[derive(Deserialize)]
-        struct Metadata {
-            run_id: Option<String>,
-            status: Option<String>,
-        }
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        let told = || {
-            let data: Metadata = serde_json::from_slice(field(&bytes, b"data")?).ok()?;
-            let run = data.run_id?;
-            Some(if data.status.as_deref() == Some("run_done") { Is::Done(run) } else { Is::Begin(run) })
-        };
-        let kind = match field(&bytes, b"event") {
-            Some(b"metadata") => told().unwrap_or(Is::Aside),
-            Some(b"state_update" | b"error") => Is::Aside,
-            _ => Is::OfRun,
-        };
-        let id = field(&bytes, b"id").and_then(|id| key(std::str::from_utf8(id).ok()?));
-        Block { kind, id, print: hasher.finish(), bytes }
-    }
-}
-
-/// The first field of this name.
-fn field<'a>(block: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let mut lines = block.split(|b| matches!(b, b'\r' | b'\n'));
-    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(b":"))?;
-    Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
 /// The three connections, and how far they are.
@@ -210,6 +124,9 @@ impl Whole {
             out: VecDeque::new(),
         };
         whole.say_what_is_not_kept();
+        if std::mem::take(&mut lock(&whole.memory).owed) {
+            whole.gap("the server was slow to replay the thread's past, and broke off: some may be missing".into());
+        }
         let finished = whole.runs.iter().filter(|run| is_finished(run));
         whole.last = finished.max_by_key(|run| ended(run)).filter(|run| is_kept(run)).and_then(ended);
         whole
@@ -268,7 +185,10 @@ impl Whole {
                 Piece::Beat => self.beat(),
                 Piece::Over => self.at = At::Over,
             },
-            () = tokio::time::sleep(GRACE), if goes_on => self.begin_run().await?,
+            () = tokio::time::sleep(GRACE), if goes_on => {
+                lock(&self.memory).owed = true;
+                self.begin_run().await?;
+            }
             () = tokio::time::sleep(LATE), if lacks_end => {
                 lock(&self.memory).waited_for = self.last_finished().map(|run| run.run_id.clone());
                 self.at = At::Over;
@@ -447,8 +367,16 @@ impl Whole {
     fn late(&mut self, piece: Piece) {
         match piece {
             Piece::Block(block) if self.is_past(&block) => self.give(block),
-            Piece::Block(_) | Piece::Over => self.past = None,
-            Piece::Beat => {}
+            Piece::Block(_) => {
+                // What is no past any more comes behind all of it.
+                lock(&self.memory).owed = false;
+                self.past = None;
+            }
+            Piece::Over => self.past = None,
+            Piece::Beat => return,
+        }
+        if self.has_past() {
+            lock(&self.memory).owed = false;
         }
     }
 
