@@ -19,6 +19,8 @@ pub struct Weather {
     pub reach: usize,
     /// The first stream lives for so many bytes at least.
     pub calm: usize,
+    /// Whether some streams end as if in order.
+    pub ends: bool,
     /// Whether other reading requests are broken too, one in twenty.
     pub others: bool,
 }
@@ -101,7 +103,7 @@ impl Storm {
 impl Sky {
     /// What happens to a request, and the random numbers by which its answer is held up.
     fn fault(&mut self, is_stream: bool, is_reading: bool) -> (Fault, fastrand::Rng) {
-        let Weather { seed, cuts, reach, calm, others } = self.weather;
+        let Weather { seed, cuts, reach, calm, ends, others } = self.weather;
         if !is_stream {
             let is_hit = others && is_reading && cuts > 0 && self.random.u8(..20) == 0;
             let fault = if is_hit { Fault::Cut(self.random.usize(..300), OTHERS) } else { Fault::Pass };
@@ -116,7 +118,8 @@ impl Sky {
         let how = match random.u8(..10) {
             0..4 => CLOSE,
             4..8 => RESET,
-            _ => END,
+            _ if ends => END,
+            _ => CLOSE,
         };
         // Some in the head and the first event; the others anywhere, short and long ones alike often.
         let after = match random.u8(..8) {
