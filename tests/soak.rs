@@ -23,10 +23,10 @@ use support::term::Term;
 /// Longer than any of these takes; what reaches it hangs.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-fn seed() -> u64 {
+fn seed(what: &str) -> u64 {
     let given = std::env::var("RUNTAIL_SOAK_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
-    println!("soak: RUNTAIL_SOAK_SEED={seed}");
+    println!("soak: {what}: RUNTAIL_SOAK_SEED={seed}");
     seed
 }
 
@@ -77,7 +77,7 @@ fn report(what: &str, began: Instant, storm: &Storm, tape: &Tape) {
 fn a_run_over_hundreds_of_cuts_is_whole() {
     const N: u64 = 10_000;
     const CUTS: usize = 250;
-    let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed(), CUTS)));
+    let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("run"), CUTS)));
     let thread = server::new_thread();
     let input = json!({"n": N, "pad": 40, "burst": 20, "pause": 0.1}).to_string();
     let folder = tempfile::tempdir().expect("a folder");
@@ -105,7 +105,7 @@ fn a_tail_over_several_runs_is_whole() {
     const N: u64 = 1_500;
     const RUNS: usize = 4;
     const CUTS: usize = 150;
-    let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed(), CUTS)));
+    let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("tail"), CUTS)));
     let thread = server::new_thread();
     let mut runs = vec![server::start_run(&thread, "firehose", &pour(N), &["custom"])];
     let mut tail = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &storm.url()]);
@@ -142,7 +142,7 @@ fn a_tail_over_several_runs_is_whole() {
 fn the_dashboard_over_dozens_of_cuts_is_whole() {
     const N: u64 = 6_000;
     const CUTS: usize = 80;
-    let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed(), CUTS)));
+    let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("dashboard"), CUTS)));
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("soak.jsonl");
     let mut term = Term::spawn(&["--url", &storm.url()], 140, 40);
@@ -174,7 +174,6 @@ fn the_dashboard_over_dozens_of_cuts_is_whole() {
         let digits: String = line.split(what).nth(1).unwrap_or("").chars().filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().ok()
     };
-    println!("{books}");
     assert_eq!(count("possible gaps"), Some(0), "{books}");
     assert!(storm.cuts_done() >= 50, "too few cuts to prove anything: {:?}", storm.damage());
     term.keys("\x03");
@@ -193,7 +192,7 @@ fn python() -> PathBuf {
 fn the_official_sdk_is_measured_on_the_same_run() {
     const N: u64 = 5_000;
     const CUTS: usize = 60;
-    let seed = seed();
+    let seed = seed("SDK");
     // The SDK cannot do without the head of the first answer, asks for nothing else twice, and gives up where an answer
     // ends in order in the middle of an event: it is spared all that, so that what is measured is how it goes on.
     let weather = Weather { calm: 2_000, ends: false, others: false, ..weather(seed, CUTS) };
