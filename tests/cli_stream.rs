@@ -492,3 +492,17 @@ async fn states_runs_and_graphs() {
     assert!(server.seen().iter().any(|s| s.method == "DELETE"));
     assert!(out(&["man"]).await.contains(".TH runtail 1"));
 }
+
+#[tokio::test]
+async fn behind_a_gap_the_state_is_offered_once() {
+    let server = Server::start(|seen| match seen.path.ends_with("/stream") {
+        // No ids, and it breaks off in the middle of an event: what it said meanwhile cannot be had.
+        true if seen.method == "POST" => stream("event: custom\ndata: 1\n\nevent: cus"),
+        true => stream("event: custom\ndata: 2\n\n"),
+        false => around(seen, "success", &idle()),
+    })
+    .await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["run", "agent", "--input", "{}"]).await;
+    assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
+}

@@ -7,7 +7,7 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::Timestamp;
 use runtail::app::export::{Chunk, FileStep};
-use runtail::app::msg::{Done, Effect, Msg};
+use runtail::app::msg::{Described, Done, Effect, Msg};
 use runtail::stream::{Data, Event, Item, Reader, Record, write_record};
 use std::path::PathBuf;
 
@@ -194,4 +194,18 @@ fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
         let count = String::from_utf8(file).unwrap().matches("needle").count();
         assert_eq!(count, 3, "{how}: {}", said(&dash));
     }
+}
+
+#[test]
+fn where_something_may_be_missing_the_state_is_offered() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    dash.keys("8");
+    assert!(!dash.screen().contains(":state"), "{}", dash.screen());
+    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "away for 3s".into() };
+    dash.items(vec![Item::Record(gap)]);
+    assert!(dash.screen().contains(":state reads the thread's state"), "{}", dash.screen());
+    let effects = dash.keys(":state<Enter>");
+    assert!(matches!(&effects[..], [Effect::Describe(Described::Thread(..))]), "{effects:?}");
 }
