@@ -86,6 +86,18 @@ fn idle() -> Value {
 }
 
 /// Times are what differs from one time to the next.
+/// Lines of a recording as they are printed without one: each without its hash.
+fn without_hashes(lines: &str) -> String {
+    let mut out = String::new();
+    for line in lines.lines() {
+        let (before, hash) = line.rsplit_once(",\"hash\":\"").unwrap_or_else(|| panic!("no hash: {line}"));
+        assert_eq!(hash.len(), 34, "{line}");
+        out.push_str(before);
+        out.push_str("}\n");
+    }
+    out
+}
+
 fn without_times(lines: &str) -> String {
     let mut out = String::new();
     for line in lines.lines() {
@@ -123,7 +135,7 @@ async fn json_lines_and_recordings_to_the_letter() {
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{\"x\": null}", "--record", record]).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let modes = r#""messages-tuple","updates","values""#;
-    assert_eq!(without_times(&ended.out), lines(server.url.as_str(), modes));
+    assert_eq!(without_times(&without_hashes(&ended.out)), lines(server.url.as_str(), modes));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), ended.out);
 
     let seen = server.seen();
@@ -408,11 +420,30 @@ async fn recordings_are_replayed_and_verified() {
     }
     for file in [&plain, &zipped] {
         let ended = runtail(folder.path(), &["verify", file]).await;
-        let expected = format!("{file}: sound; 4 events, 0 gaps, success\n");
-        assert_eq!((ended.code, ended.out, ended.err.as_str()), (0, expected, ""));
+        let expected = format!("{file}: sound; 4 events, 0 gaps, success; seal ");
+        assert!(
+            ended.code == 0 && ended.out.starts_with(&expected) && ended.err.is_empty(),
+            "{}{}",
+            ended.out,
+            ended.err
+        );
+        let seal = ended.out.trim_end().rsplit_once(' ').unwrap().1;
+        assert_eq!(runtail(folder.path(), &["verify", file, "--seal", seal]).await.code, 0);
+        let other = runtail(folder.path(), &["verify", file, "--seal", &"0".repeat(32)]).await;
+        assert!(other.code == 1 && other.err.contains("not the one that was noted"), "{}", other.err);
     }
     let text = std::fs::read_to_string(&plain).unwrap();
+    // What has no hashes is held against itself.
+    let bare = without_hashes(&text);
+    std::fs::write(path("bare.jsonl"), &bare).unwrap();
+    let ended = runtail(folder.path(), &["verify", &path("bare.jsonl")]).await;
+    assert!(ended.code == 0 && ended.out.contains("no hashes"), "{}{}", ended.out, ended.err);
+    let line = |n: usize| text.lines().nth(n).unwrap();
     for (damaged, says) in [
+        (text.replace("[1.0,", "[7.0,"), "line 4 does not fit its hash"),
+        (bare.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
+        (text.replace(&format!("{}\n", line(3)), ""), "line 4 does not fit its hash"),
+        (text.replacen(line(4), without_hashes(line(4)).trim_end(), 1), "line 5 has no hash"),
         (text.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
         (text.replace("\"events\":4", "\"events\":9"), "the end counts 9 events, there are 4"),
         (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "it has no end"),
@@ -425,6 +456,15 @@ async fn recordings_are_replayed_and_verified() {
         assert!(ended.code == 1 && ended.err.contains(says), "{says}: {}", ended.err);
     }
     assert_eq!(runtail(folder.path(), &["verify", "/nowhere/x"]).await.code, 1);
+    // A recording that was cut off plays as far as it goes, and says so.
+    for (end, says) in
+        [(text.len() - 9, "in the middle of a line"), (text.find("{\"kind\":\"end\"").unwrap(), "no end")]
+    {
+        std::fs::write(path("c.jsonl"), &text[..end]).unwrap();
+        let ended = runtail(folder.path(), &["replay", &path("c.jsonl"), "-o", "jsonl"]).await;
+        assert_eq!((ended.code, ended.out.lines().count()), (0, 7), "{}", ended.err);
+        assert!(ended.err.contains(says), "{}", ended.err);
+    }
 }
 
 #[tokio::test]

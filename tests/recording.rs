@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use runtail::stream::{Data, End, Event, Head, Outcome, Reader, Record, write_record};
+use runtail::stream::{
+    Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, write_record,
+};
 
 fn at() -> impl Strategy<Value = Timestamp> {
     (0i64..4_000_000_000_000_000).prop_map(|us| Timestamp::from_microsecond(us).unwrap())
@@ -86,6 +88,85 @@ fn record() -> impl Strategy<Value = Record> {
             })
         ),
     ]
+}
+
+fn sealed(records: &[Record]) -> Vec<u8> {
+    let (mut text, mut chain) = (Vec::new(), Chain::default());
+    for record in records {
+        let from = text.len();
+        write_record(&mut text, record).unwrap();
+        chain.seal(&mut text, from);
+    }
+    text
+}
+
+/// What each line says of the chain, and the seal in the end.
+fn audit(text: &[u8]) -> (Vec<Linked>, String) {
+    let mut lines = Lines::new(std::io::Cursor::new(text.to_vec())).unwrap();
+    let (mut chain, mut parser, mut found) = (Chain::default(), LineParser::default(), Vec::new());
+    while lines.advance().unwrap() {
+        let _ = lines.parse(&mut parser);
+        if !lines.was_cut() {
+            found.push(chain.check(lines.bytes()));
+        }
+    }
+    (found, chain.seal_text())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn cut_at_any_byte_a_recording_gives_its_whole_lines(records in proptest::collection::vec(record(), 1..6)) {
+        let text = sealed(&records);
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', &text).collect();
+        for cut in 0..=text.len() {
+            let mut reader = Reader::new(std::io::Cursor::new(text[..cut].to_vec())).unwrap();
+            let read: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
+            // A line that lacks nothing but its end is whole.
+            let whole = ends.iter().filter(|end| **end <= cut).count();
+            prop_assert_eq!(&read, &records[..whole], "cut at {}", cut);
+            let is_clean = cut == 0 || ends.iter().any(|end| *end == cut || *end + 1 == cut);
+            prop_assert_eq!(reader.was_cut(), !is_clean, "cut at {}", cut);
+            let (links, _) = audit(&text[..cut]);
+            prop_assert!(links.len() == whole && links.iter().all(|link| *link == Linked::Yes));
+        }
+    }
+
+    #[test]
+    fn cut_at_any_byte_a_gzip_gives_whole_lines_and_says_so(records in proptest::collection::vec(record(), 1..6)) {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        for record in &records {
+            std::io::Write::write_all(&mut packed, &sealed(std::slice::from_ref(record))).unwrap();
+            std::io::Write::flush(&mut packed).unwrap();
+        }
+        let bytes = packed.finish().unwrap();
+        let mut most = 0;
+        for cut in 1..=bytes.len() {
+            let mut reader = Reader::new(std::io::Cursor::new(bytes[..cut].to_vec())).unwrap();
+            let read: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
+            prop_assert_eq!(&read, &records[..read.len()]);
+            prop_assert!(read.len() >= most);
+            most = read.len();
+            prop_assert_eq!(reader.was_cut(), cut < bytes.len(), "cut at {} of {}", cut, bytes.len());
+        }
+        prop_assert_eq!(most, records.len());
+    }
+
+    #[test]
+    fn no_edit_goes_unseen(records in proptest::collection::vec(record(), 1..6), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let text = sealed(&records);
+        let (links, seal) = audit(&text);
+        prop_assert!(links.len() == records.len() && links.iter().all(|link| *link == Linked::Yes));
+        let mut edited = text.clone();
+        let at = at.index(text.len());
+        edited[at] = to;
+        let (links, other) = audit(&edited);
+        // White space around a line is no part of it.
+        let is_same = text.trim_ascii() == edited.trim_ascii() || (text[at] == b'\n' && to.is_ascii_whitespace());
+        let is_whole = links.len() == records.len() && links.iter().all(|link| *link == Linked::Yes) && other == seal;
+        prop_assert!(is_same || !is_whole);
+    }
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use super::recorder::Recorder;
 use super::stream_out::{Printer, StreamOutput};
 use super::{Exit, Failure, Globals, output};
-use crate::stream::{Item, ReadError, Reader, Record};
+use crate::stream::{Item, Lines, ReadError, Reader, Record};
 use crate::text;
 use clap::Args;
 use jiff::Timestamp;
@@ -36,11 +36,18 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// Opens a recording.
-pub(super) fn open(path: &Path) -> Result<Reader, Failure> {
-    Reader::open(path).map_err(|e| {
-        let exit = if e.kind() == io::ErrorKind::NotFound { Exit::Failed } else { Exit::Usage };
-        Failure::new(exit, format!("cannot read {}: {e}", text::clean(&path.to_string_lossy())))
-    })
+fn open(path: &Path) -> Result<Reader, Failure> {
+    Reader::open(path).map_err(|e| unread(path, &e))
+}
+
+/// Opens a recording, line by line.
+pub(super) fn lines(path: &Path) -> Result<Lines, Failure> {
+    Lines::open(path).map_err(|e| unread(path, &e))
+}
+
+fn unread(path: &Path, error: &io::Error) -> Failure {
+    let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Failed } else { Exit::Usage };
+    Failure::new(exit, format!("cannot read {}: {error}", text::clean(&path.to_string_lossy())))
 }
 
 pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
@@ -49,6 +56,7 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let mut printer = Printer::new(&options.output, globals.ascii, recorder);
     let mut clock: Option<(Timestamp, Instant)> = None;
     let mut damaged = false;
+    let mut has_end = false;
     for (n, read) in reader.by_ref().enumerate() {
         let record = match read {
             Ok(record) => record,
@@ -59,6 +67,7 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
             }
             Err(error) => return Err(Failure::new(Exit::Failed, error.to_string())),
         };
+        has_end |= matches!(record, Record::End(_));
         if let (Some(speed), Some(at)) = (options.speed, time(&record)) {
             let (first, began) = *clock.get_or_insert((at, Instant::now()));
             let due = Duration::try_from(at.duration_since(first)).unwrap_or_default().as_secs_f64() / speed;
@@ -77,8 +86,11 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
             break;
         }
     }
+    let was_left = printer.is_closed();
     if reader.was_cut() {
         output::complain("runtail: the recording ends in the middle of a line; what is whole was shown");
+    } else if !has_end && !was_left {
+        output::complain("runtail: the recording has no end: it was cut off, or is still being written");
     }
     match printer.finish() {
         Some(failure) => Err(failure),

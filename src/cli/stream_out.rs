@@ -6,7 +6,7 @@ use super::signals::Signals;
 use super::stream_text::Teller;
 use super::{Context, Exit, Failure, Globals, output};
 use crate::api::{ApiError, Kind};
-use crate::stream::{Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
+use crate::stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
 use crate::text;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
@@ -39,7 +39,8 @@ pub struct StreamOutput {
     /// How to print (default: text on a terminal, else jsonl)
     #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum)]
     pub format: Option<StreamFormat>,
-    /// Also write what `-o jsonl` prints to this new file; gzip where its name ends in .gz
+    /// Also write what `-o jsonl` prints to this new file, with a hash in each line (see `verify`); gzip where its name ends
+    /// in .gz
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }
@@ -124,6 +125,8 @@ pub(super) struct Printer {
     is_terminal: bool,
     teller: Teller,
     recorder: Option<Recorder>,
+    /// The hashes of a recording's lines; what is printed beside it is the same.
+    chain: Option<Chain>,
     /// Records as lines, for the recording, and for stdout where those are wanted there.
     lines: Vec<u8>,
     /// What goes to stdout otherwise.
@@ -140,6 +143,7 @@ impl Printer {
             format: wanted.format(),
             is_terminal,
             teller: Teller::new(is_terminal, ascii),
+            chain: recorder.is_some().then(Chain::default),
             recorder,
             lines: Vec::new(),
             out: String::new(),
@@ -171,8 +175,12 @@ impl Printer {
     pub fn item(&mut self, item: &Item) {
         if let Item::Record(record) = item {
             if self.format == StreamFormat::Jsonl || self.recorder.is_some() {
+                let from = self.lines.len();
                 // Into memory, where writing cannot fail.
                 let _ = write_record(&mut self.lines, record);
+                if let Some(chain) = &mut self.chain {
+                    chain.seal(&mut self.lines, from);
+                }
             }
             if let (StreamFormat::Raw, Record::Event(event)) = (self.format, record) {
                 self.raw(event);

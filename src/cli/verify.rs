@@ -1,7 +1,7 @@
 //! `verify FILE`: whether a recording is whole, and agrees with itself.
 
 use super::{Exit, Failure, output, replay};
-use crate::stream::{Data, End, ReadError, Record};
+use crate::stream::{Chain, Data, End, LineParser, Linked, ReadError, Record};
 use crate::text;
 use clap::Args;
 use std::path::PathBuf;
@@ -17,25 +17,43 @@ pub struct Options {
     /// The recording, gzip or not
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// The seal that was noted when the recording was made: it proves that nothing was made anew
+    #[arg(long, value_name = "SEAL")]
+    seal: Option<String>,
 }
 
 pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
-    let mut reader = replay::open(&options.file)?;
-    let mut audit = Audit::default();
-    for (n, read) in reader.by_ref().enumerate() {
-        match read {
-            Ok(record) => audit.record(&record),
-            Err(error @ ReadError::Line { .. }) => audit.problem(error.to_string()),
-            Err(error) => return Err(Failure::new(Exit::Failed, error.to_string())),
+    let mut lines = replay::lines(&options.file)?;
+    let (mut audit, mut parser) = (Audit::default(), LineParser::default());
+    let mut turn = 0;
+    while lines.advance().map_err(|e| Failure::new(Exit::Failed, ReadError::Io(e).to_string()))? {
+        let parsed = lines.parse(&mut parser);
+        if !lines.was_cut() {
+            audit.link(lines.number(), lines.bytes());
         }
-        if n % TURN == TURN - 1 {
+        match parsed {
+            Ok(Some(record)) => audit.record(&record),
+            Ok(None) => {}
+            Err(error) => audit.problem(error.to_string()),
+        }
+        turn += 1;
+        if turn % TURN == 0 {
             tokio::task::yield_now().await;
         }
     }
-    if reader.was_cut() {
+    if lines.was_cut() {
         audit.problem("the file ends in the middle of a line".into());
     }
+    if let Some(seal) = &options.seal
+        && !seal.trim().eq_ignore_ascii_case(&audit.chain.seal_text())
+    {
+        audit.problem(format!("its seal is {}, not the one that was noted", audit.chain.seal_text()));
+    }
     let name = text::clean(&options.file.to_string_lossy()).into_owned();
+    let seal = match audit.sealed {
+        0 => "no hashes, so an edit would not be seen".to_string(),
+        _ => format!("seal {}", audit.chain.seal_text()),
+    };
     let Audit { events, gaps, problems, untold, end, .. } = audit.finish();
     for problem in &problems {
         output::complain(&format!("{name}: {problem}"));
@@ -46,7 +64,7 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
     let outcome = end.map_or("no end", |end| end.outcome.as_str());
     let sound = if problems.is_empty() { "sound" } else { "damaged" };
     let plural = |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
-    let line = format!("{name}: {sound}; {}, {}, {outcome}\n", plural(events, "event"), plural(gaps, "gap"));
+    let line = format!("{name}: {sound}; {}, {}, {outcome}; {seal}\n", plural(events, "event"), plural(gaps, "gap"));
     output::print(&line, false)?;
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
@@ -54,6 +72,9 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
 /// What every recording promises, held against one.
 #[derive(Default)]
 struct Audit {
+    chain: Chain,
+    /// Lines with a hash.
+    sealed: u64,
     records: u64,
     events: u64,
     malformed: u64,
@@ -68,6 +89,20 @@ struct Audit {
 }
 
 impl Audit {
+    fn link(&mut self, number: u64, line: &[u8]) {
+        match self.chain.check(line) {
+            Linked::Yes => self.sealed += 1,
+            Linked::Broken => {
+                self.sealed += 1;
+                self.problem(format!(
+                    "line {number} does not fit its hash: it was edited, or lines before it were moved or are gone"
+                ));
+            }
+            Linked::No if self.sealed > 0 => self.problem(format!("line {number} has no hash, those before it have")),
+            Linked::No => {}
+        }
+    }
+
     fn record(&mut self, record: &Record) {
         self.records += 1;
         if self.end.is_some() {

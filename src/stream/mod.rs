@@ -1,5 +1,6 @@
 //! Streams of server-sent events, from bytes to the tape.
 
+mod chain;
 mod decode;
 mod event;
 mod framer;
@@ -8,6 +9,7 @@ mod modes;
 mod names;
 mod overlap;
 mod record;
+mod recorder;
 mod recording;
 mod resume;
 mod side;
@@ -19,6 +21,7 @@ mod told;
 mod watchdog;
 mod whole;
 
+pub use chain::{Chain, Linked};
 pub use decode::{Decoded, Decoder, is_json};
 pub use event::{Data, Event};
 pub use framer::{Block, Frame, Framer};
@@ -26,7 +29,8 @@ pub use link::{JoinLink, RunLink, Target};
 pub use modes::{RUN_MODES, RunTerms, THREAD_MODES, reopening_refused};
 pub use names::{EventNames, Names, Namespace};
 pub use record::{End, Head, Item, Outcome, Record};
-pub use recording::{LineParser, ReadError, Reader, write_record};
+pub use recorder::RecordingFile;
+pub use recording::{LineParser, Lines, ReadError, Reader, write_record};
 pub(crate) use resume::key as id_order;
 pub use source::follow;
 pub use tape::{Limits, Mark, Tape};

@@ -251,34 +251,117 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// A recording, read record by record.
-pub struct Reader {
+/// The lines of a recording, one by one.
+pub struct Lines {
     input: Box<dyn BufRead + Send>,
-    parser: LineParser,
     line: u64,
     text: Vec<u8>,
     cut: bool,
-    unknown: u64,
 }
 
-impl Reader {
+impl Lines {
     /// Opens a recording file.
-    pub fn open(path: &Path) -> io::Result<Reader> {
-        Reader::new(std::fs::File::open(path)?)
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Lines> {
+        Lines::new(std::fs::File::open(path)?)
     }
 
-    /// Reads a recording from anything, told from gzip by its first bytes.
-    pub fn new(input: impl Read + Send + 'static) -> io::Result<Reader> {
+    /// Reads lines from anything, told from gzip by its first bytes.
+    ///
+    /// # Errors
+    /// What reading said.
+    pub fn new(input: impl Read + Send + 'static) -> io::Result<Lines> {
         let mut input = BufReader::with_capacity(64 * 1024, input);
         let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let input: Box<dyn BufRead + Send> =
             if gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { Box::new(input) };
-        Ok(Reader { input, parser: LineParser::default(), line: 0, text: Vec::new(), cut: false, unknown: 0 })
+        Ok(Lines { input, line: 0, text: Vec::new(), cut: false })
+    }
+
+    /// Goes to the next line that is not empty; false after the last one, and after one that could not be read to its end.
+    ///
+    /// # Errors
+    /// What reading said.
+    pub fn advance(&mut self) -> io::Result<bool> {
+        loop {
+            self.text.clear();
+            match (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.text) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                // A gzip that was not finished: what came before is as good as ever.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.cut = true;
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+            self.line += 1;
+            if !self.text.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The line that was read, without its end.
+    pub fn bytes(&self) -> &[u8] {
+        self.text.trim_ascii()
+    }
+
+    /// Its number, from 1.
+    pub fn number(&self) -> u64 {
+        self.line
+    }
+
+    /// What the line says; nothing where its kind is not known, or where the file ends in the middle of it.
+    ///
+    /// # Errors
+    /// It is no record; reading may go on with the next line.
+    pub fn parse(&mut self, parser: &mut LineParser) -> Result<Option<Record>, ReadError> {
+        match parser.parse(&String::from_utf8_lossy(self.text.trim_ascii())) {
+            Ok(record) => Ok(record),
+            Err(_) if self.text.last() != Some(&b'\n') => {
+                self.cut = true;
+                Ok(None)
+            }
+            Err(error) => Err(ReadError::Line { line: self.line, why: error.to_string() }),
+        }
     }
 
     /// Whether the file ended in the middle of its last line, which was left out.
     pub fn was_cut(&self) -> bool {
         self.cut
+    }
+}
+
+/// A recording, read record by record.
+pub struct Reader {
+    lines: Lines,
+    parser: LineParser,
+    unknown: u64,
+}
+
+impl Reader {
+    /// Opens a recording file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Reader> {
+        Ok(Reader { lines: Lines::open(path)?, parser: LineParser::default(), unknown: 0 })
+    }
+
+    /// Reads a recording from anything, told from gzip by its first bytes.
+    ///
+    /// # Errors
+    /// What reading said.
+    pub fn new(input: impl Read + Send + 'static) -> io::Result<Reader> {
+        Ok(Reader { lines: Lines::new(input)?, parser: LineParser::default(), unknown: 0 })
+    }
+
+    /// Whether the file ended in the middle of its last line, which was left out.
+    pub fn was_cut(&self) -> bool {
+        self.lines.was_cut()
     }
 
     /// Lines of kinds that this version doesn't know, which were left out.
@@ -292,32 +375,15 @@ impl Iterator for Reader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            self.text.clear();
-            match (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.text) {
-                Ok(0) => return None,
-                Ok(_) => {}
-                // A gzip that was not finished: what came before is as good as ever.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    self.cut = true;
-                    return None;
-                }
+            match self.lines.advance() {
+                Ok(true) => {}
+                Ok(false) => return None,
                 Err(error) => return Some(Err(ReadError::Io(error))),
             }
-            self.line += 1;
-            let whole = self.text.last() == Some(&b'\n');
-            let text = String::from_utf8_lossy(&self.text);
-            let text = text.trim();
-            if text.is_empty() {
-                continue;
-            }
-            match self.parser.parse(text) {
+            match self.lines.parse(&mut self.parser) {
                 Ok(Some(record)) => return Some(Ok(record)),
-                Ok(None) => self.unknown += 1,
-                Err(_) if !whole => {
-                    self.cut = true;
-                    return None;
-                }
-                Err(error) => return Some(Err(ReadError::Line { line: self.line, why: error.to_string() })),
+                Ok(None) => self.unknown += u64::from(!self.lines.was_cut()),
+                Err(error) => return Some(Err(error)),
             }
         }
     }

@@ -1,0 +1,129 @@
+//! The chain of hashes in a recording. The last field of each line, `hash`, is the SHA-256 (its first half, as hex) of the
+//! hash before it and of the line as it is without that field. So a line that was changed, taken out, added or moved is found, and
+//! the last hash stands for the whole: whoever noted it can tell that nothing was made anew either.
+
+use ring::digest::{Context, SHA256};
+
+/// Bytes of a hash that are written.
+const BYTES: usize = 16;
+/// What stands before the hash at the end of a line.
+const FIELD: &[u8] = br#","hash":""#;
+/// What stands after it.
+const CLOSE: &[u8] = br#""}"#;
+
+/// Where a chain stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chain {
+    last: [u8; BYTES],
+}
+
+/// What a line says of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linked {
+    /// It has no hash.
+    No,
+    /// It goes on where the line before it ended.
+    Yes,
+    /// It was changed, or is not the one that followed.
+    Broken,
+}
+
+impl Chain {
+    /// Gives a hash to the line that begins here and ends the text, with its line end.
+    pub fn seal(&mut self, text: &mut Vec<u8>, from: usize) {
+        let Some(line) = text.get(from..).and_then(|line| line.strip_suffix(b"}\n")) else { return };
+        self.last = hash(self.last, &[line, b"}"]);
+        text.truncate(text.len() - 2);
+        text.extend_from_slice(FIELD);
+        text.extend_from_slice(self.seal_text().as_bytes());
+        text.extend_from_slice(CLOSE);
+        text.push(b'\n');
+    }
+
+    /// Holds the next line, without its line end, against the chain. After one that is broken the chain goes on from it, so
+    /// that each damage is found where it is.
+    pub fn check(&mut self, line: &[u8]) -> Linked {
+        let Some((before, said)) = split(line) else { return Linked::No };
+        let is_right = hash(self.last, &[before, b"}"]) == said;
+        self.last = said;
+        if is_right { Linked::Yes } else { Linked::Broken }
+    }
+
+    /// The hash of the line before, as it is written.
+    pub fn seal_text(&self) -> String {
+        self.last.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The hash of one line, after the hash before it.
+fn hash(before: [u8; BYTES], line: &[&[u8]]) -> [u8; BYTES] {
+    let mut context = Context::new(&SHA256);
+    context.update(&before);
+    line.iter().for_each(|part| context.update(part));
+    let mut half = [0; BYTES];
+    half.copy_from_slice(&context.finish().as_ref()[..BYTES]);
+    half
+}
+
+/// A line up to its field, and the hash in that. In JSON no quote stands bare inside a text, so nothing else ends like it.
+fn split(line: &[u8]) -> Option<(&[u8], [u8; BYTES])> {
+    let (rest, hex) = line.strip_suffix(CLOSE)?.split_last_chunk::<{ 2 * BYTES }>()?;
+    let before = rest.strip_suffix(FIELD)?;
+    let mut said = [0; BYTES];
+    for (byte, pair) in said.iter_mut().zip(hex.as_chunks::<2>().0) {
+        let digit = |c: u8| char::from(c).to_digit(16).filter(|_| !c.is_ascii_uppercase());
+        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    }
+    Some((before, said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(lines: &[&str]) -> Vec<String> {
+        let mut chain = Chain::default();
+        let seal = |line: &&str| {
+            let mut text = format!("{line}\n").into_bytes();
+            chain.seal(&mut text, 0);
+            String::from_utf8(text).unwrap().trim_end().to_string()
+        };
+        lines.iter().map(seal).collect()
+    }
+
+    fn checked<'l>(lines: impl IntoIterator<Item = &'l String>) -> String {
+        let mut chain = Chain::default();
+        let word = |linked| match linked {
+            Linked::No => '-',
+            Linked::Yes => '+',
+            Linked::Broken => '!',
+        };
+        lines.into_iter().map(|line| word(chain.check(line.as_bytes()))).collect()
+    }
+
+    #[test]
+    fn damage_is_found_where_it_is() {
+        let lines = sealed(&[r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a":3}"#, r#"{"a":4}"#]);
+        assert!(lines[0].starts_with(r#"{"a":1,"hash":""#), "{}", lines[0]);
+        assert_eq!(checked(&lines), "++++");
+        let mut edited = lines.clone();
+        edited[1] = edited[1].replace('2', "7");
+        assert!(checked(&edited).starts_with("+!"));
+        let [a, b, c, d] = &lines[..] else { unreachable!() };
+        assert_eq!(checked([a, c, d]), "+!+");
+        assert_eq!(checked([b, c, d]), "!++");
+        assert_eq!(checked([a, c, b, d]), "+!!!");
+        assert_eq!(checked([a, b, b, c, d]), "++!++");
+        assert_eq!(checked([a, &r#"{"a":9}"#.to_string(), b]), "+-+");
+    }
+
+    #[test]
+    fn a_hash_is_known_by_its_place() {
+        let zeros = "0".repeat(32);
+        let inside = format!(r#"{{"data":{{"x":1,"hash":"{zeros}"}}}}"#);
+        let in_text = format!(r#"{{"data":"x\",\"hash\":\"{zeros}\"}}"}}"#);
+        let upper = format!(r#"{{"a":1,"hash":"{}"}}"#, "A".repeat(32));
+        assert_eq!(checked([&inside, &in_text, &upper, &"{}".into(), &String::new()]), "-----");
+        assert_eq!(checked([&format!(r#"{{"a":1,"hash":"{zeros}"}}"#)]), "!");
+    }
+}
