@@ -468,6 +468,37 @@ async fn recordings_are_replayed_and_verified() {
 }
 
 #[tokio::test]
+async fn a_recording_is_redacted_after_a_preview() {
+    let secret = "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";
+    let event = format!(
+        "event: values\ndata: {{\"name\":\"Anna\",\"mail\":\"anna@x.org\",\"note\":\"{secret}\",\"n\":1.50}}\n\n"
+    );
+    let server = server(Box::leak(event.into_boxed_str()), "success", idle()).await;
+    let folder = configured(&server);
+    let file = folder.path().join("a.jsonl.gz").to_str().unwrap().to_string();
+    assert_eq!(runtail(folder.path(), &["join", "t-1", RUN, "--record", &file]).await.code, 0);
+    let rules = ["redact", &file, "--path", "name", "--pattern", r"\w+@\w+\.org"];
+    let ended = runtail(folder.path(), &[&rules[..], &["--dry-run"]].concat()).await;
+    let expected = "event 1  name  6 B  path name  \"Anna\"\n\
+                    event 1  mail  10 B  pattern \\w+@\\w+\\.org  anna@x.org\n\
+                    event 1  note  51 B  LangSmith keys  …\n";
+    assert!(ended.code == 0 && ended.out.starts_with(expected), "{}{}", ended.out, ended.err);
+    let new = folder.path().join("a.redacted.jsonl.gz");
+    assert!(!new.exists());
+    let ended = runtail(folder.path(), &rules).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let seal = ended.out.trim_end().rsplit_once("seal ").unwrap().1;
+    let new = new.to_str().unwrap();
+    assert_eq!(runtail(folder.path(), &["verify", new, "--seal", seal]).await.code, 0);
+    let left = runtail(folder.path(), &["replay", new, "-o", "raw"]).await.out;
+    assert_eq!(left, "{\"name\":\"***\",\"mail\":\"***\",\"note\":\"***\",\"n\":1.50}\n");
+    // Neither a file that is there nor a rule that cannot be read is passed over.
+    let again = runtail(folder.path(), &rules).await;
+    assert!(again.code == 2 && again.err.contains("is there already"), "{}", again.err);
+    assert_eq!(runtail(folder.path(), &["redact", &file, "--path", "a..b"]).await.code, 2);
+}
+
+#[tokio::test]
 async fn the_log_tells_of_requests_and_of_no_secret() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);

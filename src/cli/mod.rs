@@ -23,6 +23,7 @@ mod logs;
 mod man;
 mod output;
 mod recorder;
+mod redact;
 mod replay;
 mod resolve;
 mod revisions;
@@ -267,6 +268,8 @@ pub enum Command {
     Replay(replay::Options),
     /// Check that a recording is whole and agrees with itself
     Verify(verify::Options),
+    /// Write a recording anew without what others are not meant to see; keys go in any case
+    Redact(redact::Options),
     /// What stands between you and your deployments; holds no secret, and can be pasted anywhere
     Doctor(doctor::Options),
     /// The configuration file
@@ -337,6 +340,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Sim(options)) => sim::run(options).await,
         Some(Command::Replay(options)) => replay::run(&globals, options).await,
         Some(Command::Verify(options)) => verify::run(&options).await,
+        Some(Command::Redact(options)) => redact::run(&options).await,
         Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),

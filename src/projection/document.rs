@@ -185,6 +185,12 @@ impl Doc {
         self.text.as_str().get(start as usize..end as usize).unwrap_or_default()
     }
 
+    /// Where a value stands in the text, in bytes.
+    pub fn range(&self, node: u32) -> std::ops::Range<usize> {
+        let Node { start, end, .. } = *self.node(node);
+        start as usize..end as usize
+    }
+
     /// Bytes of a value as it is written.
     pub fn size(&self, node: u32) -> u64 {
         let Node { start, end, .. } = *self.node(node);
@@ -193,10 +199,14 @@ impl Doc {
 
     /// A member's key as it is written, with its quotes; none in a list and at the root.
     pub fn key(&self, node: u32) -> Option<&str> {
+        self.text.as_str().get(self.key_range(node)?)
+    }
+
+    /// Where its key stands in the text, in bytes.
+    pub fn key_range(&self, node: u32) -> Option<std::ops::Range<usize>> {
         let from = self.node(node).key;
-        let text = self.text.as_str();
-        let end = (from != NONE).then(|| string::end(text.as_bytes(), from as usize))??;
-        text.get(from as usize..end)
+        let end = (from != NONE).then(|| string::end(self.text.as_str().as_bytes(), from as usize))??;
+        Some(from as usize..end)
     }
 
     /// Position among its siblings.

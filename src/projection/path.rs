@@ -1,5 +1,6 @@
 //! Paths into JSON, as people write them: `messages[-1].tool_calls[].name`, `a["b c"]`, `*.status`.
 
+use super::document::{Doc, Kind};
 use super::wire::{Fields, Items};
 use serde_json::value::RawValue;
 
@@ -61,6 +62,18 @@ impl Path {
         (!steps.is_empty()).then_some(Path { steps })
     }
 
+    /// Whether it leads to a value of a document: from its root, or from anywhere in it.
+    pub fn leads_to(&self, doc: &Doc, node: u32, from_anywhere: bool) -> bool {
+        let mut at = node;
+        for step in self.steps.iter().rev() {
+            match doc.parent(at) {
+                Some(parent) if step.is_taken(doc, parent, at) => at = parent,
+                _ => return false,
+            }
+        }
+        from_anywhere || doc.parent(at).is_none()
+    }
+
     /// The values that it leads to, raw.
     pub(super) fn find<'a>(&self, root: &'a RawValue) -> Vec<&'a RawValue> {
         let mut at = vec![root];
@@ -89,6 +102,21 @@ impl Path {
 }
 
 impl Step {
+    /// Whether it leads from a container to this member.
+    fn is_taken(&self, doc: &Doc, parent: u32, member: u32) -> bool {
+        match self {
+            Step::Key(key) => doc.key(member).is_some_and(|written| match written.contains('\\') {
+                true => serde_json::from_str::<String>(written).is_ok_and(|read| read == *key),
+                false => written.trim_matches('"') == key,
+            }),
+            Step::Index(index) => {
+                let from = if *index < 0 { i64::from(doc.children_count(parent)) } else { 0 };
+                doc.kind(parent) == Kind::Array && index.checked_add(from) == Some(doc.index(member).into())
+            }
+            Step::Any => true,
+        }
+    }
+
     fn take<'a>(&self, raw: &'a RawValue, into: &mut Vec<&'a RawValue>) {
         let is_list = raw.get().starts_with('[');
         match self {
@@ -136,6 +164,21 @@ mod tests {
         for wrong in ["", "$", ".", "a.", "a..b", "[", "[x]", "a[\"b", "a[\"b\"", "a.[0]"] {
             assert_eq!(Path::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn both_ways_along_a_path_agree() {
+        let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":{"n":"y"}}"#;
+        let doc = Doc::new(std::sync::Arc::<str>::from(text));
+        let root: &RawValue = serde_json::from_str(text).unwrap();
+        for path in [r#"a["b c"][0].n"#, "a.*[-1].n[]", "x", "café", "*", "a[0]", "n", "[0]", "*.n", "café.n"] {
+            let path = Path::parse(path).unwrap();
+            let led = (0..doc.len()).filter(|n| path.leads_to(&doc, *n, false)).map(|n| doc.value(n));
+            let found: Vec<_> = path.find(root).into_iter().map(RawValue::get).collect();
+            assert_eq!(led.collect::<Vec<_>>(), found, "{path:?}");
+        }
+        let n = Path::parse("n").unwrap();
+        assert_eq!((0..doc.len()).filter(|node| n.leads_to(&doc, *node, true)).count(), 3);
     }
 
     #[test]
