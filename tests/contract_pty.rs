@@ -87,7 +87,7 @@ fn a_run_is_composed_by_a_name_and_seen_whole() {
     term.keys("\x1b");
     term.wait_for("ended: success");
     // The server gives nothing of the past of a run: that is said and no failure.
-    term.keys("R");
+    term.keys(":reopen\r");
     term.wait_for("The server has no events of this run any more");
     term.keys("q");
 }

@@ -25,6 +25,7 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
                 parts += 1;
                 chunks.iter().for_each(|chunk| put(&mut file, chunk));
             }
+            FileStep::Record(path) => panic!("no recording was asked for: {path:?}"),
             FileStep::Finish => {
                 dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
                 return (path, file, parts);

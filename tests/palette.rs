@@ -34,7 +34,7 @@ fn say(dash: &mut Dash, line: &str) -> Vec<Effect> {
 fn what_begins_with_the_text_comes_first() {
     let dash = demo_like((100, 30));
     let starts = lines(&dash.app, "re");
-    assert_eq!(starts[..4], ["revisions", "redeploy", "revoke-slack", "refresh"]);
+    assert_eq!(starts[..4], ["revisions", "redeploy", "revoke-slack", "record"]);
     assert!(starts.contains(&"threads".to_string()));
     assert_eq!(lines(&dash.app, "rvs")[0], "revisions", "letters in their order are enough");
     assert!(lines(&dash.app, "nonsense").is_empty());

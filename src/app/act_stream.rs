@@ -5,12 +5,14 @@ use super::composer::Origin;
 use super::find::Typing;
 use super::keys::Action;
 use super::msg::{Effect, StreamTarget};
-use super::viewer::{Landmark, View};
+use super::viewer::{Landmark, LinkState, View};
 use crate::config::{Timestamps, studio_page};
 use crate::stream::Target;
 
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
+    let now = app.now;
     let Some(viewer) = app.streams.shown_mut() else { return Vec::new() };
+    viewer.now = now;
     let in_tree = viewer.view() == View::Values;
     let in_bars = viewer.view() == View::Timeline;
     match action {
@@ -27,6 +29,9 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Split => viewer.split = !viewer.split,
         Action::AsReceived => viewer.as_received = !viewer.as_received,
         Action::CloseStream => app.close_stream(),
+        Action::Modes | Action::NewRun | Action::OpenLink if viewer.is_recording() => {
+            app.notify(false, "This is a recording: no server stands behind it.");
+        }
         Action::Modes => app.open_modes(),
         Action::Difference if in_tree => viewer.toggle_changes(),
         Action::Compare if in_tree && viewer.toggle_changes_since_mark() => {}
@@ -110,7 +115,18 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Export => app.propose_export(),
         Action::OpenLink => return app.open_in_browser(),
-        Action::Replay => app.replay(),
+        // What broke off is opened again; what is here is played.
+        Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == 0 => app.reopen(),
+        Action::Replay => viewer.play_from_start(),
+        Action::Play => viewer.play_or_pause(),
+        Action::Earlier => viewer.step_in_time(-1),
+        Action::Later => viewer.step_in_time(1),
+        Action::SlideBack => viewer.slide(false),
+        Action::SlideOn => viewer.slide(true),
+        Action::Speed => {
+            let speed = viewer.next_speed();
+            app.notify(false, format!("The past is played at {}.", speed.word()));
+        }
         Action::NewRun => return app.compose_here(),
         _ => {}
     }
@@ -150,7 +166,7 @@ impl App {
     }
 
     /// Opens the stream that is shown again from its start.
-    pub(super) fn replay(&mut self) {
+    pub(super) fn reopen(&mut self) {
         let Some(viewer) = self.streams.shown() else { return };
         let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
             (StreamTarget::Start { .. }, Some(thread), Some(run)) => {

@@ -68,6 +68,8 @@ pub enum Chunk {
 pub enum FileStep {
     /// Make it. One that is there stays as it is.
     Create(PathBuf),
+    /// Make a recording, by the same rule; its lines have a chain of hashes.
+    Record(PathBuf),
     /// Add to it.
     Write(Vec<Chunk>),
     /// It is whole.
@@ -177,6 +179,9 @@ impl App {
 
     /// A step is done: the bytes that the file has by now. The next part goes out.
     pub(super) fn take_written(&mut self, number: u64, result: Result<u64, String>) -> Vec<Effect> {
+        if self.take_recorded(number, &result) {
+            return Vec::new();
+        }
         let Some(mut export) = self.export.take_if(|export| export.number == number) else { return Vec::new() };
         let path = crate::text::clean(&export.path.display().to_string()).into_owned();
         let size = match result {

@@ -78,7 +78,7 @@ impl App {
     ) -> (Vec<String>, Vec<Effect>) {
         let mut forgotten = Vec::new();
         let mut closed = Vec::new();
-        for viewer in self.streams.close_unless(|v| stays(&v.server.profile)) {
+        for viewer in self.streams.close_unless(|v| v.is_recording() || stays(&v.server.profile)) {
             closed.push(format!("the stream of {} (its run goes on)", viewer.server.name));
         }
         if let Some(server) = self.server.take_if(|s| !stays(&s.server.profile)) {

@@ -42,7 +42,9 @@ pub mod palette;
 mod press;
 mod profile_file;
 pub mod profiles;
+mod record;
 mod records;
+mod replay;
 pub mod scroll;
 pub mod server;
 pub mod sign_in;
@@ -84,6 +86,7 @@ use modes::{LastModes, ModesDialog};
 use msg::{Described, Effect, RevisionRef, ServerRef};
 use palette::Palette;
 use profiles::Catalogue;
+use record::Recording;
 use scroll::Place;
 use server::{Loaded, Server};
 use sign_in::{SignIn, Stage};
@@ -293,6 +296,8 @@ pub struct App {
     pub next_stream: u64,
     /// The view that is being written to a file.
     export: Option<Export>,
+    /// The streams that are recorded.
+    recordings: Vec<Recording>,
     /// Number of the next change, or of the next file.
     pub next_change: u64,
     /// Number of the next work that is done beside the screen.
@@ -344,6 +349,7 @@ impl App {
             epoch: 0,
             next_stream: 1,
             export: None,
+            recordings: Vec::new(),
             next_change: 1,
             next_work: 1,
             quit: false,
@@ -458,8 +464,8 @@ impl App {
             return None;
         }
         let second = Duration::from_secs(1);
-        // A search goes on in turns, one a frame; only where it is shown it goes on at all.
-        let is_scanning = |viewer: &Viewer| viewer.finding().is_scanning();
+        // A search, and the way through the past, go on in turns, one a frame; only where it is shown it goes on at all.
+        let is_scanning = |viewer: &Viewer| viewer.finding().is_scanning() || viewer.is_turning();
         if self.viewer().is_some_and(is_scanning) && self.logs.is_none() && self.regions().stream.is_some() {
             return Some(SEARCH_TURN);
         }

@@ -30,7 +30,7 @@ impl StreamModes {
     pub fn of(target: &StreamTarget) -> StreamModes {
         let (wanted, terms) = match target {
             StreamTarget::Start { body, .. } => (Vec::new(), Some(RunTerms::of_request(body))),
-            StreamTarget::Join { .. } => (Vec::new(), None),
+            StreamTarget::Join { .. } | StreamTarget::Recording { .. } => (Vec::new(), None),
             StreamTarget::Tail { .. } => (OF_A_THREAD.map(str::to_string).to_vec(), None),
         };
         StreamModes { in_force: wanted.clone(), wanted, terms, refused: None }
@@ -88,7 +88,7 @@ impl LastModes {
     /// started with.
     pub fn give(&self, viewer: &mut Viewer) {
         let last = match viewer.target {
-            StreamTarget::Start { .. } => None,
+            StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
             StreamTarget::Join { .. } => self.run.as_ref(),
             StreamTarget::Tail { .. } => self.thread.as_ref(),
         };
@@ -183,7 +183,7 @@ impl App {
         match (is_open, same) {
             (_, true) => self.notify(false, "These are its modes already."),
             (true, false) => self.notify(false, "The stream is opened again from where it is, in these modes."),
-            (false, false) => self.replay(),
+            (false, false) => self.reopen(),
         }
     }
 

@@ -396,6 +396,8 @@ pub struct Wish {
     pub newest: Arc<[Wanted]>,
     /// The modes of a stream.
     pub modes: Vec<String>,
+    /// A stream is to wait: its recording is behind.
+    pub hold: bool,
 }
 
 /// How often a poll asks: fast while something moves, slow when nobody looks.
@@ -444,6 +446,11 @@ pub enum StreamTarget {
     Tail {
         /// The thread.
         thread: String,
+    },
+    /// A file that a stream was recorded to: nothing is asked of any server.
+    Recording {
+        /// Its path.
+        file: PathBuf,
     },
 }
 

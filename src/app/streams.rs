@@ -3,6 +3,7 @@
 
 use super::msg::{ServerRef, StreamTarget};
 use super::viewer::Viewer;
+use crate::stream::Tape;
 
 /// Most streams that are open at once: each keeps a tape in memory.
 pub const MAX_TABS: usize = 9;
@@ -12,6 +13,8 @@ pub const MAX_TABS: usize = 9;
 pub struct Streams {
     open: Vec<Viewer>,
     shown: Option<usize>,
+    /// The tapes of those that were closed since they were last asked for.
+    closed: Vec<(u64, Tape)>,
 }
 
 impl Streams {
@@ -102,7 +105,10 @@ impl Streams {
     /// Puts another stream in the place of the one that is shown.
     pub fn replace(&mut self, viewer: Viewer) {
         match self.shown_mut() {
-            Some(shown) => *shown = viewer,
+            Some(shown) => {
+                let before = std::mem::replace(shown, viewer);
+                self.closed.push((before.id, before.tape));
+            }
             None => self.add(viewer),
         }
     }
@@ -118,12 +124,29 @@ impl Streams {
         closed
     }
 
+    /// The tapes of those that were closed since the last time: somebody may not be done with them.
+    pub(super) fn take_closed(&mut self) -> Vec<(u64, Tape)> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Lets the oldest events of the largest tape go where all of them together take more bytes than that.
+    pub(super) fn keep_within(&mut self, bytes: usize) {
+        let all = self.open.iter().map(|viewer| viewer.tape.kept_bytes()).sum::<usize>();
+        if let Some(over) = all.checked_sub(bytes).filter(|over| *over > 0)
+            && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.tape.kept_bytes())
+        {
+            largest.tape.shrink_by(over);
+        }
+    }
+
     fn remove(&mut self, at: usize) -> Viewer {
         self.shown = match self.shown {
             Some(shown) if shown == at => None,
             Some(shown) if shown > at => Some(shown - 1),
             other => other,
         };
-        self.open.remove(at)
+        let mut removed = self.open.remove(at);
+        self.closed.push((removed.id, std::mem::take(&mut removed.tape)));
+        removed
     }
 }

@@ -83,6 +83,7 @@ fn view_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
         // How long ago something came, while that counts. The room is kept, so that nothing jumps.
         if detail == Detail::Ages
             && viewer.is_open()
+            && viewer.standing().is_none()
             && let Some(last) = viewer.last_at(*view)
         {
             let age = text::age(Duration::try_from(app.now - last).unwrap_or_default());
@@ -93,6 +94,9 @@ fn view_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
     let marks = viewer.finding().marks().len();
     if marks > 0 {
         line = line.right(Tone::Strong, "◆").right(Tone::Dim, &format!(" {marks}  "));
+    }
+    if viewer.standing().is_some() && viewer.follows() {
+        return line.right(Tone::Moving, "PAST");
     }
     if viewer.follows() {
         return line.right(Tone::Dim, "FOLLOW");

@@ -79,6 +79,11 @@ impl TimelineRows {
         matches!(self.row(key), Some(Row::Bar(_)))
     }
 
+    /// Another tree is shown from now on. What was folded stays folded.
+    pub fn forget(&mut self) {
+        self.shown = None;
+    }
+
     /// Brings the rows in line with the tree, and the place with the rows: it stays at what it was at. Tells whether rows
     /// have other numbers now. What runs is measured up to `now`.
     pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {

@@ -16,12 +16,20 @@ use jiff::Timestamp;
 
 /// Most bytes that are offered to the clipboard: terminals drop longer sequences in silence.
 const COPY_CAP: usize = 74_000;
+/// So many times what one tape may take is what all of them together may.
+const TAPES: u64 = 2;
 
 /// Takes a message.
 ///
 /// Data that comes is only taken in: laying it out waits for [`App::settle`], which a frame or the next key asks for, so a
 /// fast stream costs one layout a frame and not one a batch.
 pub fn update(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
+    let mut effects = happen(app, at, msg);
+    effects.extend(app.record_on());
+    effects
+}
+
+fn happen(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
     app.now = at;
     if !matches!(msg, Msg::Answer { .. }) {
         app.settle();
@@ -162,6 +170,8 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
                 if let Some(why) = viewer.modes.refusal() {
                     app.notify(true, format!("The modes stay as they were: {why}."));
                 }
+                let most = app.settings.tape.max_bytes.saturating_mul(TAPES);
+                app.streams.keep_within(usize::try_from(most).unwrap_or(usize::MAX));
             }
         }
         (SubKey::Work(number), Answer::Worked(part)) => app.take_part(number, &part),

@@ -6,9 +6,10 @@ use crate::app::profiles::{KEY_VARIABLE, Origin};
 use crate::config::{Config, Watch};
 use crate::runtime::{self, Ended, Options, Surroundings};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// Opens the dashboard and says how it ended.
-pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
+pub(super) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage(
             "the dashboard needs a terminal on stdin and stdout, and one of them is none\n  \
@@ -21,22 +22,30 @@ pub(super) async fn run(globals: &Globals) -> Result<Exit, Failure> {
         ));
     }
     // The file is followed where it says what is shown.
-    let is_followed = !globals.demo && globals.url.is_none() && globals.deployment.is_none();
+    let is_followed = !globals.demo && globals.url.is_none() && globals.deployment.is_none() && replay.is_none();
     let file = globals.config.clone().or_else(Config::default_path);
     let watch = file.clone().filter(|_| is_followed).map(Watch::new);
     let config = load_config(globals)?;
     let config = match &globals.deployment {
-        Some(_) => only_server(globals, config).await?,
-        None => config,
+        Some(_) if replay.is_none() => only_server(globals, config).await?,
+        _ => config,
     };
-    let profiles = config.choose(&globals.profiles)?;
+    let profiles = match &replay {
+        Some(_) => Vec::new(),
+        None => config.choose(&globals.profiles)?,
+    };
     // Where nothing is configured the dashboard says what to do.
-    if profiles.is_empty() && !is_followed {
+    if profiles.is_empty() && !is_followed && replay.is_none() {
         return Err(super::context::no_profile());
     }
     let tz = jiff::tz::TimeZone::system();
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
+    if let Some(file) = replay {
+        // What cannot be read is said where it is typed.
+        drop(super::replay::lines(&file)?);
+        options.replay = Some(file);
+    }
     let Globals { read_only, write, ascii, .. } = *globals;
     let has_key = std::env::var_os(KEY_VARIABLE).is_some_and(|key| !key.is_empty());
     options.origin = Origin { file, names: globals.profiles.clone(), read_only, write, ascii, has_key };

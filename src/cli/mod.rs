@@ -58,6 +58,9 @@ pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
     pub globals: Globals,
+    /// Open a recording in the dashboard; no server is asked for anything
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
     /// What to do; nothing opens the dashboard.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -318,13 +321,16 @@ pub async fn run(args: Args) -> ExitCode {
 }
 
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
-    let Args { mut globals, command } = args;
+    let Args { mut globals, replay, command } = args;
+    if replay.is_some() && command.is_some() {
+        return Err(Failure::usage("--replay opens the dashboard; `runtail replay FILE` prints a recording"));
+    }
     // The simulator lives as long as the command that is run against it.
     let simulator = if globals.demo { Some(demo().await?) } else { None };
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     log::start(&globals)?;
     match command {
-        None => dashboard::run(&globals).await,
+        None => dashboard::run(&globals, replay).await,
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
         Some(Command::Logs(options)) => logs::run(&globals, options).await,

@@ -66,7 +66,7 @@ pub struct CustomRow {
 }
 
 /// The rows of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Custom {
     rows: Rows<CustomRow>,
     names: crate::stream::Names,

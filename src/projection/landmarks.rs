@@ -12,7 +12,7 @@ const MAX_MARKS: usize = 100_000;
 const HEAD: usize = 300;
 
 /// The landmarks of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Landmarks {
     /// From which event on which run was going on; none between two runs.
     runs: Rows<(u64, Option<Arc<str>>)>,

@@ -75,7 +75,7 @@ pub enum Pulse {
 }
 
 /// The sums of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ledger {
     /// Events on the tape.
     pub received: u64,

@@ -65,7 +65,7 @@ pub struct LifecycleRow {
 }
 
 /// The rows of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Lifecycle {
     rows: Rows<LifecycleRow>,
     seq: u64,

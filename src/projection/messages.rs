@@ -25,7 +25,7 @@ pub(super) struct Place {
 pub(super) type Origin = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// The messages of a tape.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Messages {
     items: Vec<Message>,
     /// By id, without the suffix that some modes add.

@@ -215,7 +215,7 @@ struct Seen {
 }
 
 /// The numbers of a tape's runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Metrics {
     runs: Rows<RunNumbers>,
     /// When the first connection was asked for.

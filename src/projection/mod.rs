@@ -46,7 +46,7 @@ use crate::stream::{Item, Record};
 use wire::Payload;
 
 /// All projections of one tape.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Projections {
     /// What was said, by whom, as it grows.
     pub messages: Messages,
@@ -95,6 +95,17 @@ impl Story {
 }
 
 impl Projections {
+    /// Bytes of memory that they take, roughly: what a copy of them costs.
+    pub fn weight(&self) -> usize {
+        let of_message = |m: &Message| {
+            let calls = m.tool_calls.iter().map(|call| 200 + call.args.len());
+            400 + m.text.len() + m.reasoning.len() + calls.sum::<usize>()
+        };
+        let rows = self.updates.rows().len() + self.lifecycle.rows().len() + self.custom.rows().len();
+        let rows = rows + self.values.rows().len() + self.timeline.bars().len() + self.ledger.connections().len();
+        self.messages.items().iter().map(of_message).sum::<usize>() + rows * 300
+    }
+
     /// Takes the next item of a source, or of a recording.
     pub fn apply(&mut self, item: &Item) {
         self.ledger.apply(item);

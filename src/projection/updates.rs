@@ -29,7 +29,7 @@ pub struct UpdateRow {
 }
 
 /// The rows of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Updates {
     rows: Rows<UpdateRow>,
     names: Names,

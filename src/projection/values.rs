@@ -81,7 +81,7 @@ pub struct KeyState {
 }
 
 /// Where in an event's text the values of a state are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Last {
     text: Arc<str>,
     keys: Vec<(Arc<str>, usize, usize)>,
@@ -90,7 +90,7 @@ struct Last {
 }
 
 /// The states of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Values {
     rows: Rows<Snapshot>,
     last: HashMap<Namespace, Last>,

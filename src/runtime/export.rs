@@ -1,7 +1,7 @@
 //! Files that views are written to. Each is new, the person's own, and written a part at a time where nobody waits for it.
 
 use crate::app::export::{Chunk, FileStep};
-use crate::stream::write_record;
+use crate::stream::{Chain, RecordingFile, write_record};
 use crate::text::{clean, clean_lines};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -11,7 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The files that are being written, by the number of their export.
 #[derive(Debug, Clone, Default)]
-pub struct Files(Arc<Mutex<HashMap<u64, Counted>>>);
+pub struct Files(Arc<Mutex<HashMap<u64, Open>>>);
+
+/// A file that is being written.
+#[derive(Debug)]
+enum Open {
+    View(Counted),
+    Recording(Box<RecordingFile>, Chain),
+}
 
 /// A file with the bytes that were written to it.
 #[derive(Debug)]
@@ -29,6 +36,40 @@ impl Write for Counted {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+impl Open {
+    fn write(&mut self, chunks: &[Chunk]) -> io::Result<()> {
+        match self {
+            Open::View(file) => {
+                chunks.iter().try_for_each(|chunk| write(file, chunk))?;
+                file.flush()
+            }
+            Open::Recording(file, chain) => {
+                let mut lines = Vec::new();
+                for chunk in chunks {
+                    let from = lines.len();
+                    write(&mut lines, chunk)?;
+                    chain.seal(&mut lines, from);
+                }
+                file.write(&lines)
+            }
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Open::View(file) => file.bytes,
+            Open::Recording(file, _) => file.bytes(),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Open::View(mut file) => file.flush(),
+            Open::Recording(file, _) => file.finish(),
+        }
     }
 }
 
@@ -50,23 +91,23 @@ impl Files {
         // Nobody else has this one while it is written, and the others are not held up.
         let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         let gone = || io::Error::other("the file is not open any more");
-        let mut file = match step {
-            FileStep::Create(path) => Counted { file: BufWriter::new(create(&at_home(path))?), bytes: 0 },
+        let file = match step {
+            FileStep::Create(path) => Open::View(Counted { file: BufWriter::new(create(&at_home(path))?), bytes: 0 }),
+            FileStep::Record(path) => {
+                Open::Recording(Box::new(RecordingFile::create(&at_home(path))?), Chain::default())
+            }
             FileStep::Write(chunks) => {
                 let mut file = take().ok_or_else(gone)?;
-                for chunk in &chunks {
-                    write(&mut file, chunk)?;
-                }
+                file.write(&chunks)?;
                 file
             }
             FileStep::Finish => {
-                let mut file = take().ok_or_else(gone)?;
-                file.flush()?;
-                return Ok(file.bytes);
+                let file = take().ok_or_else(gone)?;
+                let bytes = file.bytes();
+                return file.finish().map(|()| bytes);
             }
         };
-        file.flush()?;
-        let bytes = file.bytes;
+        let bytes = file.bytes();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, file);
         Ok(bytes)
     }
@@ -90,7 +131,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// `~/` is the person's own folder, as in a shell.
-fn at_home(path: PathBuf) -> PathBuf {
+pub(super) fn at_home(path: PathBuf) -> PathBuf {
     match (path.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
         _ => path,

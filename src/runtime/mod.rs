@@ -9,6 +9,7 @@ mod input;
 mod link;
 mod outside;
 mod polls;
+mod recording;
 mod round;
 mod services;
 mod signals;
@@ -66,6 +67,8 @@ pub struct Options {
     pub command_options: String,
     /// Poll interval and time limit.
     pub poll: crate::config::Poll,
+    /// A recording that is shown, and nothing else: no server is asked for anything.
+    pub replay: Option<std::path::PathBuf>,
     /// What the doctor says of this machine.
     pub surroundings: Surroundings,
     /// For tests of the terminal's guard: F12 panics in the loop (`loop`) or in a task (`task`).
@@ -93,6 +96,7 @@ impl Options {
             notify: config.ui.notify,
             command_options: String::new(),
             poll: config.poll.clone(),
+            replay: None,
             surroundings: Surroundings::default(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
@@ -132,16 +136,65 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 const EIO: i32 = 5;
 
 async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
+    let Options { notify, color, rgb, .. } = options;
+    let outside = Outside { notify, color, rgb, test_panic: options.test_panic.take() };
     let mut services = Services::new(&options.profiles, options.poll.clone(), options.command_options.clone());
     services.surroundings = options.surroundings.clone();
     let services = Arc::new(services);
     let (mut app, first) = App::new(&options.profiles, options.settings, screen.size()?, Timestamp::now());
     let (sender, mut receiver) = mpsc::channel::<Msg>(64);
-    app.configured(&options.config, options.origin);
+    match options.replay.take() {
+        Some(file) => {
+            app.habits.configure(&options.config);
+            app.zoom = true;
+            app.open_recording(file);
+        }
+        None => app.configured(&options.config, options.origin),
+    }
     let mut runner = Runner::new(services, sender, app.settings.tape.max_event);
     if let Some(watch) = options.watch {
         runner.follow(watch);
     }
+    let ended = drive(&mut app, &mut runner, &mut receiver, (first, outside), screen, signals).await;
+    finish_recordings(&mut app, &mut runner, &mut receiver).await;
+    ended
+}
+
+/// What the loop itself goes by.
+struct Outside {
+    notify: crate::config::Notify,
+    color: bool,
+    rgb: bool,
+    test_panic: Option<String>,
+}
+
+/// How long the end of the dashboard waits for what is being recorded.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Writes what is being recorded to its end, so that the files are whole.
+async fn finish_recordings(app: &mut App, runner: &mut Runner, receiver: &mut mpsc::Receiver<Msg>) {
+    let patience = tokio::time::sleep(PATIENCE);
+    tokio::pin!(patience);
+    let mut pending = app.end_recordings();
+    while app.is_recording() {
+        for effect in pending.drain(..).filter(|effect| matches!(effect, Effect::File(..))) {
+            runner.run(effect);
+        }
+        tokio::select! {
+            Some(msg) = receiver.recv() => pending = update(app, Timestamp::now(), msg),
+            () = &mut patience => return,
+        }
+    }
+}
+
+async fn drive(
+    app: &mut App,
+    runner: &mut Runner,
+    receiver: &mut mpsc::Receiver<Msg>,
+    (first, mut options): (Vec<Effect>, Outside),
+    screen: &mut Screen,
+    signals: &mut Signals,
+) -> io::Result<Ended> {
     let mut still = Still::default();
     let mut keys = input::open();
     let mut last_frame = Instant::now() - DATA_FRAME;
@@ -160,7 +213,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
                     drop(keys);
                     let edited = screen.leave_for(|| outside::edit(&text))?;
                     keys = input::open();
-                    pending.extend(update(&mut app, Timestamp::now(), Msg::Edited(edited)));
+                    pending.extend(update(app, Timestamp::now(), Msg::Edited(edited)));
                     frame_at = Some(Instant::now());
                 }
                 Effect::Redraw => {
@@ -180,8 +233,8 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
         if app.quit {
             return Ok(Ended::Quit);
         }
-        runner.reconcile(&subscriptions(&app));
-        screen.capture_mouse(wants_mouse(&app))?;
+        runner.reconcile(&subscriptions(app));
+        screen.capture_mouse(wants_mouse(app))?;
         let tick = app.next_tick().map(|d| last_frame + d);
         // A frame is drawn when its time has come; a key asks for one at once, data for one in a while.
         let asked = frame_at;
@@ -201,7 +254,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
                         if let (Some(place), Msg::Key(F12)) = (&options.test_panic, &msg) {
                             runner.test_panic(place);
                         }
-                        pending = update(&mut app, Timestamp::now(), msg);
+                        pending = update(app, Timestamp::now(), msg);
                         let soon = Instant::now().max(last_frame + KEY_FRAME);
                         frame_at = Some(frame_at.map_or(soon, |f| f.min(soon)));
                     }
@@ -212,30 +265,30 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
                 // The terminal may have changed its size before its event has reached us.
                 let size = screen.size()?;
                 if size != app.size {
-                    pending = update(&mut app, Timestamp::now(), Msg::Resize(size.0, size.1));
+                    pending = update(app, Timestamp::now(), Msg::Resize(size.0, size.1));
                 }
                 app.settle();
                 let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
-                screen.draw(|frame| still.draw(&app, &theme, frame))?;
+                screen.draw(|frame| still.draw(app, &theme, frame))?;
                 last_frame = Instant::now();
                 frame_at = None;
             }
             Some((key, text)) = runner.next_panic() => {
-                pending = update(&mut app, Timestamp::now(), Msg::TaskPanicked { key, text });
+                pending = update(app, Timestamp::now(), Msg::TaskPanicked { key, text });
                 frame_at = Some(Instant::now());
             }
             Some(msg) = receiver.recv() => {
                 let start = Instant::now();
                 let now = Timestamp::now();
-                pending = update(&mut app, now, msg);
+                pending = update(app, now, msg);
                 while start.elapsed() < TURN && let Ok(msg) = receiver.try_recv() {
-                    pending.extend(update(&mut app, now, msg));
+                    pending.extend(update(app, now, msg));
                 }
                 let later = last_frame + DATA_FRAME;
                 frame_at = Some(frame_at.map_or(later, |f| f.min(later)));
             }
             () = sleep_until(tick), if tick.is_some() => {
-                pending = update(&mut app, Timestamp::now(), Msg::Tick);
+                pending = update(app, Timestamp::now(), Msg::Tick);
                 frame_at = Some(Instant::now());
             }
         }

@@ -238,6 +238,9 @@ async fn stream(
     mut told: Told,
     out: &Out,
 ) {
+    if let StreamTarget::Recording { file } = target {
+        return super::recording::play(file, out).await;
+    }
     let client = match services.agent_server(server).await {
         Ok(client) => client,
         Err(error) => {
@@ -263,10 +266,17 @@ async fn stream(
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
                 follow(ThreadLink::new(client, thread, modes), options, sender).await;
             }
+            // Read above.
+            StreamTarget::Recording { .. } => {}
         }
     };
+    let mut held = told.clone();
     let forward = async {
         while let Some(items) = receiver.recv().await {
+            // The recording is behind: nothing more is read, and the server waits.
+            if held.wait_for(|wish| !wish.hold).await.is_err() {
+                return;
+            }
             if !out.send(Answer::Items(items)).await {
                 return;
             }

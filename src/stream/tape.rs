@@ -40,8 +40,13 @@ pub struct Tape {
     bytes: usize,
     last: u64,
     marks: VecDeque<Mark>,
+    marks_gone: u64,
     evicted_rows: u64,
     evicted_bytes: u64,
+    /// The event after which it is shown, where that is not the newest.
+    moment: Option<u64>,
+    /// Bytes of what is newer than that.
+    newer_bytes: usize,
 }
 
 impl Tape {
@@ -55,6 +60,7 @@ impl Tape {
         let Record::Event(event) = record else {
             if self.marks.len() >= MAX_MARKS {
                 self.marks.pop_front();
+                self.marks_gone += 1;
             }
             self.marks.push_back(Mark { after: self.last, record });
             return;
@@ -65,53 +71,113 @@ impl Tape {
         }
         self.last = event.seq;
         self.bytes += weight(&event);
+        if self.moment.is_some() {
+            self.newer_bytes += weight(&event);
+        }
         self.rows.push_back(event);
         while self.rows.len() > 1 && (self.rows.len() > self.limits.max_rows || self.bytes > self.limits.max_bytes) {
             self.let_go(1);
         }
     }
 
+    /// Shows it as it was when this event had come: what is newer is passed over by all but [`Tape::whole`] and
+    /// [`Tape::newest_seq`], while it goes on to be kept. Nothing: as it is.
+    pub fn stand_at(&mut self, moment: Option<u64>) {
+        let to = moment.unwrap_or(self.last).min(self.last);
+        let from = self.last_seq();
+        let between = |from: u64, to: u64| (from + 1..=to).filter_map(|seq| self.whole(seq)).map(weight).sum::<usize>();
+        self.newer_bytes = (self.newer_bytes + between(to, from)).saturating_sub(between(from, to));
+        self.moment = moment.map(|_| to);
+    }
+
     /// The event with this number, if it is still here.
     pub fn get(&self, seq: u64) -> Option<&Event> {
-        let first = self.first_seq()?;
+        self.whole(seq).filter(|_| seq <= self.last_seq())
+    }
+
+    /// The event with this number, whatever moment is shown.
+    pub fn whole(&self, seq: u64) -> Option<&Event> {
+        let first = self.first_kept()?;
         self.rows.get(usize::try_from(seq.checked_sub(first)?).ok()?)
     }
 
     /// The oldest event still here.
     pub fn first_seq(&self) -> Option<u64> {
+        self.first_kept().filter(|first| *first <= self.last_seq())
+    }
+
+    /// The oldest event still here, whatever moment is shown.
+    pub fn first_kept(&self) -> Option<u64> {
         self.rows.front().map(|e| e.seq)
     }
 
     /// The newest event's number; 0 before the first.
     pub fn last_seq(&self) -> u64 {
+        self.moment.unwrap_or(self.last)
+    }
+
+    /// The newest event's number, whatever moment is shown.
+    pub fn newest_seq(&self) -> u64 {
         self.last
     }
 
     /// Events still here.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        let newer = usize::try_from(self.last.saturating_sub(self.last_seq())).unwrap_or(usize::MAX);
+        self.rows.len().saturating_sub(newer)
     }
 
     /// Whether there is no event.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
     }
 
     /// Bytes of memory that the events take, roughly.
     pub fn bytes(&self) -> usize {
+        self.bytes.saturating_sub(self.newer_bytes)
+    }
+
+    /// Bytes of memory that the events take, whatever moment is shown.
+    pub fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
     /// The events from this number on, or from the oldest still here.
     pub fn iter_from(&self, seq: u64) -> impl DoubleEndedIterator<Item = &Event> + ExactSizeIterator {
         let skip = seq.saturating_sub(self.first_seq().unwrap_or(seq));
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(self.rows.len());
-        self.rows.range(skip..)
+        let end = self.len();
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(end);
+        self.rows.range(skip..end)
     }
 
     /// The records that are no events, in order.
     pub fn marks(&self) -> &VecDeque<Mark> {
         &self.marks
+    }
+
+    /// The record that is no event with this number, counted from 0, or the oldest after it that is still here: with its own
+    /// number.
+    pub fn mark(&self, number: u64) -> Option<(u64, &Mark)> {
+        let number = number.max(self.marks_gone);
+        Some((number, self.marks.get(usize::try_from(number - self.marks_gone).ok()?)?))
+    }
+
+    /// How large it may grow.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Events still here, whatever moment is shown.
+    pub fn kept_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Lets the oldest events go until so many bytes went; the newest one always stays.
+    pub fn shrink_by(&mut self, bytes: usize) {
+        let wanted = self.bytes.saturating_sub(bytes);
+        while self.rows.len() > 1 && self.bytes > wanted {
+            self.let_go(1);
+        }
     }
 
     /// Events that were let go.
@@ -129,6 +195,9 @@ impl Tape {
             let Some(event) = self.rows.pop_front() else { return };
             let weight = weight(&event);
             self.bytes -= weight;
+            if self.moment.is_some_and(|moment| moment < event.seq) {
+                self.newer_bytes = self.newer_bytes.saturating_sub(weight);
+            }
             self.evicted_rows += 1;
             self.evicted_bytes += weight as u64;
         }
@@ -174,6 +243,24 @@ mod tests {
         assert_eq!(tape.iter_from(9).count(), 0);
         assert_eq!(tape.marks().iter().map(|m| m.after).collect::<Vec<_>>(), [0, 5]);
         assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 2 * 170));
+    }
+
+    #[test]
+    fn the_past_is_shown_while_it_goes_on() {
+        let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        (1..=3).for_each(|seq| tape.push(event(seq, 10)));
+        tape.stand_at(Some(2));
+        tape.push(event(4, 10));
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.newest_seq(), tape.len()), (Some(2), 2, 4, 1));
+        assert_eq!((tape.bytes(), tape.kept_bytes()), (170, 3 * 170));
+        assert_eq!((tape.get(3), tape.whole(3).map(|event| event.seq)), (None, Some(3)));
+        assert_eq!(tape.iter_from(0).map(|e| e.seq).collect::<Vec<_>>(), [2]);
+        // What is shown was let go.
+        tape.push(event(5, 10));
+        assert_eq!((tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(0).count()), (None, Some(3), 0, 0));
+        assert_eq!((tape.bytes(), tape.kept_bytes()), (0, 3 * 170));
+        tape.stand_at(None);
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len(), tape.bytes()), (Some(3), 5, 3, 3 * 170));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Dash {
     /// Without it as under NO_COLOR.
     pub color: bool,
     still: Still,
-    now: Timestamp,
+    pub now: Timestamp,
     seq: u64,
 }
 

@@ -191,6 +191,19 @@ pub const COMMANDS: &[Command] = &[
             None => app.explain_argument("No stream is shown."),
         }
     }),
+    command(
+        "record",
+        Takes::Text("FILE|off"),
+        "Record the stream from its first event on; off ends that",
+        |app, file| app.record(file),
+    ),
+    command("replay", Takes::Text("FILE"), "Open a recording; no server is asked for anything", |app, file| {
+        app.replay_file(file)
+    }),
+    command("reopen", Takes::Nothing, "Open the stream again from its start, from the server", |app, _| {
+        app.reopen();
+        Vec::new()
+    }),
     command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |app, how| {
         app.begin_export(how)
     }),

@@ -6,6 +6,7 @@ pub mod find;
 pub mod ledger;
 pub mod lifecycle;
 pub mod message;
+pub mod past;
 pub mod raw;
 pub mod state;
 pub mod timeline;

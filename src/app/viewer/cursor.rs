@@ -62,10 +62,13 @@ impl Viewer {
     /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
     /// What runs is measured up to `now`.
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
+        self.turn_of_past();
         self.news = false;
         self.find.is_scanning = false;
         self.find.let_go(self.tape.first_seq().unwrap_or(0));
-        let open = self.is_open();
+        let standing = self.standing();
+        let open = self.is_open() || standing.is_some();
+        let moment = standing.map_or(self.now, |standing| standing.time.unwrap_or(self.now));
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -76,14 +79,13 @@ impl Viewer {
                 View::Timeline => {
                     let place = &mut self.places[view as usize];
                     // What nobody follows any more does not grow.
-                    let now = if open { self.now } else { Timestamp::MIN };
+                    let now = if open { moment } else { Timestamp::MIN };
                     if self.bars.prepare(&self.projections.timeline, now, place) {
                         self.find.forget(view as usize);
                     }
                 }
                 View::Ledger => {
-                    let open = self.is_open();
-                    self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, self.now, open, &self.tz);
+                    self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, moment, open, &self.tz);
                 }
                 _ => {}
             }
@@ -196,6 +198,9 @@ impl Viewer {
 
     /// To what is newest, and follows it.
     pub fn follow(&mut self) {
+        if self.standing().is_some() {
+            return self.return_to_now();
+        }
         let view = self.view();
         match view {
             View::Values => {

@@ -4,6 +4,7 @@ mod cursor;
 mod export;
 mod find;
 mod look;
+mod past;
 mod rows;
 mod state;
 
@@ -19,13 +20,14 @@ use super::timeline::TimelineRows;
 use super::view_lines;
 use crate::api::ApiError;
 use crate::config::{TapeLimits, Timestamps};
-use crate::projection::{LifecycleKind, Projections, RunNumbers};
+use crate::projection::{Ledger, LifecycleKind, Projections, RunNumbers};
 use crate::stream::{End, Item, Limits, Outcome, Record, Tape, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
 pub use find::{Found, Landmark};
+pub use past::{Past, Speed, Standing};
 
 /// The views over a tape, in the order of their tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +139,10 @@ pub struct Viewer {
     pub modes: StreamModes,
     /// Everything that came.
     pub tape: Tape,
-    /// What was made of it.
+    /// What was made of it, up to the moment that is shown.
     pub projections: Projections,
+    /// The way back to any moment of it.
+    past: Past,
     /// The connection.
     pub link: LinkState,
     /// The views of the two halves. They differ.
@@ -196,6 +200,7 @@ impl Viewer {
             StreamTarget::Start { .. } => (None, None),
             StreamTarget::Join { thread, run } => (Some(thread.clone()), Some(run.clone())),
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
+            StreamTarget::Recording { .. } => (None, None),
         };
         Viewer {
             modes: StreamModes::of(&target),
@@ -209,6 +214,7 @@ impl Viewer {
                 max_bytes: usize::try_from(limits.max_bytes).unwrap_or(usize::MAX),
             }),
             projections: Projections::default(),
+            past: Past::default(),
             link: LinkState::Connecting { since: now, conn: 1 },
             halves: [View::Messages, View::Raw],
             side: 0,
@@ -238,7 +244,7 @@ impl Viewer {
     pub fn take(&mut self, items: Vec<Item>) {
         for item in items {
             self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
-            self.projections.apply(&item);
+            self.fold(&item);
             self.modes.take(&item);
             match item {
                 Item::Record(record) => {
@@ -269,6 +275,16 @@ impl Viewer {
                 Item::Heartbeat { .. } | Item::Repeated { .. } | Item::Terms(_) | Item::ModesKept { .. } => {}
             }
         }
+    }
+
+    /// The books of all that has come, whatever moment is shown.
+    pub fn books(&self) -> &Ledger {
+        &self.present().ledger
+    }
+
+    /// Whether it is read from a file, and no server stands behind it.
+    pub fn is_recording(&self) -> bool {
+        matches!(self.target, StreamTarget::Recording { .. })
     }
 
     /// Whether anything may still come.

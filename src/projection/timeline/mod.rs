@@ -226,7 +226,7 @@ impl Attempt {
 }
 
 /// The bars of a tape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Timeline {
     bars: Rows<Bar>,
     attempts: VecDeque<Attempt>,

@@ -225,7 +225,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 
 /// The ledger in one line: the connection where there is room, the two clocks, and the sums.
 fn stream_status(app: &App, viewer: &Viewer, detail: u8) -> Line {
-    let ledger = &viewer.projections.ledger;
+    let ledger = &viewer.books();
     let since = |at: Option<jiff::Timestamp>| {
         let passed = at.and_then(|at| Duration::try_from(app.now - at).ok());
         passed.map_or("-".into(), text::duration)

@@ -37,12 +37,17 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
         y += 1;
     }
     let mut crumbs = crumbs(app, viewer, focused);
+    if let Some(size) = app.recorded(viewer.id) {
+        crumbs = crumbs.right(Tone::Bad, "● ").right(Tone::Dim, &format!("REC {}  ", text::bytes(size)));
+    }
     for piece in link_line(app, viewer).left {
         crumbs.right.push(piece);
     }
     canvas.line_for_right(area.x + 1, y, inner, &crumbs);
     canvas.line_for_right(area.x + 1, y + 1, inner, &tabs::views(app, viewer, inner));
-    if let Some(line) = crate::app::view_lines::find::line(viewer).or_else(|| third_line(app, viewer, inner)) {
+    let past = || Some(view_lines::past::line(&viewer.standing()?, inner.into(), &app.settings.tz));
+    let line = view_lines::find::line(viewer).or_else(past).or_else(|| third_line(app, viewer, inner));
+    if let Some(line) = line {
         canvas.line(area.x + 1, y + 2, inner, &line);
     }
     for half in halves(rows, viewer) {
@@ -108,6 +113,10 @@ fn link_line(app: &App, viewer: &Viewer) -> Line {
             line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("connecting{again} {}", text::age(waited)))
         }
         LinkState::Live { conn } => {
+            if viewer.standing().is_some() {
+                // What comes meanwhile is not on the screen.
+                return line.with(Tone::Dim, "goes on");
+            }
             if let Some(pulse) = viewer.pulse(app.now) {
                 return pulse;
             }

@@ -1,0 +1,453 @@
+//! The past of a stream: its projections as of an event, while what comes is folded beside them. A moment is made from the
+//! nearest state that was kept, and from the events after that: in turns, so that a million of them hold nothing up.
+
+use super::{VIEWS, Viewer};
+use crate::app::scroll::Place;
+use crate::projection::Projections;
+use crate::stream::{Item, Record};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::VecDeque;
+
+/// Bytes of events that are folded in one turn, with what each costs beside them.
+const TURN: usize = 2 << 20;
+/// What an event costs beside its bytes.
+const EVENT: usize = 400;
+/// States kept along the tape, and their bytes together.
+const MOST: usize = 24;
+const MOST_BYTES: usize = 96 << 20;
+/// One that is larger is not kept: to copy it would be felt.
+const LARGEST: usize = 16 << 20;
+/// Events between two states that are kept, at first.
+const FIRST_STEP: u64 = 2048;
+/// Events between two states that are kept near the moment that is shown, and how many: the way back, event by event.
+const NEAR_STEP: u64 = 256;
+const NEAR: usize = 6;
+/// Signs beside the events that are kept.
+const MAX_SIGNS: usize = 65_536;
+
+/// How fast the past is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Speed {
+    /// As it was.
+    #[default]
+    One,
+    /// Twice as fast.
+    Two,
+    /// Ten times as fast.
+    Ten,
+    /// Without waiting.
+    Max,
+}
+
+impl Speed {
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Speed::One => "1x",
+            Speed::Two => "2x",
+            Speed::Ten => "10x",
+            Speed::Max => "max",
+        }
+    }
+
+    /// The next one, and the first after the last.
+    pub fn next(self) -> Speed {
+        match self {
+            Speed::One => Speed::Two,
+            Speed::Two => Speed::Ten,
+            Speed::Ten => Speed::Max,
+            Speed::Max => Speed::One,
+        }
+    }
+
+    fn times(self) -> Option<i32> {
+        match self {
+            Speed::One => Some(1),
+            Speed::Two => Some(2),
+            Speed::Ten => Some(10),
+            Speed::Max => None,
+        }
+    }
+}
+
+/// Where one stands in the past, for the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The event that came last.
+    pub at: u64,
+    /// When it came.
+    pub time: Option<Timestamp>,
+    /// The event that is gone to, while the way there is not yet folded.
+    pub target: u64,
+    /// The oldest moment that can be shown, and the newest.
+    pub span: (u64, u64),
+    /// Whether it is played.
+    pub playing: bool,
+    /// How fast.
+    pub speed: Speed,
+}
+
+/// A state of the projections, as of an event.
+#[derive(Debug)]
+struct Kept {
+    at: u64,
+    /// Signs that it knows of, counted from the first.
+    signs: u64,
+    state: Box<Projections>,
+    weight: usize,
+}
+
+/// The moment that is shown. Its projections stand in the viewer's own place.
+#[derive(Debug)]
+struct Moment {
+    /// Those of now.
+    now: Box<Projections>,
+    at: u64,
+    signs: u64,
+    target: u64,
+    /// Since when it is played, and from which time of the tape.
+    playing: Option<(Timestamp, Timestamp)>,
+    near: VecDeque<Kept>,
+}
+
+/// What is kept of the past, and the moment that is shown.
+#[derive(Debug)]
+pub struct Past {
+    /// All that came beside events, each with the event before it.
+    signs: VecDeque<(u64, Item)>,
+    signs_gone: u64,
+    kept: Vec<Kept>,
+    step: u64,
+    /// The event at which a state was last thought of, its bytes, and the bytes that were folded since.
+    tried: u64,
+    weight: usize,
+    folded: usize,
+    speed: Speed,
+    moment: Option<Moment>,
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Past {
+            signs: VecDeque::new(),
+            signs_gone: 0,
+            kept: Vec::new(),
+            step: FIRST_STEP,
+            tried: 0,
+            weight: 0,
+            folded: 0,
+            speed: Speed::default(),
+            moment: None,
+        }
+    }
+}
+
+impl Past {
+    fn signs_seen(&self) -> u64 {
+        self.signs_gone + self.signs.len() as u64
+    }
+
+    fn note(&mut self, after: u64, sign: Item) {
+        if self.signs.len() >= MAX_SIGNS {
+            self.signs.pop_front();
+            self.signs_gone += 1;
+        }
+        self.signs.push_back((after, sign));
+    }
+
+    /// Keeps a copy of the state after an event that came, where it is time for one. Until as many bytes were folded as it
+    /// has, copying would cost more than a little beside folding.
+    fn keep(&mut self, at: u64, state: &Projections, first: u64) {
+        if at < self.tried + self.step || self.folded < self.weight {
+            return;
+        }
+        (self.tried, self.weight, self.folded) = (at, state.weight(), 0);
+        self.keep_copy(at, self.signs_seen(), state, first);
+    }
+
+    /// Keeps a copy of the state after an event, unless there is one nearby.
+    fn keep_copy(&mut self, at: u64, signs: u64, state: &Projections, first: u64) {
+        let weight = state.weight();
+        let place = self.kept.partition_point(|kept| kept.at < at);
+        let near = |kept: &Kept| kept.at.abs_diff(at) < self.step;
+        if weight > LARGEST || self.kept.iter().skip(place.saturating_sub(1)).take(2).any(near) {
+            return;
+        }
+        self.kept.insert(place, Kept { at, signs, state: Box::new(state.clone()), weight });
+        // From these one could not go on any more.
+        self.kept.retain(|kept| kept.at + 1 >= first);
+        let bytes = |kept: &[Kept]| kept.iter().map(|kept| kept.weight).sum::<usize>();
+        while self.kept.len() > 1 && (self.kept.len() > MOST || bytes(&self.kept) > MOST_BYTES) {
+            let mut number = 0;
+            self.kept.retain(|_| {
+                number += 1;
+                number % 2 == 0
+            });
+            self.step *= 2;
+        }
+    }
+
+    /// The signs that a state knows of which was made of nothing before an event.
+    fn signs_before(&self, seq: u64) -> u64 {
+        self.signs_gone + self.signs.partition_point(|(after, _)| *after + 1 < seq) as u64
+    }
+}
+
+impl Viewer {
+    /// Folds what came, whatever moment is shown.
+    pub(super) fn fold(&mut self, item: &Item) {
+        let Viewer { past, projections, tape, .. } = self;
+        let mut moment = past.moment.take();
+        let now = moment.as_mut().map_or(projections, |moment| &mut *moment.now);
+        now.apply(item);
+        match item {
+            Item::Record(Record::Event(event)) => {
+                past.folded += EVENT + event.data.text().len();
+                past.keep(event.seq, now, tape.first_seq().unwrap_or(0));
+            }
+            sign => past.note(tape.newest_seq(), sign.clone()),
+        }
+        past.moment = moment;
+    }
+
+    /// The projections of all that has come.
+    pub(super) fn present(&self) -> &Projections {
+        self.past.moment.as_ref().map_or(&self.projections, |moment| &*moment.now)
+    }
+
+    /// Where one stands in the past; none where now is shown.
+    pub fn standing(&self) -> Option<Standing> {
+        let moment = self.past.moment.as_ref()?;
+        let (at, target, playing) = (moment.at, moment.target, moment.playing.is_some());
+        let time = self.tape.get(at).map(|event| event.at);
+        Some(Standing { at, time, target, span: self.span(), playing, speed: self.past.speed })
+    }
+
+    /// Whether something is to be done in the next turn: the way to a moment is folded, or it is played.
+    pub fn is_turning(&self) -> bool {
+        self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target || moment.playing.is_some())
+    }
+
+    /// The oldest moment that can be shown, and the newest.
+    pub fn span(&self) -> (u64, u64) {
+        let newest = self.tape.newest_seq();
+        let oldest = match self.tape.first_kept() {
+            None | Some(0 | 1) => 0,
+            // What was said before it is known by a state alone.
+            Some(first) => {
+                let usable = self.past.kept.iter().find(|kept| kept.at + 1 >= first);
+                usable.map_or(first, |kept| kept.at.min(newest))
+            }
+        };
+        (oldest.min(newest), newest)
+    }
+
+    /// Shows the moment after an event: 0 is before the first.
+    pub fn stand_at(&mut self, target: u64) {
+        let (oldest, newest) = self.span();
+        let target = target.clamp(oldest, newest);
+        let first = self.tape.first_kept().unwrap_or(1).max(1);
+        let Viewer { past, projections, .. } = self;
+        let (mut moment, shown) = match past.moment.take() {
+            Some(moment) => (moment, true),
+            None => {
+                let now = Box::new(std::mem::take(projections));
+                (Moment { now, at: 0, signs: 0, target, playing: None, near: VecDeque::new() }, false)
+            }
+        };
+        moment.target = target;
+        moment.playing = None;
+        let fits = |at: u64| at <= target && (at + 1 >= first || at == target);
+        // From where one stands one goes on, unless there is something nearer.
+        let own = (shown && fits(moment.at)).then_some(moment.at);
+        let near = past.kept.iter().chain(&moment.near).filter(|kept| fits(kept.at)).max_by_key(|kept| kept.at);
+        let near = near.filter(|kept| own.is_none_or(|own| own + NEAR_STEP < kept.at));
+        let known = match (target == newest, near) {
+            (true, near)
+                if own.is_none_or(|own| own + NEAR_STEP < target) && near.is_none_or(|near| near.at < target) =>
+            {
+                Some((newest, past.signs_seen(), (*moment.now).clone()))
+            }
+            (_, Some(kept)) => Some((kept.at, kept.signs, (*kept.state).clone())),
+            (_, None) if own.is_some() => None,
+            (_, None) => Some((first - 1, past.signs_before(first), Projections::default())),
+        };
+        let is_new = known.is_some();
+        if let Some((at, signs, state)) = known {
+            (moment.at, moment.signs, *projections) = (at, signs, state);
+        }
+        past.moment = Some(moment);
+        if is_new {
+            self.forget_lines();
+        }
+        self.anchor = None;
+        self.brought = [None; 8];
+        self.fold_turn();
+    }
+
+    /// Goes by events from where one stands; beyond the newest lies now.
+    pub fn step_in_time(&mut self, by: i64) {
+        let (oldest, newest) = self.span();
+        let moment = self.past.moment.as_ref();
+        // While the way is folded one goes on from where it leads to.
+        let at = moment.map_or(newest, |moment| moment.target);
+        match at.saturating_add_signed(by) {
+            _ if newest == 0 || (by > 0 && moment.is_none()) => {}
+            to if to > newest && moment.is_some() => self.return_to_now(),
+            to => self.stand_at(to.max(oldest)),
+        }
+    }
+
+    /// Goes by twentieths of the tape.
+    pub fn slide(&mut self, forward: bool) {
+        let (oldest, newest) = self.span();
+        let by = i64::try_from((newest - oldest).div_ceil(20)).unwrap_or(i64::MAX).max(1);
+        let at = self.past.moment.as_ref().map_or(newest, |moment| moment.target);
+        let by = if forward { by.min(i64::try_from(newest - at).unwrap_or(i64::MAX)).max(1) } else { -by };
+        self.step_in_time(by);
+    }
+
+    /// Shows now again.
+    pub fn return_to_now(&mut self) {
+        let Some(moment) = self.past.moment.take() else { return };
+        self.projections = *moment.now;
+        self.tape.stand_at(None);
+        self.forget_lines();
+    }
+
+    /// Plays from where one stands, or stands still. Now stands still as the moment that it is.
+    pub fn play_or_pause(&mut self) {
+        match &mut self.past.moment {
+            Some(moment) if moment.playing.is_some() => {
+                moment.playing = None;
+                moment.target = moment.at;
+            }
+            Some(_) => self.play(),
+            None => self.stand_at(self.tape.newest_seq()),
+        }
+    }
+
+    /// Plays from the oldest moment on.
+    pub fn play_from_start(&mut self) {
+        self.stand_at(self.span().0);
+        self.play();
+    }
+
+    /// Plays faster; after the fastest as it was. Gives how fast.
+    pub fn next_speed(&mut self) -> Speed {
+        self.past.speed = self.past.speed.next();
+        if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some()) {
+            self.play();
+        }
+        self.past.speed
+    }
+
+    fn play(&mut self) {
+        let Some(moment) = &mut self.past.moment else { return };
+        let from = self.tape.whole(moment.at).or_else(|| self.tape.whole(moment.at + 1)).map(|event| event.at);
+        moment.playing = Some((self.now, from.unwrap_or(self.now)));
+    }
+
+    /// Does what is to be done in one turn.
+    pub(super) fn turn_of_past(&mut self) {
+        self.play_on();
+        self.fold_turn();
+    }
+
+    /// Moves what is played to the moment that it is at by now.
+    fn play_on(&mut self) {
+        let newest = self.tape.newest_seq();
+        let Some(moment) = &mut self.past.moment else { return };
+        let Some((since, from)) = moment.playing.filter(|_| moment.at >= moment.target) else { return };
+        if moment.at >= newest {
+            return self.return_to_now();
+        }
+        let until = self.past.speed.times().map(|times| {
+            let gone = self.now.duration_since(since).max(SignedDuration::ZERO);
+            from.checked_add(gone.saturating_mul(times)).unwrap_or(Timestamp::MAX)
+        });
+        // Let go meanwhile or not: what is next is gone to.
+        let came = |seq: u64| self.tape.whole(seq).is_none_or(|event| until.is_none_or(|until| event.at <= until));
+        let most = moment.at + (TURN / EVENT) as u64;
+        while moment.target < newest.min(most) && came(moment.target + 1) {
+            moment.target += 1;
+        }
+    }
+
+    /// Folds the way to the moment that is gone to, for one turn.
+    fn fold_turn(&mut self) {
+        let Viewer { past, projections, tape, .. } = self;
+        let Some(mut moment) = past.moment.take() else { return };
+        let mut room = TURN;
+        let mut is_torn = false;
+        while moment.at < moment.target && room > 0 {
+            let next = moment.at + 1;
+            let Some(event) = tape.whole(next).cloned() else {
+                // It was let go meanwhile: what is still there is told without it.
+                let first = tape.first_kept().unwrap_or(next).max(1);
+                *projections = Projections::default();
+                moment.at = (first - 1).max(next);
+                moment.target = moment.target.max(moment.at);
+                moment.near.clear();
+                is_torn = true;
+                continue;
+            };
+            while let Some((after, sign)) = sign(&past.signs, past.signs_gone, moment.signs)
+                && *after < next
+            {
+                projections.apply(sign);
+                moment.signs = moment.signs.max(past.signs_gone) + 1;
+            }
+            room = room.saturating_sub(EVENT + event.data.text().len());
+            projections.apply(&Item::Record(Record::Event(event)));
+            moment.at = next;
+            if next.is_multiple_of(NEAR_STEP) && moment.target - next < NEAR as u64 * NEAR_STEP {
+                keep_near(&mut moment, projections);
+            }
+            if next.is_multiple_of(past.step) {
+                past.keep_copy(next, moment.signs, projections, tape.first_kept().unwrap_or(0));
+            }
+        }
+        tape.stand_at(Some(moment.at));
+        past.moment = Some(moment);
+        if is_torn {
+            self.forget_lines();
+        }
+    }
+
+    /// What was laid out, found and measured was of another moment.
+    fn forget_lines(&mut self) {
+        self.blocks = Default::default();
+        self.blocks.wrap = self.wrap;
+        self.blocks.tell_times(self.timestamps);
+        for view in VIEWS {
+            self.find.forget(view as usize);
+            self.find.told[view as usize] = 0;
+        }
+        self.bars.forget();
+        self.comparison.clear();
+        if self.projections.values.rows().is_empty() {
+            (self.state, self.snapshot) = (None, None);
+        }
+        self.anchor = None;
+        self.brought = [None; 8];
+        self.places = [Place::following(); 8];
+    }
+}
+
+/// The sign with this number; the oldest that is kept where it was let go.
+fn sign(signs: &VecDeque<(u64, Item)>, gone: u64, number: u64) -> Option<&(u64, Item)> {
+    signs.get(usize::try_from(number.saturating_sub(gone)).ok()?)
+}
+
+/// Keeps the state of the moment, for the way back.
+fn keep_near(moment: &mut Moment, state: &Projections) {
+    let weight = state.weight();
+    if weight > LARGEST || moment.near.iter().any(|kept| kept.at == moment.at) {
+        return;
+    }
+    if moment.near.len() >= NEAR {
+        moment.near.pop_front();
+    }
+    moment.near.push_back(Kept { at: moment.at, signs: moment.signs, state: Box::new(state.clone()), weight });
+}

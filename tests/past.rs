@@ -1,0 +1,212 @@
+//! Back in time: every view follows the moment, both ways, while the stream goes on; and now is as it would be without.
+
+#[path = "screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
+
+use dash::{Dash, demo_like};
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use runtail::app::msg::Msg;
+use runtail::app::viewer::{Standing, VIEWS};
+use runtail::stream::{Data, Event, Item, Outcome, Record};
+use std::time::Duration;
+
+fn opened(capture: &str) -> Dash {
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    dash.capture(capture);
+    dash
+}
+
+/// The lines of all views.
+fn views(dash: &mut Dash) -> Vec<String> {
+    let mut all = Vec::new();
+    for (n, view) in VIEWS.iter().enumerate() {
+        dash.keys(&(n + 1).to_string());
+        dash.screen();
+        let lines = dash.app.viewer().unwrap().window(*view);
+        let text = |line: &runtail::app::line::Line| {
+            line.left.iter().chain(&line.right).map(|piece| piece.text.clone()).collect::<String>()
+        };
+        all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
+    }
+    all
+}
+
+/// What a stream that ended with this event would show.
+fn stopped_at(capture: &str, moment: usize) -> Vec<String> {
+    let mut whole = opened(capture);
+    let tape = &whole.app.viewer().unwrap().tape;
+    let events: Vec<Event> = tape.iter_from(0).take(moment).cloned().collect();
+    let open = tape.marks()[0].record.clone();
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    // Before the first event nothing has come, the connection neither.
+    let mut items = if moment > 0 { vec![Item::Record(open)] } else { Vec::new() };
+    items.extend(events.iter().cloned().map(|event| Item::Record(Record::Event(event))));
+    dash.now = events.last().map_or(whole.now, |event| event.at);
+    whole.keys("1");
+    dash.items(items);
+    views(&mut dash)
+}
+
+fn standing(dash: &Dash) -> Standing {
+    dash.app.viewer().unwrap().standing().expect("the past")
+}
+
+/// Lets the way to a moment be folded; says how many turns that took.
+fn finish(dash: &mut Dash) -> usize {
+    let mut turns = 0;
+    while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
+        dash.feed(Msg::Tick);
+        turns += 1;
+        assert!(turns < 10_000, "the way never ends");
+    }
+    turns
+}
+
+#[test]
+fn the_past_says_that_it_is_the_past() {
+    let mut dash = opened("agent-messages-tuple");
+    dash.keys("<<<");
+    insta::assert_snapshot!("past_paused", dash.screen());
+    let at = standing(&dash).at;
+    dash.keys(",");
+    assert_eq!(standing(&dash).at, at - 1);
+    dash.keys("..");
+    assert_eq!(standing(&dash).at, at + 1);
+    dash.keys("G");
+    assert_eq!(dash.app.viewer().unwrap().standing(), None);
+    assert!(!dash.screen().contains("PAST"));
+}
+
+#[test]
+fn now_is_what_it_would_be_without() {
+    let mut dash = opened("fanout-many-subgraphs");
+    let mut plain = opened("fanout-many-subgraphs");
+    dash.keys("<<<<");
+    views(&mut dash);
+    let at = standing(&dash).at;
+    for dash in [&mut dash, &mut plain] {
+        dash.event("custom", r#"{"late":1}"#);
+        dash.retrying(2, 3, "connection reset");
+        dash.event("values", r#"{"messages":[]}"#);
+        dash.end(Outcome::Success);
+    }
+    assert_eq!(standing(&dash).at, at, "what comes moves nothing");
+    assert!(dash.screen().contains("PAST"));
+    dash.keys("G");
+    assert_eq!(views(&mut dash), views(&mut plain));
+}
+
+#[test]
+fn what_came_is_played_as_it_came() {
+    let mut dash = opened("fanout-many-subgraphs");
+    let newest = standing_span(&dash).1;
+    dash.end(Outcome::Success);
+    dash.screen();
+    dash.keys("R");
+    assert!(standing(&dash).playing && standing(&dash).at <= 1);
+    // A tenth of a second an event.
+    dash.later(550);
+    dash.feed(Msg::Tick);
+    dash.screen();
+    assert_eq!(standing(&dash).at, 6, "the first one at once");
+    dash.keys("<Space>");
+    dash.later(1000);
+    dash.feed(Msg::Tick);
+    assert_eq!((standing(&dash).at, standing(&dash).playing), (6, false));
+    dash.keys("SS<Space>");
+    dash.later(100);
+    dash.feed(Msg::Tick);
+    dash.screen();
+    assert_eq!(standing(&dash).at, 16.min(newest));
+    dash.keys("S");
+    finish(&mut dash);
+    assert_eq!(dash.app.viewer().unwrap().standing(), None, "the end is now");
+}
+
+fn standing_span(dash: &Dash) -> (u64, u64) {
+    dash.app.viewer().unwrap().span()
+}
+
+/// So many small events.
+fn many(count: u64) -> Vec<Item> {
+    let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+    let event = |seq: u64| {
+        let data = Data::Json(format!(r#"{{"n":{seq}}}"#).into());
+        let at = at + SignedDuration::from_micros(seq as i64);
+        Item::Record(Record::Event(Event { seq, at, conn: 1, name: "custom".into(), ns: [].into(), id: None, data }))
+    };
+    (1..=count).map(event).collect()
+}
+
+#[test]
+fn a_long_way_back_is_short() {
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    dash.items(many(60_000));
+    dash.screen();
+    for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
+        dash.app.viewer_mut().unwrap().stand_at(target);
+        // In a few turns: only what lies after a state that was kept is folded.
+        let turns = finish(&mut dash);
+        assert!(turns <= 4, "{target}: {turns}");
+        assert_eq!((standing(&dash).at, standing(&dash).span), (target, (0, 60_000)));
+        assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, target);
+    }
+    // Back by single events there is nothing to wait for.
+    dash.app.viewer_mut().unwrap().stand_at(30_000);
+    finish(&mut dash);
+    for at in (29_000..30_000).rev() {
+        let viewer = dash.app.viewer_mut().unwrap();
+        viewer.step_in_time(-1);
+        assert_eq!(viewer.standing().unwrap().at, at);
+    }
+}
+
+#[test]
+fn what_was_let_go_is_past_no_more() {
+    let mut dash = demo_like((120, 40));
+    dash.app.settings.tape.max_rows = 1_000;
+    dash.open_thread();
+    dash.items(many(1_500));
+    dash.screen();
+    let viewer = dash.app.viewer_mut().unwrap();
+    assert_eq!(viewer.span(), (501, 1_500));
+    viewer.stand_at(0);
+    assert_eq!(viewer.standing().unwrap().at, 501);
+    // While one stands there it goes too.
+    let items = many(3_000).split_off(1_500);
+    dash.items(items);
+    dash.screen();
+    dash.keys(".");
+    finish(&mut dash);
+    assert!(standing(&dash).at > 2_000 && standing(&dash).at == standing(&dash).span.0);
+    dash.keys("G");
+    assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, 3_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn every_moment_is_that_of_a_stream_that_stopped_there(
+        moments in proptest::collection::vec(any::<prop::sample::Index>(), 3),
+        capture in prop::sample::select(vec!["agent-messages-tuple", "fanout-many-subgraphs"]),
+    ) {
+        let mut dash = opened(capture);
+        let newest = standing_span(&dash).1;
+        for moment in moments {
+            let moment = moment.index(newest as usize);
+            let viewer = dash.app.viewer_mut().unwrap();
+            viewer.stand_at(moment as u64);
+            finish(&mut dash);
+            let (past, plain) = (views(&mut dash), stopped_at(capture, moment));
+            for ((past, plain), view) in past.iter().zip(&plain).zip(VIEWS) {
+                prop_assert_eq!(past, plain, "{:?} at event {} of {}", view, moment, capture);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Recording from the dashboard: the stream that is shown, from its first event on, whatever happens to it or to the file.
+
+#[path = "screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
+
+use dash::{Dash, demo_like};
+use runtail::app::export::{Chunk, FileStep};
+use runtail::app::msg::{Answer, Done, Effect, Msg, SubKey};
+use runtail::app::subscriptions;
+use runtail::stream::{Data, End, Event, Item, Outcome, Record};
+use std::path::PathBuf;
+
+/// A disk: what each file holds.
+#[derive(Default)]
+struct Disk {
+    path: Option<PathBuf>,
+    records: Vec<Record>,
+    finished: bool,
+}
+
+impl Disk {
+    /// Does one step; gives the answer to it.
+    fn step(&mut self, effect: Effect) -> Option<Done> {
+        let Effect::File(number, step) = effect else { return None };
+        match step {
+            FileStep::Record(path) => self.path = Some(path),
+            FileStep::Write(chunks) => {
+                assert!(!self.finished && chunks.len() <= 2_000, "{}", chunks.len());
+                for chunk in chunks {
+                    let Chunk::Record(record) = chunk else { panic!("{chunk:?}") };
+                    self.records.push(*record);
+                }
+            }
+            FileStep::Finish => self.finished = true,
+            FileStep::Create(path) => panic!("{path:?}"),
+        }
+        Some(Done::FileStepped(number, Ok(self.records.len() as u64)))
+    }
+
+    /// Does all that is asked for.
+    fn work(&mut self, dash: &mut Dash, mut effects: Vec<Effect>) {
+        while let Some(effect) = effects.pop() {
+            if let Some(done) = self.step(effect) {
+                effects.extend(dash.done(done));
+            }
+        }
+    }
+
+    fn events(&self) -> Vec<u64> {
+        self.records
+            .iter()
+            .filter_map(|record| if let Record::Event(e) = record { Some(e.seq) } else { None })
+            .collect()
+    }
+}
+
+/// Items of the stream that is shown, and what is to be done then.
+fn come(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
+    let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_))).unwrap();
+    dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) })
+}
+
+fn event(dash: &Dash, seq: u64) -> Item {
+    let data = Data::Json(format!("{seq}").into());
+    Item::Record(Record::Event(Event { seq, at: dash.now, conn: 1, name: "x".into(), ns: [].into(), id: None, data }))
+}
+
+fn opened() -> Dash {
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
+    let items = std::iter::once(open).chain((1..=3).map(|seq| event(&dash, seq))).collect();
+    come(&mut dash, items);
+    dash
+}
+
+fn asked(dash: &mut Dash, line: &str) -> Vec<Effect> {
+    let mut effects = dash.keys(&format!(":{line}"));
+    effects.extend(dash.keys("<Enter>"));
+    effects
+}
+
+fn said(dash: &Dash) -> &str {
+    dash.app.notices.last().map_or("", |notice| &notice.text)
+}
+
+#[test]
+fn a_recording_holds_what_came_before_and_after() {
+    let mut dash = opened();
+    let mut disk = Disk::default();
+    let effects = asked(&mut dash, "record x.jsonl");
+    assert_eq!(effects.len(), 1, "{effects:?}");
+    disk.work(&mut dash, effects);
+    assert_eq!((disk.path.clone(), disk.events()), (Some("x.jsonl".into()), vec![1, 2, 3]));
+    assert!(matches!(disk.records[0], Record::Open { .. }));
+    insta::assert_snapshot!("recorded_head", dash.screen().lines().take(5).collect::<Vec<_>>().join("\n"));
+    assert!(asked(&mut dash, "record y").is_empty());
+    assert!(said(&dash).contains("already"), "{}", said(&dash));
+
+    // While one part is written no other is, and nothing is lost.
+    let item = event(&dash, 4);
+    let mut first = come(&mut dash, vec![item]);
+    let item = event(&dash, 5);
+    assert!(come(&mut dash, vec![item]).is_empty());
+    disk.work(&mut dash, std::mem::take(&mut first));
+    assert_eq!(disk.events(), [1, 2, 3, 4, 5]);
+    let end = Item::Record(Record::End(End { at: dash.now, outcome: Outcome::Success, events: 5, ..End::default() }));
+    let effects = come(&mut dash, vec![end]);
+    disk.work(&mut dash, effects);
+    assert!(disk.finished && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success));
+    assert!(said(&dash).starts_with("Recorded 5 events"), "{}", said(&dash));
+    assert!(!dash.screen().contains("REC"));
+}
+
+#[test]
+fn every_way_to_end_leaves_it_whole() {
+    for how in ["off", "close", "quit"] {
+        let mut dash = opened();
+        let mut disk = Disk::default();
+        let effects = asked(&mut dash, "record");
+        disk.work(&mut dash, effects);
+        let item = event(&dash, 4);
+        let late = come(&mut dash, vec![item]);
+        let effects = match how {
+            "off" => asked(&mut dash, "record off"),
+            "close" => dash.keys("x"),
+            _ => dash.app.end_recordings(),
+        };
+        disk.work(&mut dash, late);
+        disk.work(&mut dash, effects);
+        assert!(disk.finished && !dash.app.is_recording(), "{how}");
+        assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
+        let Some(Record::End(end)) = disk.records.last() else { panic!("{how}: {:?}", disk.records.last()) };
+        assert_eq!((end.outcome, end.events), (Outcome::Detached, 4), "{how}");
+    }
+}
+
+#[test]
+fn trouble_with_the_file_ends_the_recording_alone() {
+    let mut dash = opened();
+    let effects = asked(&mut dash, "record x");
+    let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
+    assert!(dash.done(Done::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
+    assert!(said(&dash).contains("is not recorded to") && !dash.app.is_recording(), "{}", said(&dash));
+
+    let effects = asked(&mut dash, "record y");
+    let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
+    assert_eq!(dash.done(Done::FileStepped(number, Ok(0))).len(), 1);
+    dash.done(Done::FileStepped(number, Err("no space left on device".into())));
+    assert!(said(&dash).contains("the stream goes on: no space left"), "{}", said(&dash));
+    let item = event(&dash, 4);
+    assert!(come(&mut dash, vec![item]).is_empty());
+    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), 4);
+}
+
+#[test]
+fn a_stream_waits_for_a_slow_disk() {
+    let mut dash = opened();
+    asked(&mut dash, "record x");
+    let holds = |dash: &Dash| {
+        let subs = subscriptions(&dash.app);
+        subs.into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_))).unwrap().wish.hold
+    };
+    assert!(!holds(&dash));
+    let items = (4..20_000).map(|seq| event(&dash, seq)).collect();
+    come(&mut dash, items);
+    assert!(holds(&dash));
+    let mut disk = Disk::default();
+    let number = dash.app.next_change - 1;
+    let effects = dash.done(Done::FileStepped(number, Ok(0)));
+    disk.work(&mut dash, effects);
+    assert!(!holds(&dash));
+    assert_eq!(disk.events().len(), 19_999);
+}
