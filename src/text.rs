@@ -23,6 +23,35 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
     if is_plain(text, true) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, true)) }
 }
 
+/// Makes JSON safe to show: what [`clean`] would not let through is written as an escape (`\u202e`), which says the same in
+/// JSON. Line ends stay.
+pub fn json(json: &str) -> Cow<'_, str> {
+    // In JSON a character of more than one byte stands in a string, where an escape may take its place.
+    let bytes = json.as_bytes();
+    let odd = |at: &usize| {
+        let byte = bytes[*at];
+        let may_be = byte < 0x20 && byte != b'\n' || byte == 0x7f || byte >= 0xc2;
+        may_be && json[*at..].chars().next().is_some_and(|c| !is_harmless(c))
+    };
+    let Some(mut next) = (0..bytes.len()).find(odd) else { return Cow::Borrowed(json) };
+    let mut out = String::with_capacity(json.len() + 64);
+    let mut from = 0;
+    loop {
+        out.push_str(&json[from..next]);
+        let c = json[next..].chars().next().unwrap_or_default();
+        match c {
+            // As they are, they stand only between tokens.
+            '\t' | '\r' => out.push(' '),
+            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+        }
+        from = next + c.len_utf8();
+        let Some(found) = (from..bytes.len()).find(odd) else { break };
+        next = found;
+    }
+    out.push_str(&json[from..]);
+    Cow::Owned(out)
+}
+
 /// Columns that a cleaned text takes on a terminal.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { UnicodeWidthStr::width(text) }
@@ -148,13 +177,12 @@ fn scrub(text: &str, lines: bool) -> String {
     let mut chars = text.chars().peekable();
     let mut marks = 0;
     while let Some(c) = chars.next() {
+        let before = out.len();
         if is_mark(c) {
             marks += 1;
             if marks > MAX_CLUSTER_CHARS {
                 continue;
             }
-        } else {
-            marks = 0;
         }
         match c {
             '\u{1b}' => skip_escape(&mut chars),
@@ -175,8 +203,16 @@ fn scrub(text: &str, lines: bool) -> String {
             }
             c => out.push(c),
         }
+        // What was dropped stands between no two marks.
+        if !is_mark(c) && out.len() > before {
+            marks = 0;
+        }
     }
     out
+}
+
+fn is_harmless(c: char) -> bool {
+    !c.is_control() && !is_hidden(c) && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Characters that change direction, take no room or otherwise hide.
@@ -263,6 +299,20 @@ mod tests {
         assert_eq!(clean_lines("a\r\nb\tc"), "a\nb    c");
         assert_eq!(clean("Kraków ☀ 日本"), "Kraków ☀ 日本");
         assert_eq!(clean("open\u{1b}]0;never closed\nnext"), "open⏎next");
+        let tower = clean(&format!("e{}", "\u{301}\u{1b}[m".repeat(40))).into_owned();
+        assert_eq!(tower.chars().count(), 1 + MAX_CLUSTER_CHARS, "sequences in between do not make it higher");
+    }
+
+    #[test]
+    fn json_is_harmless_and_the_same() {
+        let value = "x\u{202e}y\u{9b}z\u{7f} ☀ é 日本\u{e0041}\u{2028}\u{200d}";
+        let text = format!("{{\"a\":\"{value}\"}}\n{{}}\n");
+        let safe = json(&text);
+        assert_eq!(safe, "{\"a\":\"x\\u202ey\\u009bz\\u007f ☀ é 日本\\udb40\\udc41\\u2028\u{200d}\"}\n{}\n");
+        let read: serde_json::Value = serde_json::from_str(safe.lines().next().unwrap()).unwrap();
+        assert_eq!(read["a"], value);
+        assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "between tokens there are no escapes");
+        assert!(matches!(json("{\"a\":\"é ☀\"}\n"), Cow::Borrowed(_)));
     }
 
     #[test]

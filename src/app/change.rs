@@ -196,7 +196,7 @@ impl App {
     /// Copies a request as a command.
     pub(super) fn copy_curl(&mut self, curl: String) -> Vec<Effect> {
         self.notify(false, "Copied as a command for curl: set KEY (or TOKEN) first. Secrets in the body are ***.");
-        vec![Effect::Copy(curl)]
+        vec![Effect::Copy(crate::text::clean_lines(&curl).into_owned())]
     }
 
     /// Watches the revision that a change made; says so.

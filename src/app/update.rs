@@ -568,7 +568,8 @@ fn offer(app: &mut App, text: &str) -> Vec<Effect> {
         }
     };
     app.notify(false, said);
-    vec![Effect::Copy(offered.to_string())]
+    // It will be pasted, perhaps into a shell.
+    vec![Effect::Copy(crate::text::clean_lines(offered).into_owned())]
 }
 
 /// Whether an answer says that nobody may ask again until somebody acts.

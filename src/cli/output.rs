@@ -130,30 +130,13 @@ pub fn complain(line: &str) {
 /// Writes data to stdout. A closed pipe is a reader who has seen enough: the command ends quietly.
 pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let safe = if is_json && out.is_terminal() { escape(data) } else { data.to_string() };
+    // Also into a pipe: what reads it there may well print it on a terminal.
+    let safe = if is_json { text::json(data) } else { data.into() };
     match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
         Err(e) => Err(Failure::new(Exit::Failed, format!("cannot write to stdout: {e}"))),
     }
-}
-
-/// JSON for a terminal: what could change it or hide is written as an escape (`\u001b`), which says the same in JSON.
-pub(super) fn escape(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        let mut buffer = [0; 4];
-        let one: &str = c.encode_utf8(&mut buffer);
-        if c == '\n' || c.is_ascii_graphic() || c == ' ' || text::clean(one) == one {
-            out.push(c);
-        } else {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-    }
-    out
 }
 
 fn table(rows: &[Value], columns: &[Column]) -> String {
@@ -213,13 +196,5 @@ mod tests {
             row.to_string(),
             r#"{"profile":"p","region":"us","id":"1","odd":null,"secrets":[{"name":"A","value":"***"}]}"#
         );
-    }
-
-    #[test]
-    fn json_on_a_terminal_is_harmless_and_the_same() {
-        let value = json!({"a": "x\u{202e}y\u{9b}z ☀ é"});
-        let escaped = escape(&value.to_string());
-        assert_eq!(escaped, "{\"a\":\"x\\u202ey\\u009bz ☀ é\"}");
-        assert_eq!(serde_json::from_str::<Value>(&escaped).unwrap(), value);
     }
 }

@@ -231,10 +231,7 @@ impl Printer {
         }
         if self.closed.is_none() {
             let written = match self.format {
-                StreamFormat::Jsonl if self.is_terminal => {
-                    write(output::escape(&String::from_utf8_lossy(&self.lines)).as_bytes())
-                }
-                StreamFormat::Jsonl => write(&self.lines),
+                StreamFormat::Jsonl => write(text::json(&String::from_utf8_lossy(&self.lines)).as_bytes()),
                 StreamFormat::Text | StreamFormat::Raw => write(self.out.as_bytes()),
             };
             self.closed = written.err();

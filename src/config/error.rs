@@ -121,7 +121,7 @@ impl fmt::Display for ConfigError {
         } else if let Some(Place { line, column, .. }) = &self.place {
             write!(f, "line {line}, column {column}: ")?;
         }
-        f.write_str(&self.message)?;
+        f.write_str(&text::clean_lines(&self.message))?;
         if let Some(Place { line, column, width, excerpt }) = &self.place {
             // Of a very long line the part around the mistake.
             let from = if excerpt.chars().count() > LONGEST { (column - 1).saturating_sub(LONGEST / 2) } else { 0 };
@@ -134,7 +134,7 @@ impl fmt::Display for ConfigError {
             write!(f, "{}{}", blank.repeat(under), "^".repeat(width))?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  {hint}")?;
+            write!(f, "\n  {}", text::clean_lines(hint))?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::app::export::{Chunk, FileStep};
 use crate::stream::{Chain, RecordingFile, write_record};
-use crate::text::{clean, clean_lines};
+use crate::text::{clean, clean_lines, json};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -148,7 +148,11 @@ fn write(out: &mut impl Write, chunk: &Chunk) -> io::Result<()> {
             let fence = "`".repeat(longest_run(&text).max(2) + 1);
             writeln!(out, "{fence}{language}\n{text}\n{fence}\n")
         }
-        Chunk::Record(record) => write_record(out, record),
+        Chunk::Record(record) => {
+            let mut line = Vec::new();
+            write_record(&mut line, record)?;
+            out.write_all(json(&String::from_utf8_lossy(&line)).as_bytes())
+        }
     }
 }
 
@@ -178,6 +182,29 @@ mod tests {
         assert_eq!(written(Chunk::Lines("a\u{1b}[31mb\nc".into())), "ab\nc");
         let code = written(Chunk::Code("json", "1\n````\n2".into()));
         assert_eq!(code, "`````json\n1\n````\n2\n`````\n\n");
+    }
+
+    #[test]
+    fn a_record_is_harmless_and_the_same() {
+        let text = "\"a\u{9b}31m\u{202e}b\"";
+        let event = crate::stream::Event {
+            seq: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            conn: 1,
+            name: "cus\u{7f}tom".into(),
+            ns: ["\u{2066}".into()].into(),
+            id: None,
+            data: crate::stream::Data::Json(text.into()),
+        };
+        let mut out = Vec::new();
+        write(&mut out, &Chunk::Record(Box::new(crate::stream::Record::Event(event.clone())))).unwrap();
+        let line = String::from_utf8(out).unwrap();
+        assert!(line.trim_end().is_ascii() && line.contains("\\u009b31m\\u202e"), "{line}");
+        let read = crate::stream::LineParser::default().parse(&line).unwrap().unwrap();
+        let crate::stream::Record::Event(read) = read else { panic!("{read:?}") };
+        assert_eq!((&read.name, &read.ns), (&event.name, &event.ns));
+        let value = |data: &str| serde_json::from_str::<String>(data).unwrap();
+        assert_eq!(value(read.data.text()), value(text));
     }
 
     #[tokio::test]

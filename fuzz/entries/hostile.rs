@@ -1,0 +1,512 @@
+//! A dashboard whose servers say what they like: every question is answered with the same hostile text in every field that can
+//! hold one, and whatever comes of it is looked at cell by cell.
+
+#[path = "../../tests/screens/dash.rs"]
+#[allow(dead_code)]
+mod dash;
+
+pub use dash::{Dash, demo_like};
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use runtail::api::doctor::{Check, Fault};
+use runtail::api::{
+    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, Sent, ServerInfo, ServerKind,
+};
+use runtail::app::export::{Chunk, FileStep};
+use runtail::app::key::{Code, Key};
+use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
+use runtail::app::subscriptions;
+use runtail::config::{Config, ConfigError};
+use runtail::model::{AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target};
+use runtail::stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// What must never reach a cell, a title, a file or a clipboard: what controls a terminal, and what turns text round.
+pub fn is_dangerous(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+/// Texts that have done harm to programs of this kind.
+pub const HOSTILE: [&str; 13] = [
+    "\u{1b}c\u{1b}[5;10r\u{1b}[?5h\u{1b}[6n\u{1b}[21t\u{1b}#8\u{1b}(0reset",
+    "\u{1b}[2J\u{1b}[Hgone",
+    "\u{1b}]0;owned\u{7}title",
+    "\u{1b}]52;c;b3duZWQ=\u{1b}\\clipboard",
+    "\u{1b}P$q\"p\u{1b}\\ \u{1b}_apc\u{1b}\\ \u{1b}^pm\u{1b}\\ \u{1b}Xsos",
+    "\u{9b}31m\u{9d}0;c1\u{9c}\u{90}dcs\u{9c}",
+    "\u{202e}live\u{2066}\u{200f}\u{61c}",
+    "a\0b\u{7}c\u{8}d\u{7f}e\u{85}f\u{b}g\u{c}h\r\ni\rj\tk",
+    "e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}\u{307}\u{308}\u{309}\u{30a}\u{30b}\u{30c}\u{30d}\u{30e}\u{30f}\u{310}\u{311}",
+    "\u{1b}[201~rm -rf x\n\u{1b}[200~",
+    "\u{feff}\u{200b}\u{ad}\u{e0041}\u{2028}\u{2029}\u{fff9}",
+    "日本\u{1b}[31m語👩\u{200d}👩\u{200d}👧🇵🇱",
+    "\u{1b}",
+];
+
+/// A record with the text in every field that any of our screens looks at.
+fn record(text: &str) -> Value {
+    let list = json!([{"name": text, "value": text, "id": text}, text]);
+    let mut all = json!({
+        "id": text, "name": text, "display_name": text, "status": text, "source": text, "url": "https://h.example",
+        "latest_revision_id": text, "active_revision_id": text, "created_at": "2026-11-21T10:00:00Z",
+        "updated_at": "2026-11-21T11:00:00Z", "status_message": text, "description": text, "provider_id": text,
+        "thread_id": text, "run_id": text, "assistant_id": text, "graph_id": text, "checkpoint_id": text,
+        "metadata": {"graph_id": text, "assistant_id": text, "owner": text}, "values": {text: text, "messages": messages(text)},
+        "error": {"error": text, "message": text}, "multitask_strategy": text, "version": 3,
+        "interrupts": {"t": [{"id": text, "value": {text: text}, "when": text}]},
+        "secrets": list, "env_vars": {text: text}, "resource_spec": {text: text}, "scopes": [text],
+        "message": text, "level": text, "timestamp": "2026-11-21T10:00:00Z", "token": null, "login_url": text,
+    });
+    all["source_config"] = json!({"repo_url": text, "deployment_type": text, "integration_id": text});
+    all["source_revision_config"] =
+        json!({"repo_ref": text, "repo_commit_sha": text, "langgraph_config_path": text, "image_uri": text});
+    all[text] = json!({text: [text, {text: null}]});
+    all
+}
+
+fn messages(text: &str) -> Value {
+    json!([
+        {"type": "human", "id": "1", "content": text, "name": text},
+        {"type": "ai", "id": "2", "name": text, "response_metadata": {"model_name": text, "finish_reason": text},
+         "content": [{"type": "text", "text": text}, {"type": "reasoning", "reasoning": text}, {"type": text, text: text},
+                     {"type": "image_url", "image_url": {"url": text}}],
+         "tool_calls": [{"id": text, "name": text, "args": {text: text}}], "usage_metadata": {"input_tokens": 1}},
+        {"type": "tool", "id": "3", "tool_call_id": text, "name": text, "content": text, "status": "error"},
+        {"type": text, "id": text, "role": text, "content": {text: text}},
+        text,
+    ])
+}
+
+/// A thing as its model reads it from a record.
+fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
+    serde_json::from_value(record(text)).expect("a record is what the models read")
+}
+
+/// An error whose words are another's.
+fn error(text: &str) -> ApiError {
+    let at = Place {
+        profile: "prod-us".into(),
+        method: "GET".into(),
+        host: text.into(),
+        path: text.into(),
+        request_id: Some(text.into()),
+    };
+    ApiError { kind: Kind::Invalid(vec![text.into()]), at, detail: text.into(), hint: Some(text.into()) }
+}
+
+/// What a stream sends, with the text for names, namespaces, ids and payloads.
+fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
+    let bare = Value::String(text.into());
+    let payloads = [
+        ("metadata", json!({"run_id": text, "attempt": 1})),
+        ("messages", json!([messages(text)[1], {"langgraph_node": text, "langgraph_step": 1, "ls_model_name": text}])),
+        ("messages/partial", messages(text)),
+        (
+            "updates",
+            json!({text: {"messages": messages(text), text: text}, "__interrupt__": [{"id": text, "value": text}]}),
+        ),
+        ("values", json!({"messages": messages(text), text: {text: text}, "list": [text]})),
+        ("tasks", json!({"id": "t1", "name": text, "input": {text: text}, "triggers": [text], "interrupts": []})),
+        (
+            "tasks",
+            json!({"id": "t1", "name": text, "result": [[text, text]], "error": text, "interrupts": [{"value": text}]}),
+        ),
+        (
+            "checkpoints",
+            json!({"config": {"configurable": {"thread_id": text}}, "values": {text: text}, "next": [text], "tasks": []}),
+        ),
+        ("debug", json!({"type": text, "timestamp": text, "payload": {"name": text, "id": text}})),
+        (
+            "events",
+            json!({"event": "on_tool_start", "name": text, "run_id": text, "data": {"input": text}, "tags": [text]}),
+        ),
+        ("custom", json!({"progress": 0.5, "label": text, text: text})),
+        ("custom", bare.clone()),
+        ("error", json!({"error": text, "message": text})),
+        (text, bare),
+    ];
+    let mut out = vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: Some(text.into()) })];
+    for (seq, (name, payload)) in (seq..).zip(payloads) {
+        let data = Data::Json(payload.to_string().into());
+        let ns = [format!("{text}:1").into(), text.into()].into();
+        out.push(Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            name: name.into(),
+            ns,
+            id: Some(text.into()),
+            data,
+        })));
+    }
+    let seq = seq + 14;
+    for (seq, data) in (seq..).zip([Data::Malformed(text.into()), Data::TooLarge { size: 1 << 30, head: text.into() }])
+    {
+        let (name, ns) = ("custom".into(), [].into());
+        out.push(Item::Record(Record::Event(Event { seq, at, conn: 1, name, ns, id: None, data })));
+    }
+    out.push(Item::Record(Record::Close { at, conn: 1, reason: text.into() }));
+    out.push(Item::Record(Record::Gap { at, why: text.into() }));
+    out.push(Item::Retrying { at, attempt: 1, wait: Duration::from_secs(1), why: text.into() });
+    out.push(Item::ModesKept { why: text.into() });
+    out
+}
+
+/// The answer of a hostile server to what is asked for all the while.
+pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<Answer> {
+    let next = NextPoll::At(at + SignedDuration::from_secs(4));
+    let result = |value| if well { Ok(value) } else { Err(error(text)) };
+    Some(match &sub.key {
+        SubKey::Deployments(_) => {
+            let items = (0..3).map(|n| {
+                let mut row = record(text);
+                row["id"] = json!(format!("{text}{n}"));
+                serde_json::from_value(row).expect("a deployment")
+            });
+            let listing = Listing { items: items.collect(), incomplete: Some(error(text)) };
+            Answer::Deployments { result: result(listing), torn: false, skew: SignedDuration::ZERO, next }
+        }
+        SubKey::Newest(_) => {
+            let deployment = sub.wish.newest.first()?.deployment.clone();
+            let revision = if well { Ok(read(text)) } else { Err(error(text)) };
+            Answer::Newest { deployment, revision }
+        }
+        SubKey::Watch(_) => Answer::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next),
+        SubKey::Vanish(..) => Answer::Vanishing(if well { Ok(read(text)) } else { Err(error(text)) }, next),
+        SubKey::Log(..) => {
+            let lines =
+                if well { Ok(vec![LogLine::from(record(text)), LogLine::from(json!(text))]) } else { Err(error(text)) };
+            Answer::Lines { lines, incomplete: true }
+        }
+        SubKey::Revisions(..) => {
+            let other = read(&format!("{text}2"));
+            let all = Revisions { items: vec![read(text), other], was_sorted: false };
+            Answer::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
+        }
+        SubKey::Threads(_) => Answer::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubKey::Runs(..) => Answer::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubKey::Stream(_) if well => Answer::Items(items(text, seq, at)),
+        SubKey::Stream(_) => Answer::Items(vec![Item::Failed(error(text))]),
+        SubKey::Wait(_) if well => Answer::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text))))),
+        SubKey::Wait(_) => Answer::WaitTrouble(error(text)),
+        SubKey::Doctor(_) => {
+            let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
+            Answer::Checked(Some(Box::new(check)))
+        }
+        SubKey::Work(_) => {
+            let What::Work(task) = &sub.what else { return None };
+            let mut job = task.begin();
+            loop {
+                match job.step() {
+                    (_, Some(more)) => job = more,
+                    (part, None) => return Some(Answer::Worked(part)),
+                }
+            }
+        }
+    })
+}
+
+/// What a change would do, told by a server's own words.
+fn preview(text: &str) -> Preview {
+    let word = || Some(Value::String(text.into()));
+    Preview {
+        title: text.into(),
+        profile: "prod-us".into(),
+        target: Some(Target { kind: "deployment", id: text.into(), name: text.into() }),
+        request: request(text),
+        changes: vec![Change { path: text.into(), before: word(), after: word() }],
+        revision: NewRevision::Yes(text.into()),
+        notes: vec![Note::fact(text)],
+        consent: Consent::Name(text.into()),
+    }
+}
+
+fn request(text: &str) -> PlainRequest {
+    PlainRequest {
+        method: "POST".into(),
+        url: "https://h.example/v2".into(),
+        headers: vec![(text.into(), text.into())],
+        body: Some(record(text)),
+    }
+}
+
+/// The answer of a hostile server to what was asked once.
+pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Done> {
+    let fail = || error(text);
+    Some(match effect {
+        Effect::FetchInfo(server) => {
+            let info = ServerInfo { kind: ServerKind::Other, version: text.into(), raw: record(text) };
+            Done::Info(server.clone(), if well { Ok(info) } else { Err(fail()) })
+        }
+        Effect::FetchAssistants(server) => {
+            Done::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
+        }
+        Effect::Describe(what) => Done::Described(what.clone(), if well { Ok(record(text)) } else { Err(fail()) }),
+        Effect::Find(server, id) => Done::Found(server.clone(), id.clone(), if well { Ok(None) } else { Err(fail()) }),
+        Effect::Explain(of, ..) => Done::Card(of.clone(), Err(fail())),
+        Effect::Write(profile, id, name) => {
+            let document = format!("# {text}\nname = \"x\"\n");
+            Done::Written(profile.clone(), id.clone(), name.clone(), if well { Ok(document) } else { Err(fail()) })
+        }
+        Effect::Plan(number, ..) if well => Done::Planned(*number, Ok(Box::new(preview(text)))),
+        Effect::Plan(number, ..) => Done::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
+        Effect::Send(number, _) => {
+            let made = Made { said: text.into(), revision: None, vanishing: None };
+            Done::Sent(*number, if well { Ok(made) } else { Err(fail()) })
+        }
+        Effect::ReadJournal => {
+            let outcome = Outcome::NoAnswer(text.into());
+            let place = error(text).at;
+            Done::Journal(vec![Sent { at, place, request: request(text), outcome, took: Duration::from_secs(1) }])
+        }
+        Effect::Browse(number, ..) => {
+            let rows = vec![record(text), Value::String(text.into())];
+            let listing = Listing { items: rows, incomplete: Some(fail()) };
+            Done::Browsed(*number, if well { Ok(listing) } else { Err(fail()) })
+        }
+        Effect::Authenticate(number, ..) => {
+            Done::Authenticated(*number, if well { Ok(AuthAnswer::new(record(text))) } else { Err(fail()) })
+        }
+        Effect::File(number, _) => Done::FileStepped(*number, if well { Ok(7) } else { Err(text.into()) }),
+        Effect::OpenLink(_) => Done::LinkNotOpened(text.into()),
+        Effect::Try(number, _) => Done::Tried(*number, if well { Ok(()) } else { Err(fail()) }),
+        Effect::DraftFile(..) => Done::Drafted(Err(ConfigError::new(text))),
+        _ => return None,
+    })
+}
+
+/// A dashboard with what it asks for and has not been told.
+pub struct World {
+    /// The dashboard.
+    pub dash: Dash,
+    /// What was asked once.
+    pub asked: Vec<Effect>,
+    seq: u64,
+}
+
+impl World {
+    /// A fleet of two regions.
+    pub fn new(size: (u16, u16)) -> World {
+        World { dash: demo_like(size), asked: Vec::new(), seq: 1 }
+    }
+
+    /// A message; what it asks for is kept, what it gives away is looked at.
+    pub fn feed(&mut self, msg: Msg) {
+        let effects = self.dash.feed(msg);
+        effects.iter().for_each(given_away);
+        self.asked.extend(effects);
+        // Nobody presses so many keys before an answer comes.
+        self.asked.truncate(64);
+    }
+
+    /// Keys, as tests write them.
+    pub fn keys(&mut self, keys: &str) {
+        for key in runtail::app::key::parse_keys(keys).expect("keys") {
+            self.feed(Msg::Key(key));
+        }
+    }
+
+    /// Everything that is asked for is answered, well or badly.
+    pub fn answer_all(&mut self, text: &str, well: bool) {
+        // Work may ask for more work; an answer to what was asked once may as well.
+        for _ in 0..3 {
+            for effect in std::mem::take(&mut self.asked) {
+                if let Some(done) = done(&effect, text, well, self.dash.app.now) {
+                    self.feed(Msg::Done { since: self.dash.app.epoch, done });
+                }
+            }
+            self.dash.app.settle();
+            for sub in subscriptions(&self.dash.app) {
+                self.tell(&sub, text, well);
+            }
+        }
+    }
+
+    /// One subscription is answered.
+    pub fn tell(&mut self, sub: &Subscription, text: &str, well: bool) {
+        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.now) else { return };
+        if matches!(answer, Answer::Items(_)) {
+            self.seq += 16;
+        }
+        self.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
+    }
+
+    /// Bytes as a server sends them on a stream that is open.
+    fn bytes(&mut self, bytes: &[u8]) {
+        let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_)))
+        else {
+            return;
+        };
+        let (mut framer, mut decoder) = (Framer::new(4096), Decoder::default());
+        framer.push(Bytes::copy_from_slice(bytes));
+        let mut items = Vec::new();
+        while let Some(frame) = framer.next_frame() {
+            let Frame::Block(block) = frame else { continue };
+            let Some(decoded) = decoder.decode(block) else { continue };
+            items.push(Item::Record(Record::Event(decoded.at(self.seq, self.dash.app.now, 1))));
+            self.seq += 1;
+        }
+        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) });
+    }
+
+    /// Looks at every cell.
+    pub fn look(&mut self) {
+        let (width, height) = self.dash.app.size;
+        let buffer = self.dash.buffer();
+        for y in 0..height {
+            for x in 0..width {
+                let symbol = buffer[(x, y)].symbol();
+                assert!(!symbol.contains(is_dangerous), "{symbol:?} at {x},{y} of\n{}", self.dash.screen());
+            }
+        }
+    }
+}
+
+/// What leaves the dashboard for a clipboard, a notification or a file.
+fn given_away(effect: &Effect) {
+    let harmless = |text: &str| assert!(!text.replace('\n', "").contains(is_dangerous), "{text:?} in {effect:?}");
+    match effect {
+        Effect::Copy(text) => harmless(text),
+        Effect::File(_, FileStep::Write(chunks)) => {
+            // What else there is of chunks is cleaned when it is written.
+            chunks.iter().for_each(|chunk| {
+                if let Chunk::Text(text) = chunk {
+                    harmless(text);
+                }
+            });
+        }
+        Effect::OpenLink(link) => assert!(!link.contains(is_dangerous), "{link:?}"),
+        _ => {}
+    }
+}
+
+/// Keys beside the letters.
+const NAMED: [Code; 14] = [
+    Code::Enter,
+    Code::Esc,
+    Code::Tab,
+    Code::BackTab,
+    Code::Backspace,
+    Code::Delete,
+    Code::Up,
+    Code::Down,
+    Code::Left,
+    Code::Right,
+    Code::Home,
+    Code::End,
+    Code::PageUp,
+    Code::PageDown,
+];
+
+/// What a fuzzer's bytes do with a dashboard.
+struct Script<'a>(&'a [u8]);
+
+impl Script<'_> {
+    fn byte(&mut self) -> u8 {
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        *first
+    }
+
+    fn short(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+
+    fn bytes(&mut self) -> &[u8] {
+        let length = usize::from(self.byte()).min(self.0.len());
+        let (head, rest) = self.0.split_at(length);
+        self.0 = rest;
+        head
+    }
+
+    /// A text that harms, or the next bytes as one.
+    fn text(&mut self) -> String {
+        match usize::from(self.byte()) {
+            known if known < HOSTILE.len() => HOSTILE[known].to_string(),
+            _ => String::from_utf8_lossy(self.bytes()).into_owned(),
+        }
+    }
+}
+
+/// Any messages in any order leave a state that can be drawn, and nothing dangerous in it.
+pub fn update(data: &[u8]) {
+    let mut script = Script(data);
+    let mut world = World::new((100, 30));
+    let mut steps = 0;
+    while !script.0.is_empty() && steps < 80 {
+        steps += 1;
+        match script.byte() % 20 {
+            0..=4 => {
+                let key = Key::char(char::from(b' ' + script.byte() % 95));
+                world.feed(Msg::Key(key));
+            }
+            5 => {
+                let key = Key { ctrl: true, ..Key::char(char::from(b'a' + script.byte() % 26)) };
+                world.feed(Msg::Key(key));
+            }
+            6 | 7 => {
+                let key = Key::plain(NAMED[usize::from(script.byte()) % NAMED.len()]);
+                world.feed(Msg::Key(key));
+            }
+            8 => {
+                let size = (script.short() % 300, script.short() % 120);
+                world.feed(Msg::Resize(size.0, size.1));
+            }
+            9 => {
+                let (lines, x, y) = (script.byte() as i8, script.short() % 300, script.short() % 120);
+                world.feed(Msg::Wheel { lines, x, y });
+                world.feed(Msg::Click { x, y });
+            }
+            10 => {
+                let text = script.text();
+                world.feed(Msg::Paste(text));
+            }
+            11 | 12 => {
+                let (well, which) = (script.byte() % 4 > 0, usize::from(script.byte()));
+                let text = script.text();
+                world.dash.app.settle();
+                let subs = subscriptions(&world.dash.app);
+                if let Some(sub) = subs.get(which % subs.len().max(1)) {
+                    world.tell(sub, &text, well);
+                }
+            }
+            13 => {
+                let well = script.byte() % 4 > 0;
+                let text = script.text();
+                world.answer_all(&text, well);
+            }
+            14 | 15 => {
+                let bytes = script.bytes().to_vec();
+                world.bytes(&bytes);
+            }
+            16 => {
+                // A clock that is set, to either side; a machine that slept.
+                let seconds = i64::from(script.short() as i16) * i64::from(script.byte()) * 60;
+                world.dash.later(seconds * 1000);
+                world.feed(Msg::Tick);
+            }
+            17 => {
+                let attended = script.byte() % 2 == 0;
+                world.feed(Msg::Focus(attended));
+            }
+            18 => {
+                let text = script.text();
+                world.feed(Msg::TaskPanicked { key: None, text: text.clone() });
+                world.feed(Msg::Edited(Ok(text)));
+            }
+            _ => {
+                let text = script.text();
+                let read = Config::parse(&text, Some(Path::new("config.toml"))).map(Box::new);
+                world.feed(Msg::Configured(read));
+            }
+        }
+        world.look();
+        if world.dash.app.quit {
+            break;
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What the fuzzer calls, and what ordinary tests call with the corpus (`tests/fuzz.rs`): one function for each door by
+//! which bytes of others come in. Each panics where something is wrong.
+#![allow(dead_code, reason = "each caller uses its own part of this")]
+
+pub mod hostile;
+pub mod oracle;
+
+use bytes::Bytes;
+use runtail::app::key::{Key, parse_keys};
+use runtail::config::Config;
+use runtail::projection::Story;
+use runtail::stream::{
+    Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, is_json, write_record,
+};
+use runtail::text;
+use std::io::Cursor;
+use std::path::Path;
+
+/// An entry with its name, which is that of its target and of its folder in the corpus.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const ENTRIES: [Entry; 8] = [
+    ("framer", framer),
+    ("sse", sse),
+    ("event", event),
+    ("text", text_door),
+    ("config", config),
+    ("recording", recording),
+    ("keys", keys),
+    ("update", hostile::update),
+];
+
+/// Runs one of them by its name.
+pub fn run(name: &str, data: &[u8]) {
+    let (_, entry) = ENTRIES.iter().find(|(known, _)| *known == name).expect("an entry of that name");
+    entry(data);
+}
+
+/// An event is taken whole up to this size here; the fuzzer's inputs are small, and both sides of the border are of interest.
+const MAX_EVENT: usize = 8 << 10;
+
+/// Cuts bytes into chunks as the first ones say: no server owes us whole lines.
+fn chunks(data: &[u8]) -> (Vec<Bytes>, &[u8]) {
+    let (seed, body) = data.split_at(data.len().min(4));
+    let mut state = seed.iter().fold(1_u32, |state, byte| state.wrapping_mul(257).wrapping_add(u32::from(*byte)));
+    let mut rest = body;
+    let mut out = Vec::new();
+    while !rest.is_empty() {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // Mostly a few bytes, at times none, at times many.
+        let size = match state >> 24 {
+            0..16 => 0,
+            16..192 => 1 + (state >> 20) as usize % 7,
+            _ => 1 + (state >> 12) as usize % 4096,
+        };
+        let (head, tail) = rest.split_at(size.min(rest.len()));
+        out.push(Bytes::copy_from_slice(head));
+        rest = tail;
+    }
+    (out, body)
+}
+
+/// All frames of a stream, and what was left at its end.
+fn frames(chunks: impl IntoIterator<Item = Bytes>, max: usize) -> (Vec<Frame>, Option<u64>) {
+    let mut framer = Framer::new(max);
+    let mut found = Vec::new();
+    for chunk in chunks {
+        framer.push(chunk);
+        found.extend(std::iter::from_fn(|| framer.next_frame()));
+    }
+    (found, framer.finish())
+}
+
+/// However the bytes are cut, the frames are the same; what is large is thinned and counted.
+pub fn framer(data: &[u8]) {
+    let (chunks, body) = chunks(data);
+    for max in [usize::MAX, MAX_EVENT, 0] {
+        let (cut, left) = frames(chunks.clone(), max);
+        let (whole, left_whole) = frames([Bytes::copy_from_slice(body)], max);
+        assert_eq!((&cut, left), (&whole, left_whole), "cut otherwise, read otherwise (max {max})");
+        let mut bytes = left.unwrap_or(0);
+        for frame in &cut {
+            let Frame::Block(block) = frame else { continue };
+            assert!(max != usize::MAX || block.dropped == 0);
+            assert!(block.bytes.len() <= max.max(80 << 10), "a block of {} bytes", block.bytes.len());
+            bytes += block.bytes.len() as u64 + block.dropped;
+        }
+        assert!(bytes <= body.len() as u64, "more bytes than came");
+    }
+}
+
+/// The events of a stream, as Runtail reads them.
+fn decoded(chunks: impl IntoIterator<Item = Bytes>) -> (Vec<Decoded>, usize) {
+    let mut decoder = Decoder::default();
+    let (frames, _) = frames(chunks, usize::MAX);
+    let comments = frames.iter().filter(|frame| **frame == Frame::Comment).count();
+    let blocks = frames.into_iter().filter_map(|frame| match frame {
+        Frame::Block(block) => decoder.decode(block),
+        Frame::Comment => None,
+    });
+    (blocks.collect(), comments)
+}
+
+/// The same events and heartbeats as a second decoder finds that was written after the standard alone.
+pub fn sse(data: &[u8]) {
+    let (chunks, body) = chunks(data);
+    let (found, comments) = decoded(chunks);
+    let wanted = oracle::events(body);
+    let found: Vec<oracle::Event> = found
+        .iter()
+        .map(|event| {
+            let name = event.ns.iter().fold(event.name.to_string(), |name, segment| format!("{name}|{segment}"));
+            let data = event.data.text().to_string();
+            oracle::Event { name, data, id: event.id.as_deref().map(str::to_owned) }
+        })
+        .collect();
+    assert_eq!(found, wanted.events);
+    assert_eq!(comments, wanted.comments, "comments are heartbeats");
+}
+
+/// Events of any name and payload are folded by every projection, told as a line, and read again as they were.
+pub fn event(data: &[u8]) {
+    let (chunks, _) = chunks(data);
+    let (events, _) = decoded(chunks);
+    let mut story = Story::default();
+    let mut parser = LineParser::default();
+    for (seq, event) in (1..).zip(events) {
+        let text = event.data.text();
+        assert_eq!(matches!(event.data, Data::Json(_)), is_json(text));
+        let event = event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1);
+        same_again(&mut parser, &Record::Event(event.clone()));
+        story.apply(&Item::Record(Record::Event(event)));
+    }
+}
+
+/// A record is written as one line, and read as it was.
+fn same_again(parser: &mut LineParser, record: &Record) {
+    let mut line = Vec::new();
+    write_record(&mut line, record).expect("memory takes it");
+    let line = String::from_utf8(line).expect("text");
+    assert_eq!(line.matches('\n').count(), 1, "{line:?}");
+    let safe = text::json(&line);
+    assert!(!safe.trim_end().contains(hostile::is_dangerous), "{safe:?}");
+    let read = parser.parse(&line).expect("a record").expect("of a known kind");
+    match (&read, record) {
+        // Line ends between the tokens of JSON are let go.
+        (Record::Event(read), Record::Event(event)) => {
+            let data = |event: &Event| match &event.data {
+                Data::Json(text) => Data::Json(text.replace(['\n', '\r'], "").trim().into()),
+                other => other.clone(),
+            };
+            assert_eq!(data(read), data(event));
+            let rest = |event: &Event| (event.seq, event.name.clone(), event.ns.clone(), event.id.clone());
+            assert_eq!(rest(read), rest(event));
+        }
+        _ => assert_eq!(&read, record),
+    }
+    // What goes to a terminal says the same.
+    parser.parse(&safe).expect("still a record");
+}
+
+/// What passes the door is harmless, and no wider than it says.
+pub fn text_door(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let clean = text::clean(&text);
+    assert!(!clean.contains(hostile::is_dangerous), "{clean:?}");
+    assert_eq!(text::clean(&clean), clean, "what is clean stays as it is");
+    let lines = text::clean_lines(&text);
+    assert!(!lines.replace('\n', "").contains(hostile::is_dangerous), "{lines:?}");
+    for columns in [0, 1, 2, 7, 80] {
+        let fitted = text::fit(&clean, columns);
+        assert!(text::width(&fitted) <= columns, "{fitted:?} in {columns} columns");
+    }
+    assert!(!text::short_id(&text).contains(hostile::is_dangerous));
+    let string = serde_json::to_string(&*text).expect("a string");
+    let safe = text::json(&string);
+    assert!(!safe.contains(hostile::is_dangerous), "{safe:?}");
+    assert_eq!(serde_json::from_str::<String>(&safe).expect("JSON"), text);
+    assert!(!text::markdown::inline(&text).contains(hostile::is_dangerous));
+}
+
+/// A configuration is understood or refused in words that a terminal can bear.
+pub fn config(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match Config::parse(&text, Some(Path::new("config.toml"))) {
+        Ok(config) => {
+            for warning in &config.warnings {
+                assert!(!warning.replace('\n', "").contains(hostile::is_dangerous), "{warning:?}");
+            }
+            let _ = config.choose(&[]);
+        }
+        Err(error) => {
+            let told = error.to_string();
+            assert!(!told.replace('\n', "").contains(hostile::is_dangerous), "{told:?}");
+        }
+    }
+}
+
+/// A recording that is broken in any way gives the records that it holds.
+pub fn recording(data: &[u8]) {
+    let Ok(mut reader) = Reader::new(Cursor::new(data.to_vec())) else { return };
+    let mut parser = LineParser::default();
+    let mut story = Story::default();
+    let mut lines = 0;
+    // Compressed, a few bytes may be as many lines as one likes.
+    while let Some(read) = reader.next().filter(|_| lines < 1000) {
+        lines += 1;
+        let Ok(record) = read else { continue };
+        // A namespace is told apart at `|`, so one in a segment is not what we write.
+        let odd = matches!(&record, Record::Event(event) if event.ns.iter().any(|segment| segment.contains('|')));
+        if !odd && !matches!(&record, Record::Event(Event { data: Data::Json(text), .. }) if !is_json(text)) {
+            same_again(&mut parser, &record);
+        }
+        story.apply(&Item::Record(record));
+    }
+}
+
+/// The name of a key leads to that key again.
+pub fn keys(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(key) = text.parse::<Key>() {
+        let name = key.to_string();
+        assert_eq!(name.parse::<Key>(), Ok(key), "{text:?} is {name:?}");
+    }
+    if let Ok(keys) = parse_keys(&text) {
+        assert!(keys.len() <= text.chars().count());
+    }
+    EventNames::default().split(&text);
+}
