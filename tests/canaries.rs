@@ -53,7 +53,7 @@ const WRITES: &[&str] = &[
     "auth authenticate --provider github --scope repo",
     "listeners update ID --namespace other",
     "-d bot threads create",
-    "-d bot run a --input {} --stateless",
+    "-d bot run ID --input {} --stateless",
 ];
 
 const PROVIDER: &str = "provider_id = \"new\"\nname = \"n\"\nclient_id = \"c\"\nclient_secret = \"env:CANARY_CLIENT\"\n\
@@ -100,6 +100,8 @@ enum Way {
     Fields,
     Page,
     Cut,
+    /// As a stream of events, as far as it is one.
+    Says,
 }
 
 fn act(seen: &Seen, way: Way, base: &str) -> Response {
@@ -143,6 +145,14 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
         }
         Way::Page => answer(200, "text/html", format!("<html><title>{all}</title>{all}</html>")),
         Way::Cut => json(200, format!("{{\"detail\": \"{all}")),
+        Way::Says => {
+            let said = value!({"configurable": all, "run_id": "r"});
+            answer(
+                200,
+                "text/event-stream",
+                format!("event: metadata\ndata: {said}\nid: {ID}\n\nevent: custom\ndata: {all}\n\n"),
+            )
+        }
     }
 }
 
@@ -178,9 +188,13 @@ impl World {
         write("provider.toml", PROVIDER, 0o644);
         let text = format!(
             "[profiles.one]\ncontrol_plane = \"{}api-host\"\napi_key_file = \"key\"\n\
-             bearer_command = [\"printf\", \"bearer-canary-token\"]\n",
+             bearer_command = [\"sh\", \"tell\"]\n",
             server.url
         );
+        // It tells the token, and notes how it and its caller were called.
+        let tell = "{ tr '\\0' ' ' < /proc/$PPID/cmdline; echo; tr '\\0' ' ' < /proc/$$/cmdline; echo; } >> called\ncat bearer\n";
+        write("tell", tell, 0o700);
+        write("bearer", "bearer-canary-token", 0o600);
         write("config.toml", &text, 0o600);
         World { server, ways, folder }
     }
@@ -242,6 +256,45 @@ async fn no_secret_reaches_an_output_an_error_or_the_log() {
             assert!(!world.run(&line, &["--dry-run", "-o", format]).stdout.is_empty(), "{line}");
         }
     }
-    let log = std::fs::read_to_string(world.folder.path().join("log")).expect("a log");
+    let file = |name: &str| std::fs::read_to_string(world.folder.path().join(name)).expect(name);
+    let log = file("log");
     assert!(log.contains("/v2/deployments") && !log.contains("canary"), "{log}");
+    let mode = std::fs::metadata(world.folder.path().join("log")).expect("a log").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "what was asked for is nobody else's business");
+    // Arguments can be seen by everybody on the machine.
+    let called = file("called");
+    assert!(called.contains("deployments") && called.contains("sh tell"), "{called}");
+    assert!(!called.contains("canary"), "{called}");
+}
+
+/// A run whose server repeats its keys in every event: they are neither recorded nor printed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_and_what_goes_wrong_with_it_tell_no_key() {
+    let world = World::new().await;
+    let ways = [Way::Says, Way::Refuses(500), Way::Refuses(401), Way::Page];
+    for (n, way) in ways.into_iter().enumerate() {
+        world.answers(Way::Well, way);
+        for format in ["text", "jsonl", "raw"] {
+            let record = world.folder.path().join(format!("tape.jsonl.{n}.{format}"));
+            let more = ["--record", &record.to_string_lossy(), "-o", format];
+            let done = world.run("-d bot run ID --input {} --stateless", &more);
+            assert!(record.exists(), "{way:?} {}", done.stderr);
+        }
+    }
+    let said = std::fs::read_to_string(world.folder.path().join("tape.jsonl.0.text")).expect("a recording");
+    assert!(said.contains("x-api-key: ***") && said.contains("\"event\":\"custom\""), "{said}");
+    let init = world.folder.path().join("new.toml");
+    let done = launch(command(["--config", &init.to_string_lossy(), "config", "init"]), "").wait();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    for entry in std::fs::read_dir(world.folder.path()).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if !name.starts_with("tape.jsonl") && name != "new.toml" && name != "log" {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("text");
+        assert!(!text.contains("canary"), "{name}: {text}");
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{name}");
+    }
 }

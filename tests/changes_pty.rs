@@ -94,7 +94,8 @@ fn a_revision_is_deployed_again_and_watched() {
 fn an_update_is_written_with_the_persons_own_editor_and_previewed() {
     let world = World::new("");
     let editor = world.folder.path().join("editor");
-    let script = "#!/bin/sh\nsed 's/^build_on_push = .*/build_on_push = false/; s/^\\[secrets\\]/[secrets]\\nNEW_ONE = \"env:RUNTAIL_TEST_SECRET\"/' \"$1\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n";
+    // It also notes how it was called, and who may read what it was given.
+    let script = "#!/bin/sh\n{ echo \"$@\"; stat -c %a \"$1\"; cat \"$1\"; tr '\\0' ' ' < /proc/$PPID/cmdline; } > \"$0.seen\"\nsed 's/^build_on_push = .*/build_on_push = false/; s/^\\[secrets\\]/[secrets]\\nNEW_ONE = \"env:RUNTAIL_TEST_SECRET\"/' \"$1\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n";
     std::fs::write(&editor, script).unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let secret = "canary-7f3a91c2-in-the-environment";
@@ -121,6 +122,13 @@ fn an_update_is_written_with_the_persons_own_editor_and_previewed() {
     term.wait_for("$KEY");
     let all = String::from_utf8_lossy(&term.raw_output()).into_owned();
     assert!(!all.contains("canary-7f3a91c2"), "a secret was on the screen");
+    let seen = std::fs::read_to_string(world.folder.path().join("editor.seen")).unwrap();
+    assert_eq!(seen.lines().nth(1), Some("600"), "{seen}");
+    assert!(seen.contains("build_on_push") && seen.contains("sh -c"), "{seen}");
+    assert!(
+        !seen.contains("canary") && !seen.contains(&world.sim.regions()[0].api_key),
+        "the editor was told a secret"
+    );
     assert!(!all.contains(&world.sim.regions()[0].api_key), "the key was on the screen");
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod evidence;
 mod http;
 mod journal;
+mod keyless;
 mod log_tail;
 mod logs;
 mod network;

@@ -3,11 +3,12 @@
 use super::answer;
 use super::body::read_head;
 use super::http::Http;
+use super::keyless::Keyless;
 use super::{ApiError, Kind, Place, network};
 use crate::text;
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
 use reqwest::header::{CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use std::fmt;
@@ -64,12 +65,20 @@ pub(super) async fn of_response(
     let (thread_id, run_id) = names(headers, &url);
     let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
     let status = response.status().as_u16();
+    let keyless = Keyless::new(&http.secrets(None));
     // The client lives as long as its stream: it owns the connection.
-    let http = http.clone();
-    let body = response.bytes_stream().map(move |chunk| {
-        let _keep = &http;
-        chunk.map_err(|e| network::failure(&e, &url, at.clone()))
+    let begin = (response.bytes_stream(), keyless, http.clone(), url, at);
+    let body = stream::unfold(Some(begin), |going| async move {
+        let (mut bytes, mut keyless, http, url, at) = going?;
+        let chunk = bytes.next().await;
+        let (said, goes_on) = match chunk {
+            Some(Ok(chunk)) => (Ok(keyless.pass(chunk)), true),
+            Some(Err(e)) => (Err(network::failure(&e, &url, at.clone())), true),
+            None => (Ok(keyless.rest()), false),
+        };
+        Some((said, goes_on.then_some((bytes, keyless, http, url, at))))
     });
+    let body = body.filter(|said| futures::future::ready(!said.as_ref().is_ok_and(Bytes::is_empty)));
     Ok(EventStream { status, run_id, thread_id, answered, body: body.boxed() })
 }
 

@@ -38,8 +38,11 @@ fn init(path: &PathBuf) -> Result<(), Failure> {
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
-    match made {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
         Ok(mut file) => file.write_all(Config::EXAMPLE.as_bytes()).map_err(failed)?,
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             return Err(Failure::usage(format!("{} is there already and was left alone", path.display())));

@@ -13,7 +13,11 @@ pub(super) fn start(globals: &Globals) -> Result<(), Failure> {
     let Some(path) = &globals.log else { return Ok(()) };
     let shown = text::clean(&path.to_string_lossy()).into_owned();
     let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("--log: cannot write {shown}: {e}"));
-    let file = OpenOptions::new().append(true).create(true).open(path).map_err(|e| failed(&e))?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(|e| failed(&e))?;
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(file));
     let ours = Targets::new().with_target("runtail", Level::DEBUG);
     let subscriber = tracing_subscriber::registry().with(lines.with_filter(ours));

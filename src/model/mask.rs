@@ -46,6 +46,11 @@ impl Secrets {
         Secrets::of_forms(self.0.iter().chain(&others.0).cloned().collect())
     }
 
+    /// All forms in which they are looked for, the longest first.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// In how many forms they are looked for.
     pub fn len(&self) -> usize {
         self.0.len()
