@@ -3,8 +3,19 @@
 use clap::Parser;
 use std::process::ExitCode;
 
+/// Files that must be free to begin: those of the runtime, the terminal and a first connection. Libraries panic without theirs.
+#[cfg(unix)]
+const FILES: usize = 32;
+
 fn main() -> ExitCode {
     let args = runtail::cli::Args::parse();
+    #[cfg(unix)]
+    if let Err(e) = (0..FILES).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>()
+        && matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    {
+        eprintln!("runtail: cannot start: {e}");
+        return ExitCode::FAILURE;
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => {

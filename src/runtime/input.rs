@@ -3,13 +3,21 @@
 use crate::app::key::{Code, Key};
 use crate::app::msg::Msg;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
+use std::io;
+use std::time::Duration;
 
 /// Lines that one notch of the wheel moves.
 const WHEEL: i8 = 3;
 
 /// Opens the terminal's events. Only while this lives is the terminal read, so it is dropped for a suspend.
-pub fn open() -> EventStream {
-    EventStream::new()
+///
+/// # Errors
+/// Where the terminal cannot be read, for example since no file can be opened any more.
+pub fn open() -> io::Result<EventStream> {
+    // A stream without a source panics; asking for one tells.
+    crossterm::event::poll(Duration::ZERO)
+        .map_err(|e| io::Error::new(e.kind(), format!("its keys cannot be read ({e}); are too many files open?")))?;
+    Ok(EventStream::new())
 }
 
 /// The message of an event; many events mean nothing.

@@ -196,7 +196,7 @@ async fn drive(
     signals: &mut Signals,
 ) -> io::Result<Ended> {
     let mut still = Still::default();
-    let mut keys = input::open();
+    let mut keys = input::open()?;
     let mut last_frame = Instant::now() - DATA_FRAME;
     let mut frame_at = Some(Instant::now());
     let mut pending = first;
@@ -206,13 +206,13 @@ async fn drive(
                 Effect::Suspend => {
                     drop(keys);
                     screen.suspend()?;
-                    keys = input::open();
+                    keys = input::open()?;
                     frame_at = Some(Instant::now());
                 }
                 Effect::EditOutside(text) => {
                     drop(keys);
                     let edited = screen.leave_for(|| outside::edit(&text))?;
-                    keys = input::open();
+                    keys = input::open()?;
                     pending.extend(update(app, Timestamp::now(), Msg::Edited(edited)));
                     frame_at = Some(Instant::now());
                 }

@@ -48,6 +48,15 @@ impl Term {
         Term::start(&[], &line, cols, rows)
     }
 
+    /// Starts the binary under a line of the shell, in which it is `"$@"`.
+    #[track_caller]
+    pub fn spawn_under(script: &str, args: &[&str], cols: u16, rows: u16) -> Term {
+        let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
+        line.push(Term::binary());
+        line.extend(args.iter().map(|&arg| arg.to_owned()));
+        Term::start(&[], &line, cols, rows)
+    }
+
     fn binary() -> String {
         std::env::var("RUNTAIL_TEST_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_runtail").to_owned())
     }

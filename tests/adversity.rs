@@ -1,0 +1,261 @@
+//! What a machine does to a program: the server killed, the terminal gone, the disk full, no file to open, the process stopped for
+//! long, the window shaken. Each ends in a state that is said, with a terminal as it was, and with nothing left running.
+#![cfg(all(feature = "tui", unix))]
+
+mod support;
+
+use runtail::stream::{Reader, Record};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::Stdio;
+use std::time::Instant;
+use support::process::{self, PATIENCE, Running, command, launch, spawn};
+use support::term::Term;
+
+/// A simulator as a process of its own, which can be killed; and the address of its agent server.
+fn server() -> (Running, String) {
+    let mut sim = spawn(["sim", "--scenario", "demo", "--speed", "20"]);
+    let line = sim.line_where("an agent server", |line| line.starts_with("agent server"));
+    let url = line.split_whitespace().last().expect("an address").to_string();
+    (sim, url)
+}
+
+/// A thread of such a server.
+fn thread(url: &str) -> String {
+    let made = process::run(["--url", url, "threads", "create", "-o", "json"]).expect(0);
+    made.json()["thread_id"].as_str().expect("an id").to_string()
+}
+
+/// The dashboard, following a thread of a server.
+#[track_caller]
+fn following(url: &str) -> Term {
+    let thread = thread(url);
+    let term = Term::spawn(&["--url", url], 240, 36);
+    term.wait_for("THREAD");
+    term.keys(&format!(":{thread}\r"));
+    term.wait_for("LIVE");
+    term
+}
+
+#[track_caller]
+fn assert_restored(term: &Term) {
+    let left = term.left_behind();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_is_said_to_be_gone() {
+    let (sim, url) = server();
+    let mut term = following(&url);
+    sim.signal(libc::SIGKILL);
+    term.wait_for("reconnecting (");
+    // It answers while it tries again, and says why.
+    term.keys("8");
+    term.wait_for("refused");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
+    let (sim, url) = server();
+    let mut term = following(&url);
+    term.signal(libc::SIGSTOP);
+    sim.signal(libc::SIGKILL);
+    let _ = sim.wait();
+    // What was typed meanwhile waits as well.
+    term.keys("8");
+    term.resize(220, 30);
+    term.signal(libc::SIGCONT);
+    term.wait_for("reconnecting (");
+    term.wait_for("refused");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn a_command_whose_server_is_killed_goes_on_trying_and_ends_when_asked() {
+    let (sim, url) = server();
+    let thread = thread(&url);
+    let mut tail = spawn(["--url", &url, "tail", &thread, "-o", "jsonl"]);
+    tail.line_where("an open connection", |line| line.contains("\"open\""));
+    sim.signal(libc::SIGKILL);
+    tail.line_where("its end", |line| line.contains("\"close\""));
+    tail.signal(libc::SIGINT);
+    let done = tail.wait();
+    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    assert!(done.stdout.lines().last().is_some_and(|line| line.contains("\"detached\"")), "{}", done.stdout);
+    assert!(done.stderr.contains("attempt 1 in"), "{}", done.stderr);
+}
+
+/// Both ends of a pseudo-terminal that is nobody's controlling terminal.
+fn bare_terminal() -> (OwnedFd, OwnedFd) {
+    let (mut master, mut slave) = (0, 0);
+    let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the two numbers and the size live over the call; no name and no modes are asked for.
+    let made = unsafe {
+        libc::openpty(
+            &raw mut master,
+            &raw mut slave,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            (&raw const size).cast_mut(),
+        )
+    };
+    assert_eq!(made, 0, "a pseudo-terminal");
+    // SAFETY: both were just opened, and nobody else has them. The child must not inherit our end.
+    unsafe {
+        libc::fcntl(master, libc::F_SETFD, libc::FD_CLOEXEC);
+        (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
+    }
+}
+
+/// No signal comes where the terminal is not the process's own: it must notice by reading and writing.
+#[test]
+fn a_terminal_that_goes_without_a_signal_ends_it() {
+    let (master, slave) = bare_terminal();
+    let mut command = command(["--demo"]);
+    command.env("TERM", "xterm-256color");
+    let end = || Stdio::from(slave.try_clone().expect("a copy"));
+    command.stdin(end()).stdout(end()).stderr(end());
+    let mut child = command.spawn().expect("it starts");
+    drop((command, slave));
+    let mut screen = File::from(master);
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("support-bot") {
+        let mut part = [0; 4096];
+        let read = screen.read(&mut part).expect("it draws");
+        shown.extend_from_slice(&part[..read]);
+    }
+    screen.write_all(b"j").expect("it lives");
+    drop(screen);
+    let until = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            break status;
+        }
+        if Instant::now() > until {
+            child.kill().expect("killed");
+            panic!("it goes on without a terminal");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(129), "as if it had been hung up");
+}
+
+/// The text of a question on standard input of `run`.
+const INPUT: &str = r#"{"messages":[{"role":"user","content":"where is my order?"}]}"#;
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_stream() {
+    let (_sim, url) = server();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    // A limit on the size of files is a disk that is full, for this process alone.
+    let script = r#"trap "" XFSZ; ulimit -f 4; exec "$@""#;
+    let mut shell = std::process::Command::new("bash");
+    let binary = command([""; 0]).get_program().to_owned();
+    shell
+        .args(["-c", script, "bash"])
+        .arg(binary)
+        .args(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
+    shell.arg("--record").arg(&file);
+    for (name, value) in process::surroundings() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let done = launch(shell, "").wait().expect(0);
+    assert!(done.stderr.contains("ends here, the stream goes on: File too large"), "{}", done.stderr);
+    let lines = done.json_lines();
+    assert_eq!(lines.last().expect("an end")["outcome"], "success");
+    // What was written before is whole, but for its last line.
+    let mut reader = Reader::open(&file).expect("a recording");
+    let records: Vec<Record> = reader.by_ref().map(|record| record.expect("whole lines")).collect();
+    assert!(records.len() > 2 && records.len() < lines.len(), "{} of {}", records.len(), lines.len());
+    assert!(!matches!(records.last(), Some(Record::End(_))));
+}
+
+#[test]
+fn a_full_disk_under_stdout_or_the_log_is_said_or_changes_nothing() {
+    let (_sim, url) = server();
+    let mut to_disk = command(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
+    to_disk
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .stdout(File::options().write(true).open("/dev/full").expect("a full disk"));
+    let done = to_disk.output().expect("it ends");
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot write to stdout: No space left on device"), "{told}");
+    process::run(["--url", &url, "--log", "/dev/full", "threads", "list"]).expect(0);
+}
+
+#[test]
+fn a_full_disk_under_an_export_is_said_on_the_screen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("raw.jsonl");
+    let mut term = Term::spawn_under(r#"trap "" XFSZ; ulimit -f 1; exec "$@""#, &["--demo"], 120, 36);
+    term.wait_for("contract-rev");
+    term.keys("\r");
+    term.wait_for("Assistants ");
+    term.compose("support");
+    term.wait_for("NEW RUN");
+    term.keys("hello\x12");
+    term.wait_for("ended: success");
+    term.keys("7");
+    term.wait_for("as received");
+    term.keys(&format!(":export jsonl {}\r", file.display()));
+    term.wait_for("was not written");
+    assert!(term.screen().contains("File too large"), "{}", term.screen());
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn too_few_files_are_said_before_the_terminal_is_taken_or_after_it_is_given_back() {
+    let mut drawn = 0;
+    for files in [5, 7, 9, 11, 13, 15, 16, 17, 18, 19, 20, 22, 24, 28, 40, 100] {
+        let mut term = Term::spawn_under(&format!(r#"ulimit -n {files}; exec "$@""#), &["--demo"], 100, 30);
+        // It starts, or says why not.
+        term.wait_until("something", |term| {
+            let raw = term.raw_output();
+            let text = String::from_utf8_lossy(&raw);
+            text.contains("support-bot")
+                || text.contains("os error 24")
+                || text.contains("Too many open files")
+                || text.contains("Error 24")
+        });
+        if term.screen().contains("support-bot") {
+            drawn += 1;
+            term.keys("\x03");
+        }
+        let status = term.exit_status();
+        assert!(matches!(status.exit_code(), 0 | 1 | 127), "{files}: {status:?} {}", term.screen());
+        assert_restored(&term);
+    }
+    assert!(drawn > 0, "with enough of them it runs");
+}
+
+#[test]
+fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
+    let mut term = Term::spawn(&["--demo"], 120, 36);
+    term.wait_for("contract-rev");
+    let mut random = fastrand::Rng::with_seed(11);
+    for _ in 0..500 {
+        term.resize(random.u16(1..400), random.u16(1..120));
+    }
+    term.resize(130, 37);
+    term.wait_until("the last size", |term| {
+        let screen = term.screen();
+        screen.contains("contract-rev") && screen.lines().nth(1).is_some_and(|line| line.chars().count() == 130)
+    });
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
