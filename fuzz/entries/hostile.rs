@@ -312,7 +312,16 @@ impl World {
 
     /// Everything that is asked for is answered, well or badly.
     pub fn answer_all(&mut self, text: &str, well: bool) {
-        // Work may ask for more work; an answer to what was asked once may as well.
+        self.answer_once(text, well);
+        for sub in subscriptions(&self.dash.app) {
+            self.tell(&sub, text, well);
+        }
+        self.answer_once(text, well);
+    }
+
+    /// What was asked once is answered, and the work beside the screen is done.
+    pub fn answer_once(&mut self, text: &str, well: bool) {
+        // An answer may ask for more, and work for more work.
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
                 if let Some(done) = done(&effect, text, well, self.dash.app.now) {
@@ -320,9 +329,8 @@ impl World {
                 }
             }
             self.dash.app.settle();
-            for sub in subscriptions(&self.dash.app) {
-                self.tell(&sub, text, well);
-            }
+            let works = subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubKey::Work(_)));
+            works.for_each(|sub| self.tell(&sub, text, well));
         }
     }
 
@@ -353,16 +361,21 @@ impl World {
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) });
     }
 
-    /// Looks at every cell.
-    pub fn look(&mut self) {
+    /// Looks at every cell. Tells whether something is marked that would have turned text round.
+    pub fn look(&mut self) -> bool {
         let (width, height) = self.dash.app.size;
         let buffer = self.dash.buffer();
+        let mut is_marked = false;
         for y in 0..height {
+            let mut row = String::new();
             for x in 0..width {
                 let symbol = buffer[(x, y)].symbol();
                 assert!(!symbol.contains(is_dangerous), "{symbol:?} at {x},{y} of\n{}", self.dash.screen());
+                row.push_str(symbol);
             }
+            is_marked |= row.contains("<U+");
         }
+        is_marked
     }
 }
 

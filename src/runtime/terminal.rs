@@ -79,24 +79,15 @@ impl Screen {
         Ok(())
     }
 
-    /// Offers a text to the clipboard (OSC 52). Base64 carries it, so nothing in it can reach the terminal.
+    /// Offers a text to the clipboard.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        let payload = base64::engine::general_purpose::STANDARD.encode(text);
-        write!(io::stdout(), "\x1b]52;c;{payload}\x07")?;
+        write!(io::stdout(), "{}", clipboard(text))?;
         io::stdout().flush()
     }
 
-    /// Calls the person: by the bell, or by a desktop notification in one of the two forms that terminals know.
+    /// Calls the person.
     pub fn alert(&mut self, how: Notify, title: &str, text: &str) -> io::Result<()> {
-        // What ends or separates such a sequence must not come from elsewhere.
-        let plain = |text: &str| text::fit(&text::clean(text), 200).replace(';', ",");
-        let (title, text) = (plain(title), plain(text));
-        match how {
-            Notify::Off => return Ok(()),
-            Notify::Bell => write!(io::stdout(), "\x07")?,
-            Notify::Osc9 => write!(io::stdout(), "\x1b]9;{title} {text}\x07")?,
-            Notify::Osc777 => write!(io::stdout(), "\x1b]777;notify;{title};{text}\x07")?,
-        }
+        write!(io::stdout(), "{}", call(how, title, text))?;
         io::stdout().flush()
     }
 
@@ -132,6 +123,25 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         restore();
+    }
+}
+
+/// OSC 52. Base64 carries the text, so nothing in it can reach the terminal.
+fn clipboard(text: &str) -> String {
+    let payload = base64::engine::general_purpose::STANDARD.encode(text);
+    format!("\x1b]52;c;{payload}\x07")
+}
+
+/// The bell, or a desktop notification in one of the two forms that terminals know.
+fn call(how: Notify, title: &str, text: &str) -> String {
+    // What ends or separates such a sequence must not come from elsewhere.
+    let plain = |text: &str| text::fit(&text::clean(text), 200).replace(';', ",");
+    let (title, text) = (plain(title), plain(text));
+    match how {
+        Notify::Off => String::new(),
+        Notify::Bell => "\x07".into(),
+        Notify::Osc9 => format!("\x1b]9;{title} {text}\x07"),
+        Notify::Osc777 => format!("\x1b]777;notify;{title};{text}\x07"),
     }
 }
 
@@ -171,4 +181,29 @@ pub fn install_panic_hook() {
             print(info);
         }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is told or copied, the sequence is one, and ends where we end it.
+        #[test]
+        fn nothing_breaks_out_of_a_sequence(title in any::<String>(), wild in "[\u{1b}\u{7}\u{9c}\u{9b}\u{202e};\\\\a\r\n]{0,12}") {
+            for (how, parts) in [(Notify::Osc9, 1), (Notify::Osc777, 3)] {
+                for (title, text) in [(&title, &wild), (&wild, &title)] {
+                    let sequence = call(how, title, text);
+                    let inner = sequence.strip_prefix("\x1b]").and_then(|s| s.strip_suffix('\x07')).unwrap();
+                    prop_assert!(!inner.contains(|c: char| c.is_control() || c == '\u{202e}'), "{sequence:?}");
+                    prop_assert_eq!(inner.matches(';').count(), parts);
+                }
+            }
+            prop_assert!(call(Notify::Bell, &title, &wild) == "\x07" && call(Notify::Off, &title, &wild).is_empty());
+            let sequence = clipboard(&wild);
+            let inner = sequence.strip_prefix("\x1b]52;c;").and_then(|s| s.strip_suffix('\x07')).unwrap();
+            prop_assert!(inner.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)), "{sequence:?}");
+        }
+    }
 }
