@@ -94,6 +94,7 @@ fn error(text: &str) -> ApiError {
         host: text.into(),
         path: text.into(),
         request_id: Some(text.into()),
+        ..Place::default()
     };
     ApiError { kind: Kind::Invalid(vec![text.into()]), at, detail: text.into(), hint: Some(text.into()) }
 }
