@@ -257,6 +257,18 @@ fn a_wait_ends_when_other_modes_are_wanted() {
         began
     });
     let tried = tried.lock().expect("not poisoned");
-    assert_eq!(tried.len(), 3);
+    // The fourth makes sure that nothing more was said: the link had broken before.
+    assert_eq!(tried.len(), 4);
     assert!(tried[2] - began < Duration::from_secs(3000), "the hour was not waited for");
+}
+
+#[test]
+fn what_other_modes_add_before_the_newest_event_says_nothing_of_how_far_the_server_got() {
+    // `updates` is wanted when `values` was there up to 1001; then the link is opened again in the middle of the past.
+    let server = Server::new(vec![("updates", 1000), ("values", 1001), ("values", 1001), ("values", 1001)]);
+    let changes = vec![(0, modes(&["values"])), (1, modes(&["updates", "values"])), (2, modes(&["values"]))];
+    let items = followed(server, Vec::new(), changes);
+    let mut came: Vec<_> = events(&items).into_iter().map(number).collect();
+    came.sort_unstable();
+    assert_eq!(came, [0, 1, 2, 3]);
 }

@@ -1,6 +1,7 @@
 //! Streams of server-sent events, from bytes to the tape.
 
 mod chain;
+mod closed;
 mod decode;
 mod event;
 mod framer;

@@ -21,6 +21,9 @@ const MAX_WHOLE: usize = 64 << 10;
 /// Events without an id that are remembered behind the last one with an id.
 const MAX_WITHOUT_ID: usize = 4096;
 
+/// Events that are remembered at most while older ones may still come.
+const MAX_BEHIND: usize = 1 << 17;
+
 /// How often in a row a connection is given up because it cannot tell a repetition from an event that is like another.
 const MAX_UNSURE: u32 = 5;
 
@@ -105,6 +108,11 @@ pub(super) struct Tail {
     top: Option<(u64, u64)>,
     /// The newest id of those that are remembered no more.
     forgotten: Option<Arc<str>>,
+    /// Other modes were chosen, and no connection has asked for them yet.
+    modes_changed: bool,
+    /// What the first connection with other modes asked for, and the newest id then: until it comes that far, what the
+    /// other modes add stands before what is known, and tells nothing of how far the server got.
+    behind: Option<(String, (u64, u64))>,
     /// How often in a row it was unsure, about what, and whether that was new in the end.
     unsure: u32,
     doubted: Option<Decoded>,
@@ -127,6 +135,11 @@ impl Tail {
         self.unsure = 0;
     }
 
+    /// The next connection asks for other modes.
+    pub fn modes_changed(&mut self) {
+        self.modes_changed = true;
+    }
+
     /// What has to be said of the last decision, once.
     pub fn doubt(&mut self) -> Option<&'static str> {
         self.doubt.take()
@@ -134,6 +147,10 @@ impl Tail {
 
     /// Decides about an event, and remembers it if it is new.
     pub fn admit(&mut self, event: &Decoded) -> Admit {
+        let at = event.id.as_deref().and_then(key);
+        if self.behind.as_ref().is_some_and(|(_, top)| at >= Some(*top)) || self.seen.len() > MAX_BEHIND {
+            self.behind = None;
+        }
         match self.overlap.say(event) {
             Said::Once => {}
             Said::Again => return Admit::Repeated,
@@ -216,6 +233,9 @@ impl Tail {
     pub fn resume_point(&mut self, first_after: Option<&str>, everything: Option<&str>) -> ResumePoint {
         self.expected.clear();
         self.repeated_any = false;
+        if let Some((after, _)) = self.behind.clone() {
+            return self.resume_after(after);
+        }
         let before = first_after.or(everything);
         let Some(newest) = self.seen.iter().rev().find(|e| e.id.is_some() && e.is_stored()).and_then(|e| e.id.clone())
         else {
@@ -236,13 +256,7 @@ impl Tail {
         let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
         let floor = self.forgotten.clone().filter(|id| key(id).is_some());
         if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| key(id)) {
-            let point = key(&id);
-            let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| key(id) > point);
-            let last = self.seen.iter().rposition(|e| e.id.as_ref() == Some(&id)).unwrap_or(0);
-            let expected = self.seen.iter().enumerate();
-            let expected = expected.filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last)).map(|(_, e)| e.clone());
-            self.expected = expected.collect();
-            return self.point(id.to_string());
+            return self.resume_after(id.to_string());
         }
         if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
             self.expected = self.seen.range(i + 1..).cloned().collect();
@@ -259,8 +273,23 @@ impl Tail {
         }
     }
 
-    /// Of what is expected again, only names that the next connection is asked for have to come.
-    pub fn ask_for(&mut self, gives: impl Fn(&str) -> bool) {
+    /// To go on after an id that is in an order.
+    fn resume_after(&mut self, after: String) -> ResumePoint {
+        let point = key(&after);
+        let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| key(id) > point);
+        let last = self.seen.iter().rposition(|e| e.id.as_deref() == Some(&after)).unwrap_or(0);
+        let expected = self.seen.iter().enumerate();
+        let expected = expected.filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last)).map(|(_, e)| e.clone());
+        self.expected = expected.collect();
+        self.point(after)
+    }
+
+    /// The next connection asks for what comes after an id. Of what is expected again, only names that it is asked for
+    /// have to come.
+    pub fn ask_for(&mut self, after: Option<&str>, gives: impl Fn(&str) -> bool) {
+        if std::mem::take(&mut self.modes_changed) && self.behind.is_none() {
+            self.behind = after.map(str::to_string).zip(self.top);
+        }
         self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && gives(&e.name));
     }
 
@@ -290,7 +319,7 @@ impl Tail {
         let Decoded { name, ns, id, data } = event.clone();
         let data = if data.text().len() > MAX_WHOLE { Print::Hash(hash_of(&data)) } else { Print::Whole(data) };
         self.seen.push_back(Seen { name, ns, id, data });
-        while self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
+        while self.behind.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
             let gone = self.seen.pop_front().and_then(|e| e.id);
             self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| key(id));
             self.anchor = self.anchor.map(|a| a - 1);

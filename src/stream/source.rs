@@ -1,6 +1,7 @@
 //! Follows a stream over as many connections as it takes, and says honestly what came, what came twice and what may be
 //! missing. One connection at a time; leaving never cancels the run.
 
+use super::closed::Closed;
 use super::decode::{Decoded, Decoder};
 use super::framer::{Frame, Framer};
 use super::resume::{Admit, Tail};
@@ -80,6 +81,8 @@ struct Source<L> {
     /// When the last connection was lost, and how long it took to have another.
     lost: Option<Instant>,
     away: Option<Duration>,
+    /// Connections that closed, and not by us: one where the link never broke.
+    closes: u32,
     /// Failures in a row.
     failures: u32,
     /// Events that have an id.
@@ -93,36 +96,6 @@ struct Source<L> {
     /// The modes that the link was made with, or was told last.
     modes: Vec<String>,
     terms: Option<RunTerms>,
-}
-
-/// How a connection closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closed {
-    /// In order, between two events.
-    Eof,
-    /// In order as far as the transport knows, but in the middle of an event.
-    Cut,
-    Reset,
-    Timeout,
-    Idle,
-    /// By us: what it said could not be told from a repetition.
-    Unsure,
-    /// By us: other modes are wanted.
-    Modes,
-}
-
-impl Closed {
-    fn word(self) -> &'static str {
-        match self {
-            Closed::Eof => "eof",
-            Closed::Cut => "cut",
-            Closed::Reset => "reset",
-            Closed::Timeout => "timeout",
-            Closed::Idle => "idle",
-            Closed::Unsure => "unsure",
-            Closed::Modes => "modes",
-        }
-    }
 }
 
 impl<L: Link> Source<L> {
@@ -142,6 +115,7 @@ impl<L: Link> Source<L> {
             sums: End::default(),
             lost: None,
             away: None,
+            closes: 0,
             failures: 0,
             replayable: 0,
             live_error: None,
@@ -160,7 +134,7 @@ impl<L: Link> Source<L> {
             self.note(Item::Connecting { at: Timestamp::now(), conn });
             self.flush().await;
             // What is no longer asked for is not repeated either.
-            self.tail.ask_for(|name| self.link.gives(name));
+            self.tail.ask_for(after.as_deref(), |name| self.link.gives(name));
             let opened = match self.link.connect(after.as_deref()).await {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -209,6 +183,7 @@ impl<L: Link> Source<L> {
                 continue;
             }
             self.tail.moved_on();
+            self.closes += 1;
             if self.sums.events > events || began.elapsed() >= LIVED {
                 self.failures = 0;
             }
@@ -226,7 +201,7 @@ impl<L: Link> Source<L> {
                     let is_quiet = self.replayable == replayable || more > MOST_MORE;
                     let confirmed = over.as_ref().is_some_and(|o| o.in_order) && closed == Closed::Eof && is_quiet;
                     let past = self.options.first_after.as_deref().or(self.link.everything());
-                    let believed = is_told || in_order && self.sums.connections == 1 || confirmed;
+                    let believed = is_told || in_order && self.closes == 1 || confirmed;
                     let unanswered = self.tail.is_unanswered();
                     if believed || !self.tail.can_go_on(past) {
                         // Who only made sure lacks nothing when a server repeats nothing after the end.
@@ -263,14 +238,7 @@ impl<L: Link> Source<L> {
                 Verdict::Untold => return self.guess(closed),
             }
             (after, exact) = self.resume_point();
-            let why = match closed {
-                Closed::Eof => "the server closed the stream while the run goes on",
-                Closed::Cut => "the stream ended in the middle of an event",
-                Closed::Reset => "the connection broke",
-                Closed::Timeout => "the server took too long",
-                Closed::Idle => "heartbeats stopped",
-                Closed::Unsure | Closed::Modes => "",
-            };
+            let why = closed.why();
             if !self.wait(why.into(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
                 self.gap(detail.clone());
@@ -299,6 +267,7 @@ impl<L: Link> Source<L> {
         }
         self.modes.clone_from(&wanted);
         self.link.set_modes(wanted);
+        self.tail.modes_changed();
         true
     }
 
