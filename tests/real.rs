@@ -411,7 +411,10 @@ fn a_recording_is_what_was_printed() {
         }
         run(["verify", path]).expect(0);
         let replayed = run(["replay", path, "-o", "jsonl"]).expect(0);
-        assert_eq!(Tape::parse(&replayed.stdout).events, Tape::parse(&done.stdout).events);
+        // The hashes are those of the file.
+        let mut recorded = Tape::parse(&done.stdout).events;
+        recorded.iter_mut().for_each(|event| _ = event.as_object_mut().and_then(|event| event.shift_remove("hash")));
+        assert_eq!(Tape::parse(&replayed.stdout).events, recorded);
     }
 }
 
