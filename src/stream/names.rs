@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 /// Distinct names kept before starting afresh: task ids in namespaces are new for every task, for ever.
 const MAX_NAMES: usize = 4096;
+/// Bytes of a name that is worth keeping: a server may send names of megabytes, each of them new.
+const MAX_NAME: usize = 1024;
 
 /// A set of shared strings.
 #[derive(Debug, Default, Clone)]
@@ -18,6 +20,9 @@ impl Names {
     pub fn get(&mut self, name: &str) -> Arc<str> {
         if let Some(last) = self.last.as_ref().filter(|l| &***l == name) {
             return last.clone();
+        }
+        if name.len() > MAX_NAME {
+            return name.into();
         }
         let shared = match self.all.get(name) {
             Some(known) => known.clone(),
@@ -51,13 +56,40 @@ impl EventNames {
         if let Some(known) = self.split.get(full) {
             return known.clone();
         }
-        if self.split.len() >= MAX_NAMES {
-            self.split.clear();
-        }
         let mut parts = full.split('|');
         let name = self.names.get(parts.next().unwrap_or_default());
         let ns: Namespace = parts.map(|segment| self.names.get(segment)).collect();
-        self.split.insert(full.into(), (name.clone(), ns.clone()));
+        if full.len() <= MAX_NAME {
+            if self.split.len() >= MAX_NAMES {
+                self.split.clear();
+            }
+            self.split.insert(full.into(), (name.clone(), ns.clone()));
+        }
         (name, ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shared_and_neither_many_nor_long_ones_are_kept() {
+        let mut names = EventNames::default();
+        let (name, ns) = names.split("values|sub:1");
+        let (again, same) = names.split("values|sub:1");
+        assert!(Arc::ptr_eq(&name, &again) && Arc::ptr_eq(&ns, &same));
+        for n in 0..3 * MAX_NAMES {
+            names.split(&format!("values|sub:{n}"));
+            assert!(names.split.len() <= MAX_NAMES && names.names.all.len() <= MAX_NAMES);
+        }
+        let kept = (names.split.len(), names.names.all.len());
+        for n in 0..10 {
+            let long = format!("{n}{}|{}{n}", "a".repeat(1 << 20), "b".repeat(1 << 20));
+            let (name, ns) = names.split(&long);
+            assert_eq!(long, format!("{name}|{}", ns[0]), "long ones are whole all the same");
+        }
+        assert_eq!((names.split.len(), names.names.all.len()), kept);
+        assert!(names.names.last.is_none_or(|last| last.len() <= MAX_NAME));
     }
 }
