@@ -152,7 +152,7 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     }
     out.push(Item::Record(Record::Close { at, conn: 1, reason: text.into() }));
     out.push(Item::Record(Record::Gap { at, why: text.into() }));
-    out.push(Item::Retrying { at, attempt: 1, wait: Duration::from_secs(1), why: text.into() });
+    out.push(Item::Retrying { at, attempt: 1, wait: Duration::from_secs(1), why: text.into(), request: text.into() });
     out.push(Item::ModesKept { why: text.into() });
     out
 }

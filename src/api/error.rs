@@ -113,7 +113,7 @@ impl ApiError {
     }
 
     /// What went wrong, in a line.
-    fn cause(&self) -> String {
+    pub fn cause(&self) -> String {
         let said = match self.status() {
             Some(code) if !self.detail.starts_with(&code.to_string()) => format!("{code}: {}", self.detail),
             _ => self.detail.clone(),
@@ -139,6 +139,12 @@ impl ApiError {
             story.push_str(&format!("\n  {method} {host}{path}{id}"));
         }
         story
+    }
+
+    /// Which request it was, in a line; nothing where none was on its way yet.
+    pub fn request(&self) -> String {
+        let Place { method, host, path, .. } = &self.at;
+        if method.is_empty() { String::new() } else { format!("{method} {host}{path}") }
     }
 
     /// Two or three words for a badge: `401`, `no route`, `429`.

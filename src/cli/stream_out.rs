@@ -270,10 +270,11 @@ pub(super) fn reader_left() -> bool {
 /// What of an item is trouble with the connection, in a line.
 fn trouble(item: &Item) -> Option<String> {
     match item {
-        Item::Retrying { attempt, wait, why, .. } => {
+        Item::Retrying { attempt, wait, why, request, .. } => {
             let why = why.lines().next().unwrap_or_default();
             tracing::debug!(attempt, ?wait, why, "trying again");
-            Some(format!("{why}; attempt {attempt} in {}", text::duration(*wait)))
+            let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
+            Some(format!("{why}; attempt {attempt} in {}{place}", text::duration(*wait)))
         }
         Item::Record(Record::Open { conn, status, resumed_after, .. }) => {
             tracing::debug!(conn, status, ?resumed_after, "stream open");

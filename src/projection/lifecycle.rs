@@ -205,8 +205,9 @@ impl Lifecycle {
                 };
                 self.row(end.at, End, text);
             }
-            Item::Retrying { at, attempt, wait, why } => {
-                self.row(*at, Retry, format!("{why}; attempt {attempt} in {}", duration(*wait)));
+            Item::Retrying { at, attempt, wait, why, request } => {
+                let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
+                self.row(*at, Retry, format!("{why}; attempt {attempt} in {}{place}", duration(*wait)));
             }
             Item::Failed(error) => {
                 let at = self.rows.last().map_or_else(Timestamp::default, |row| row.at);

@@ -160,8 +160,10 @@ pub enum Item {
         attempt: u32,
         /// How long it waits.
         wait: Duration,
-        /// Why.
+        /// What failed, in few words.
         why: String,
+        /// The request that failed; nothing where it was the stream itself.
+        request: String,
     },
     /// The run's id became known.
     Started {

@@ -239,7 +239,7 @@ impl<L: Link> Source<L> {
             }
             (after, exact) = self.resume_point();
             let why = closed.why();
-            if !self.wait(why.into(), None).await {
+            if !self.wait(why.into(), String::new(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
                 self.gap(detail.clone());
                 return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
@@ -502,11 +502,11 @@ impl<L: Link> Source<L> {
 
     /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
     async fn wait_after(&mut self, error: &ApiError) -> bool {
-        error.is_transient() && self.wait(error.to_string(), error.asked()).await
+        error.is_transient() && self.wait(error.cause(), error.request(), error.asked()).await
     }
 
     /// Full jitter: a crowd of clients that lost the same server must not come back as one.
-    async fn wait(&mut self, why: String, at_least: Option<Duration>) -> bool {
+    async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
         self.failures += 1;
         let Retries { base, cap, limit, first_limit } = self.options.retries;
         let limit =
@@ -516,7 +516,7 @@ impl<L: Link> Source<L> {
         }
         let ceiling = base.saturating_mul(1 << (self.failures - 1).min(16)).min(cap);
         let wait = ceiling.mul_f64(fastrand::f64()).max(at_least.unwrap_or_default());
-        self.note(Item::Retrying { at: Timestamp::now(), attempt: self.failures, wait, why });
+        self.note(Item::Retrying { at: Timestamp::now(), attempt: self.failures, wait, why, request });
         self.flush().await;
         let until = Instant::now() + wait.max(BREATH);
         while tokio::select! {

@@ -312,7 +312,13 @@ impl Dash {
     }
 
     pub fn retrying(&mut self, attempt: u32, seconds: u64, why: &str) {
-        let item = Item::Retrying { at: self.now, attempt, wait: Duration::from_secs(seconds), why: why.into() };
+        let item = Item::Retrying {
+            at: self.now,
+            attempt,
+            wait: Duration::from_secs(seconds),
+            why: why.into(),
+            request: String::new(),
+        };
         self.items(vec![item]);
     }
 

@@ -262,9 +262,11 @@ impl Viewer {
                     self.tape.push(record);
                 }
                 Item::Connecting { at, conn } => self.link = LinkState::Connecting { since: at, conn },
-                Item::Retrying { at, attempt, wait, why } => {
+                Item::Retrying { at, attempt, wait, why, request } => {
                     let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
+                    // What failed comes first: the end of the line may be cut.
                     let why = why.lines().next().unwrap_or_default().to_string();
+                    let why = if request.is_empty() { why } else { format!("{why} · {request}") };
                     self.link = LinkState::Retrying { attempt, until, why };
                 }
                 Item::Started { thread_id, run_id } => {
