@@ -40,6 +40,18 @@ const READS: &[&str] = &[
     "config show",
 ];
 
+/// Commands that ask an agent server for what it has.
+const AGENT_READS: &[&str] = &[
+    "-d bot threads list",
+    "-d bot threads get ID",
+    "-d bot threads state ID",
+    "-d bot threads history ID",
+    "-d bot assistants list",
+    "-d bot assistants graph ID",
+    "-d bot runs list ID",
+    "-d bot runs get ID r",
+];
+
 /// Commands that change something.
 const WRITES: &[&str] = &[
     "deployments create -f create.toml",
@@ -102,6 +114,8 @@ enum Way {
     Cut,
     /// As a stream of events, as far as it is one.
     Says,
+    /// As it should, with what was sent in every text.
+    Repeats,
 }
 
 fn act(seen: &Seen, way: Way, base: &str) -> Response {
@@ -145,6 +159,35 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
         }
         Way::Page => answer(200, "text/html", format!("<html><title>{all}</title>{all}</html>")),
         Way::Cut => json(200, format!("{{\"detail\": \"{all}")),
+        Way::Repeats if seen.path.starts_with("/agent/") => {
+            let row = value!({"thread_id": ID, "run_id": "r", "assistant_id": all, "graph_id": all, "name": all,
+                "status": all, "metadata": {all.clone(): all}, "config": {"configurable": {"x-api-key": all}}, "values": {"a": all},
+                "error": all, "interrupts": {"t": [{"value": all}]}, "kwargs": {"input": all}, "next": [all], "version": all,
+                "nodes": [{"id": all, "type": all}], "edges": [], "checkpoint": {"checkpoint_id": all}, "tasks": [{"error": all}]});
+            let is_list = ["/search", "/history", "/runs"].iter().any(|end| seen.path.ends_with(end));
+            json(200, if is_list { value!([row]) } else { row })
+        }
+        Way::Repeats => {
+            let key = seen.headers.get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
+            let mut one = record(seen);
+            one["url"] = value!(format!("{base}/agent"));
+            for field in ["status_message", "description", "message", "error", "provider_account_label"] {
+                one[field] = value!(all);
+            }
+            one["source_config"]["install_command"] = value!(all);
+            one["display_name"] = value!(format!("bot {key}"));
+            one["source_revision_config"]["langgraph_config_path"] = value!(key);
+            one["conditions"] = value!([{format!("of {key}"): all}]);
+            one["secrets"] =
+                value!([{"name": "LANGSMITH_API_KEY", "value": key}, {"name": "OLD", "value": "canary-that-goes"}]);
+            let mut log = one.clone();
+            (log["timestamp"], log["level"]) = (value!("2026-11-21T10:00:00Z"), value!("INFO"));
+            let lists =
+                ["resources", "providers", "tokens", "items", "installations", "repositories", "connections", "logs"];
+            let fields = one.as_object_mut().expect("an object");
+            lists.iter().for_each(|list| drop(fields.insert((*list).into(), value!([log.clone()]))));
+            json(200, one)
+        }
         Way::Says => {
             let said = value!({"configurable": all, "run_id": "r"});
             answer(
@@ -265,6 +308,45 @@ async fn no_secret_reaches_an_output_an_error_or_the_log() {
     let called = file("called");
     assert!(called.contains("deployments") && called.contains("sh tell"), "{called}");
     assert!(!called.contains("canary"), "{called}");
+}
+
+/// Answers that are as they should be, but for the keys that they repeat: nobody is told these, and what is kept secret with a
+/// deployment is sent again as it is, be it such a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_good_answer_that_repeats_a_key_tells_none() {
+    let world = World::new().await;
+    world.answers(Way::Repeats, Way::Repeats);
+    for line in READS.iter().filter(|line| !line.starts_with("-d")).chain(AGENT_READS) {
+        for format in ["table", "json"] {
+            let has_format =
+                !["doctor", "config show", "revisions wait", "auth wait"].iter().any(|no| line.starts_with(no));
+            let more: &[&str] = if has_format { &["-o", format] } else { &[] };
+            let is_text = |line: &str| {
+                ["logs", "revisions explain", "-d bot assistants graph"].iter().any(|no| line.starts_with(no))
+            };
+            let done = world.run(line, if is_text(line) { &[] } else { more });
+            assert!(done.code == Some(0) || !line.starts_with("-d"), "{line}\n{}", done.stderr);
+            assert!(
+                !line.starts_with("-d") || done.stdout.contains("***") || line.contains("graph"),
+                "{line}\n{}",
+                done.stdout
+            );
+        }
+    }
+    let done = world.run("deployments update bot --secret NEW=env:CANARY_ENV", &[]);
+    let sent = world
+        .server
+        .seen()
+        .into_iter()
+        .find(|seen| seen.method == "PATCH")
+        .unwrap_or_else(|| panic!("{}", done.stderr));
+    assert!(
+        sent.body.contains(r#""value":"lsv2_pt_canary_of_the_key""#) && !sent.body.contains("***"),
+        "{}",
+        sent.body
+    );
+    let done = world.run("revisions rollback bot r1", &[]);
+    assert!(done.stderr.contains("repeats a key"), "a mask is not sent in a key's place: {}", done.stderr);
 }
 
 /// A run whose server repeats its keys in every event: they are neither recorded nor printed.

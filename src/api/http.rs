@@ -3,6 +3,7 @@
 use super::answer::{self, About, Plane, Shown};
 use super::body::{read_body, read_head};
 use super::journal::{Journal, Noted, Outcome};
+use super::keyless::Keyless;
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
 use crate::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
@@ -104,6 +105,9 @@ pub(super) struct Answer {
     at: Place,
     /// The keys, and the secrets that were sent: an answer may repeat them, be it welcome or not.
     secrets: Secrets,
+    /// The keys, where the answer repeats one and may need it all the same: among the secrets that a record of the control
+    /// plane lists, which are sent again as they are and shown to nobody.
+    repeated: Option<Secrets>,
 }
 
 impl Http {
@@ -276,7 +280,8 @@ impl Http {
             let detail = format!("the answer is larger than {}", text::bytes(MAX_BODY as u64));
             return Err(ApiError { kind: Kind::Protocol, at, detail, hint: None });
         };
-        Ok(Answer { headers, body, at, secrets: self.secrets(call.body) })
+        let (body, repeated) = self.without_keys(body, call.plane);
+        Ok(Answer { headers, body, at, secrets: self.secrets(call.body), repeated })
     }
 
     /// Opens a stream of events on an agent server. One attempt; a limit on the head of the answer, none on the stream.
@@ -479,6 +484,17 @@ impl Http {
         error.without(&self.secrets(sent))
     }
 
+    /// Takes the keys out of an answer that repeats them, before anybody reads it. Costs one look for each of them.
+    fn without_keys(&self, body: Bytes, plane: Plane) -> (Bytes, Option<Secrets>) {
+        let keys = self.secrets(None);
+        let clean = Keyless::whole(&keys, &body);
+        match (clean, plane) {
+            (None, _) => (body, None),
+            (Some(clean), Plane::Agent) => (clean, None),
+            (Some(_), Plane::Control) => (body, Some(keys)),
+        }
+    }
+
     /// The keys, and the secrets in what is known: the body that was sent, the record that it is about.
     pub(super) fn secrets<'s>(&'s self, known: impl IntoIterator<Item = &'s Value>) -> Secrets {
         let Inner { key, bearer, .. } = &*self.0;
@@ -499,7 +515,14 @@ fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
 impl Answer {
     /// Reads the body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        serde_json::from_slice(&self.body).map_err(|e| {
+        let read = match &self.repeated {
+            None => serde_json::from_slice(&self.body),
+            Some(keys) => serde_json::from_slice::<Value>(&self.body).and_then(|mut value| {
+                keys.take_out(&mut value);
+                serde_json::from_value(value)
+            }),
+        };
+        read.map_err(|e| {
             // Before it is cut, as in a refusal.
             let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MAX_REFUSAL)]);
             let head = self.secrets.scrub(&head);

@@ -1,5 +1,5 @@
-//! Takes the keys that were sent out of the bytes of a stream. A server may repeat what it was asked with (some put a request's
-//! headers into a run's configuration), and what a stream says is kept: on the tape, in recordings, in exports.
+//! Takes the keys that were sent out of what comes back, a stream or an answer. A server may repeat what it was asked with (some
+//! put a request's headers into a run's configuration), and what it says is shown and kept: on the tape, in recordings, in exports.
 
 use crate::model::{MASK, Secrets};
 use bytes::{Bytes, BytesMut};
@@ -20,6 +20,18 @@ impl Keyless {
         let keys: Vec<_> = keys.texts().map(|key| Finder::new(key.as_bytes()).into_owned()).collect();
         let longest = keys.iter().map(|key| key.needle().len()).max().unwrap_or(0);
         Keyless { keys, longest, held: Bytes::new() }
+    }
+
+    /// A whole text without these keys; nothing where none of them is in it.
+    pub fn whole(keys: &Secrets, all: &[u8]) -> Option<Bytes> {
+        let mut clean: Option<Bytes> = None;
+        for key in keys.texts().map(Finder::new) {
+            let now = clean.as_deref().unwrap_or(all);
+            if key.find(now).is_some() {
+                clean = Some(replaced(now, &key));
+            }
+        }
+        clean
     }
 
     /// What can be said of the stream with its next bytes. Costs a look at each byte, and a copy only where a key is.
@@ -107,6 +119,14 @@ mod tests {
         assert_eq!(keyless.pass(Bytes::from_static(b"data: 1l\n\n")), "data: 1l\n\n", "a whole event is not held back");
         assert_eq!(keyless.pass(Bytes::from_static(b"data: l")), "data: ");
         assert_eq!(Keyless::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
+    }
+
+    #[test]
+    fn a_whole_text_is_copied_only_where_a_key_is() {
+        let keys = Secrets::new(KEYS, 6);
+        assert_eq!(Keyless::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
+        let both = Keyless::whole(&keys, b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]").unwrap();
+        assert_eq!(both, "[\"***\", \"***\", \"***\"]");
     }
 
     proptest! {

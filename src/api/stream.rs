@@ -63,6 +63,9 @@ pub(super) async fn of_response(
         return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
     }
     let (thread_id, run_id) = names(headers, &url);
+    // These name the tape.
+    let open = |id: Option<String>| id.map(|id| http.secrets(None).scrub(&id));
+    let (thread_id, run_id) = (open(thread_id), open(run_id));
     let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
     let status = response.status().as_u16();
     let keyless = Keyless::new(&http.secrets(None));

@@ -1,7 +1,7 @@
 //! Masking what the control plane sends back in clear, in answers that are passed on as they are and in texts that repeat it.
 
 use crate::text;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -74,6 +74,59 @@ impl Secrets {
     pub fn mask(&self, record: &mut Value) {
         mask_secrets(record);
         self.scrub_texts(record);
+    }
+
+    /// Takes these out of a record, but for the fields that hold its secrets: who changes a record sends those again as they
+    /// are, and whoever shows one masks them. Unlike [`Secrets::mask`] it leaves nothing in names, states and identifiers.
+    pub fn take_out(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(clean) = self.replaced(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.take_out(item)),
+            Value::Object(fields) => {
+                self.rename(fields);
+                for (name, value) in fields {
+                    match holds_secrets(name, value) {
+                        true => self.take_out_names(value),
+                        false if is_secret(name, value) => {}
+                        false => self.take_out(value),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The same of a list or a map of secrets: what they are called is shown.
+    fn take_out_names(&self, held: &mut Value) {
+        match held {
+            Value::Object(fields) => self.rename(fields),
+            Value::Array(items) => {
+                for fields in items.iter_mut().filter_map(Value::as_object_mut) {
+                    self.rename(fields);
+                    fields.iter_mut().filter(|(name, _)| is_open(name)).for_each(|(_, value)| self.take_out(value));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn rename(&self, fields: &mut Map<String, Value>) {
+        if fields.keys().any(|name| self.replaced(name).is_some()) {
+            let all = std::mem::take(fields).into_iter();
+            *fields = all.map(|(name, value)| (self.replaced(&name).unwrap_or(name), value)).collect();
+        }
+    }
+
+    /// A text without these; nothing where none of them is in it.
+    fn replaced(&self, text: &str) -> Option<String> {
+        self.0.iter().fold(None, |clean: Option<String>, secret| {
+            let now = clean.as_deref().unwrap_or(text);
+            if now.contains(secret.as_str()) { Some(now.replace(secret.as_str(), MASK)) } else { clean }
+        })
     }
 
     fn scrub_texts(&self, value: &mut Value) {
@@ -295,6 +348,18 @@ mod tests {
         let secrets = Secrets::new(["\n\n\n\n", "é\"é", "         "], 6);
         let text = r#""\n\n\n\n" é\"é \u00e9\"\u00e9          "#;
         assert_eq!(secrets.scrub(text), text);
+    }
+
+    #[test]
+    fn a_key_goes_from_a_record_but_not_from_its_secrets() {
+        let mut record = json!({"name": "bot-canary-1", "error": ["see canary-1"], "canary-1": {"token": "canary-1"},
+            "secrets": [{"name": "OF_canary-1", "value": "canary-1"}], "env_vars": {"canary-1": "canary-1"}, "n": 1});
+        Secrets::new(["canary-1"], 6).take_out(&mut record);
+        assert_eq!(
+            record,
+            json!({"name": "bot-***", "error": ["see ***"], "***": {"token": "canary-1"},
+                "secrets": [{"name": "OF_***", "value": "canary-1"}], "env_vars": {"***": "canary-1"}, "n": 1})
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Draft, PlanError, name_of, of_deployment, of_revision, path};
 use crate::api::ControlPlane;
-use crate::model::{Consent, Guard, NewRevision, Note, Phase, Plan, SourceRevisionConfig, Target, compare};
+use crate::model::{Consent, Guard, MASK, NewRevision, Note, Phase, Plan, SourceRevisionConfig, Target, compare};
 use crate::text;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -52,6 +52,12 @@ impl ControlPlane {
         }
         let Pinned { source, mut notes } =
             pin(&record, &row).map_err(|why| PlanError::Unfit(format!("{name}: revision {id}: {why}")))?;
+        // A mask would take the place of what it stands for.
+        if source.to_string().contains(MASK) {
+            return Err(PlanError::Unfit(format!(
+                "{name}: revision {id}: what it was made from repeats a key of this profile, which is not sent on"
+            )));
+        }
         let status = row["status"].as_str().unwrap_or_default();
         if Phase::of(status) != Phase::Deployed {
             let status = text::clean(status);

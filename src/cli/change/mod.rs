@@ -13,7 +13,7 @@ use super::signals::Signals;
 use super::wait::{self, Timing};
 use super::{Context, Exit, Failure, Output, Site};
 use crate::api::{ControlPlane, Made, PlanError};
-use crate::model::{Consent, Intent, NewRevision, Plan};
+use crate::model::{Consent, Intent, NewRevision, Plan, Secrets};
 use crate::text;
 use clap::Args;
 use serde_json::Value;
@@ -52,6 +52,16 @@ pub(super) struct Done {
     pub plan: Plan,
     /// What came of it.
     pub made: Made,
+}
+
+impl Done {
+    /// The record as it is then, to print. What was sent is not always listed among its secrets, and may stand elsewhere in it.
+    fn record(&self, site: &Site) -> Value {
+        let mut record = self.made.record.clone();
+        let known: Vec<&Value> = [&self.plan.body, &self.plan.before].into_iter().flatten().chain([&record]).collect();
+        Secrets::of_records(&known).mask(&mut record);
+        placed(&site.profile, record)
+    }
 }
 
 /// The control plane of a site.
@@ -117,7 +127,7 @@ pub(super) async fn make_and_print(
 ) -> Result<Exit, Failure> {
     match make(context, site, intent, sending, confirm).await? {
         Some(done) if !done.made.record.is_null() => {
-            sending.output.one(&placed(&site.profile, done.made.record))?;
+            sending.output.one(&done.record(site))?;
         }
         _ => {}
     }
@@ -138,7 +148,8 @@ pub(super) async fn make_and_wait(
     }
     let signals = Signals::listen();
     let made = signals.unless_stopped(make(context, site, intent, sending, None)).await?;
-    let Some(Done { plan, made }) = made else { return Ok(Exit::Done) };
+    let Some(done) = made else { return Ok(Exit::Done) };
+    let Done { plan, made } = &done;
     let deployment = made.record["id"].as_str().or(plan.before.as_ref().and_then(|before| before["id"].as_str()));
     match (deployment, &made.revision) {
         (Some(deployment), Some(revision)) => {
@@ -150,7 +161,7 @@ pub(super) async fn make_and_wait(
         )),
         _ => {
             complain("this made no revision: there is nothing to wait for");
-            sending.output.one(&placed(&site.profile, made.record))?;
+            sending.output.one(&done.record(site))?;
             Ok(Exit::Done)
         }
     }
