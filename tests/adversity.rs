@@ -259,3 +259,69 @@ fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
 }
+
+/// A file that never ends, as a small one is that unpacks to more than anybody waits for; nothing in it is a record.
+#[test]
+fn what_reads_a_recording_ends_when_asked_whatever_is_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (n, (what, begin)) in [("blank lines", b'\n'), ("one line", b'x')].into_iter().enumerate() {
+        let path = folder.path().join(format!("bomb{n}.jsonl.gz"));
+        let name = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero");
+        // SAFETY: the name is a string with its end.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for words in [&["verify"][..], &["replay"], &["redact", "--dry-run", "--pattern", "a"]] {
+            let mut args = words.to_vec();
+            args.push(path.to_str().expect("text"));
+            // Nobody writes yet: it waits for the other end.
+            let running = spawn(args);
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(&vec![begin; 1 << 20]).expect("memory takes it");
+            let member = packed.finish().expect("memory takes it");
+            let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
+            (0..4).for_each(|_| pipe.write_all(&member).expect("it reads on"));
+            running.signal(libc::SIGINT);
+            let feeding = std::thread::spawn(move || while pipe.write_all(&member).is_ok() {});
+            let done = running.wait();
+            // A signal ends it that comes before it listens.
+            assert!(matches!(done.code, Some(130) | None), "{what} {words:?}: {:?}\n{}", done.code, done.stderr);
+            feeding.join().expect("the pipe breaks");
+        }
+    }
+}
+
+/// Numbers as nobody counts: what reads a recording says that it is damaged, and is not.
+#[test]
+fn a_recording_with_any_numbers_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("odd.jsonl");
+    let (most, times) = (u64::MAX, ["2026-11-21T10:00:00Z", "-009999-01-02T01:59:59Z", "9999-12-30T22:00:00Z"]);
+    let mut text = format!("{{\"kind\":\"tape\",\"version\":1,\"at\":\"{}\",\"server\":\"x\"}}\n", times[2]);
+    for (n, seq) in [1, 2, 1 << 60, most - 1, most, 0, 7, most].into_iter().enumerate() {
+        let (at, conn) = (times[n % 3], n * 536_870_911);
+        let event = format!("\"kind\":\"event\",\"seq\":{seq},\"at\":\"{at}\",\"conn\":{conn},\"event\":\"custom\"");
+        text +=
+            &format!("{{{event},\"data\":1}}\n{{{event},\"malformed\":true,\"too_large\":{most},\"data\":\"x\"}}\n");
+    }
+    text += &format!(
+        "{{\"kind\":\"end\",\"at\":\"{}\",\"outcome\":\"success\",\"events\":{most},\"bytes\":{most},",
+        times[1]
+    );
+    text += &format!("\"connections\":{},\"duplicates\":{most},\"gaps\":{most},\"malformed\":{most}}}\n", u32::MAX);
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("text");
+    let verified = process::run(["verify", file]).expect(1);
+    assert!(verified.stdout.contains("damaged; 16 events"), "{}", verified.stdout);
+    process::run(["replay", file, "-o", "text"]).expect(0);
+    process::run(["redact", file, "--dry-run", "--path", "**.a"]).expect(0);
+    let mut term = Term::spawn(&["--replay", file], 240, 36);
+    term.wait_for("16 in");
+    for view in ["1", "2", "3", "4", "5", "6", "8"] {
+        term.keys(view);
+    }
+    // Back in time and forth: what the numbers say is never counted through.
+    term.keys("7<<< >>G");
+    term.wait_for("custom");
+    term.signal(libc::SIGTERM);
+    term.exit_status();
+    assert_restored(&term);
+}

@@ -50,6 +50,7 @@ use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand,
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
 #[derive(Debug, ClapArgs)]
@@ -299,12 +300,16 @@ impl Command {
     }
 }
 
+/// How long a command that was interrupted has to end in order.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
 pub async fn run(args: Args) -> ExitCode {
     // The dashboard has its own way with signals: the terminal comes first.
     let ended = if args.command.as_ref().is_none_or(Command::hears_signals) {
         dispatch(args).await
     } else {
+        tokio::spawn(end_what_does_not());
         tokio::select! {
             ended = dispatch(args) => ended,
             // Nothing that the others hold needs more than being dropped.
@@ -317,6 +322,15 @@ pub async fn run(args: Args) -> ExitCode {
             failure.report();
             failure.exit.into()
         }
+    }
+}
+
+/// Ends a command that Ctrl-C does not: one that reads a file is not asked while it unpacks what a small one may hold, or
+/// while a pipe that it opens has no other end.
+async fn end_what_does_not() {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        tokio::time::sleep(PATIENCE).await;
+        std::process::exit(Exit::Interrupted.code().into());
     }
 }
 

@@ -131,7 +131,7 @@ impl Audit {
             Record::Event(event) => {
                 self.events += 1;
                 self.malformed += u64::from(!matches!(event.data, Data::Json(_)));
-                if event.seq != self.last_seq + 1 {
+                if Some(event.seq) != self.last_seq.checked_add(1) {
                     self.problem(format!("event {} follows event {}", event.seq, self.last_seq));
                 }
                 self.last_seq = event.seq;

@@ -11,8 +11,10 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-/// The longest line that is read: far beyond any event that a source lets through.
-const MAX_LINE: u64 = 1 << 30;
+/// The longest line that is read: far beyond any event that a source lets through. A small compressed file may hold any.
+const MAX_LINE: u64 = 256 << 20;
+/// The largest size of an event that is believed, so that sums of such sizes stay numbers.
+const MAX_SIZE: u64 = 1 << 40;
 
 /// Writes one record as one line. `data` is written exactly as it was received.
 pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
@@ -208,7 +210,9 @@ impl LineParser {
     fn event(&mut self, line: Line<'_>, at: Timestamp) -> Result<Event, serde_json::Error> {
         let raw = line.data.map_or("null", RawValue::get);
         let data = match (line.malformed, line.too_large) {
-            (_, Some(size)) => Data::TooLarge { size, head: serde_json::from_str::<Cow<'_, str>>(raw)?.into() },
+            (_, Some(size)) => {
+                Data::TooLarge { size: size.min(MAX_SIZE), head: serde_json::from_str::<Cow<'_, str>>(raw)?.into() }
+            }
             (Some(RawFlag::Flag(true)), None) => Data::Malformed(serde_json::from_str::<Cow<'_, str>>(raw)?.into()),
             _ => Data::Json(raw.into()),
         };
@@ -257,6 +261,10 @@ pub struct Lines {
     line: u64,
     text: Vec<u8>,
     cut: bool,
+    /// The longest line that is read.
+    longest: u64,
+    /// The line was longer, and was passed over.
+    too_long: bool,
 }
 
 impl Lines {
@@ -277,7 +285,7 @@ impl Lines {
         let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let input: Box<dyn BufRead + Send> =
             if gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { Box::new(input) };
-        Ok(Lines { input, line: 0, text: Vec::new(), cut: false })
+        Ok(Lines { input, line: 0, text: Vec::new(), cut: false, longest: MAX_LINE, too_long: false })
     }
 
     /// Goes to the next line that is not empty; false after the last one, and after one that could not be read to its end.
@@ -287,7 +295,17 @@ impl Lines {
     pub fn advance(&mut self) -> io::Result<bool> {
         loop {
             self.text.clear();
-            match (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.text) {
+            self.too_long = false;
+            let read = (&mut self.input).take(self.longest).read_until(b'\n', &mut self.text).and_then(|read| {
+                self.too_long = read as u64 == self.longest && !self.text.ends_with(b"\n");
+                if self.too_long {
+                    // A few such lines must not be held as well as passed over.
+                    self.text = Vec::new();
+                    self.input.skip_until(b'\n')?;
+                }
+                Ok(read)
+            });
+            match read {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
                 // A gzip that was not finished: what came before is as good as ever.
@@ -298,7 +316,7 @@ impl Lines {
                 Err(error) => return Err(error),
             }
             self.line += 1;
-            if !self.text.trim_ascii().is_empty() {
+            if self.too_long || !self.text.trim_ascii().is_empty() {
                 return Ok(true);
             }
         }
@@ -319,6 +337,10 @@ impl Lines {
     /// # Errors
     /// It is no record; reading may go on with the next line.
     pub fn parse(&mut self, parser: &mut LineParser) -> Result<Option<Record>, ReadError> {
+        if self.too_long {
+            let why = format!("it is longer than {}", crate::text::bytes(self.longest));
+            return Err(ReadError::Line { line: self.line, why });
+        }
         match parser.parse(&String::from_utf8_lossy(self.text.trim_ascii())) {
             Ok(record) => Ok(record),
             Err(_) if self.text.last() != Some(&b'\n') => {
@@ -464,6 +486,25 @@ mod tests {
         let mut reader = Reader::new(io::Cursor::new(bytes[..bytes.len() / 2].to_vec())).unwrap();
         let read = reader.by_ref().filter(|r| r.is_ok()).count();
         assert!(read > 500 && reader.was_cut());
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_and_not_held() {
+        let text = format!("{}\n{}{}", "x".repeat(5000), line(&sample()), "y".repeat(5000));
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        for bytes in [text.into_bytes(), packed.finish().unwrap()] {
+            let mut reader = Reader::new(io::Cursor::new(bytes)).unwrap();
+            reader.lines.longest = 1000;
+            let Some(Err(ReadError::Line { line: 1, why })) = reader.next() else {
+                panic!("the first line is too long")
+            };
+            assert_eq!(why, "it is longer than 1.0 kB");
+            assert!(reader.lines.text.capacity() < 1000);
+            assert_eq!(reader.next().unwrap().unwrap(), sample());
+            assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 3, .. }))));
+            assert!(reader.next().is_none());
+        }
     }
 
     #[test]

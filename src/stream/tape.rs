@@ -66,7 +66,7 @@ impl Tape {
             return;
         };
         // A row is found by its distance from the first: a recording that was put together by hand may have holes.
-        if event.seq != self.last + 1 {
+        if Some(event.seq) != self.last.checked_add(1) {
             self.let_go(usize::MAX);
         }
         self.last = event.seq;
@@ -85,7 +85,12 @@ impl Tape {
     pub fn stand_at(&mut self, moment: Option<u64>) {
         let to = moment.unwrap_or(self.last).min(self.last);
         let from = self.last_seq();
-        let between = |from: u64, to: u64| (from + 1..=to).filter_map(|seq| self.whole(seq)).map(weight).sum::<usize>();
+        // Only what is kept is gone through, whatever the numbers are.
+        let kept = self.first_kept().unwrap_or(1).saturating_sub(1);
+        let between = |from: u64, to: u64| {
+            let rows = (from.max(kept)..to.min(self.last)).filter_map(|before| self.whole(before.saturating_add(1)));
+            rows.map(weight).sum::<usize>()
+        };
         self.newer_bytes = (self.newer_bytes + between(to, from)).saturating_sub(between(from, to));
         self.moment = moment.map(|_| to);
     }
@@ -261,6 +266,18 @@ mod tests {
         assert_eq!((tape.bytes(), tape.kept_bytes()), (0, 3 * 170));
         tape.stand_at(None);
         assert_eq!((tape.first_seq(), tape.last_seq(), tape.len(), tape.bytes()), (Some(3), 5, 3, 3 * 170));
+    }
+
+    #[test]
+    fn numbers_of_others_cost_no_more_than_what_is_kept() {
+        let mut tape = Tape::new(Limits::default());
+        for seq in [1, 2, u64::MAX - 1, u64::MAX, 7, 1 << 60, (1 << 60) + 1] {
+            tape.push(event(seq, 10));
+            tape.stand_at(Some(1));
+            tape.stand_at(None);
+            assert_eq!(tape.last_seq(), seq);
+        }
+        assert_eq!((tape.kept_rows(), tape.bytes()), (2, 2 * 170));
     }
 
     #[test]
