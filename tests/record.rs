@@ -133,7 +133,89 @@ fn every_way_to_end_leaves_it_whole() {
         assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
         let Some(Record::End(end)) = disk.records.last() else { panic!("{how}: {:?}", disk.records.last()) };
         assert_eq!((end.outcome, end.events), (Outcome::Detached, 4), "{how}");
+        // What its end counts is what is in it, of a stream that is gone too.
+        assert_eq!((end.connections, end.gaps, end.malformed, end.bytes), (1, 0, 0, 4), "{how}");
     }
+}
+
+#[test]
+fn a_stream_that_never_stops_does_not_keep_its_recording_open() {
+    let mut dash = opened();
+    let mut disk = Disk::default();
+    let effects = asked(&mut dash, "record");
+    disk.work(&mut dash, effects);
+    let mut effects = asked(&mut dash, "record off");
+    let mut next = 4;
+    // Before each step that is done another event is there.
+    while let Some(effect) = effects.pop() {
+        assert!(next < 100, "the recording goes on and on");
+        let item = event(&dash, next);
+        next += 1;
+        effects.extend(come(&mut dash, vec![item]));
+        if let Some(done) = disk.step(effect) {
+            effects.extend(dash.done(done));
+        }
+    }
+    assert!(disk.finished && !dash.app.is_recording());
+    assert_eq!(disk.events(), [1, 2, 3]);
+}
+
+#[test]
+fn a_recording_ends_with_a_stream_that_broke_off() {
+    let mut dash = opened();
+    let mut disk = Disk::default();
+    let effects = asked(&mut dash, "record");
+    disk.work(&mut dash, effects);
+    let key = subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubKey::Stream(_)));
+    let effects = dash.feed(Msg::TaskPanicked { key, text: "oh".into() });
+    disk.work(&mut dash, effects);
+    assert!(disk.finished && !dash.app.is_recording());
+    let Some(Record::End(end)) = disk.records.last() else { panic!("{:?}", disk.records.last()) };
+    assert_eq!((end.outcome, end.events), (Outcome::Unknown, 3));
+    assert!(end.detail.as_ref().unwrap().contains("broke off: oh"), "{end:?}");
+}
+
+#[test]
+fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
+    let mut dash = demo_like((140, 40));
+    dash.app.settings.tape.max_rows = 100;
+    dash.open_thread();
+    let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
+    let items = std::iter::once(open).chain((1..=20).map(|seq| event(&dash, seq))).collect();
+    come(&mut dash, items);
+    let mut disk = Disk::default();
+    let effects = asked(&mut dash, "record");
+    disk.work(&mut dash, effects);
+    // The source hands on parts that the recording is not behind with.
+    for from in (21..1_000).step_by(20) {
+        let items = (from..from + 20).map(|seq| event(&dash, seq)).collect();
+        let effects = come(&mut dash, items);
+        disk.work(&mut dash, effects);
+    }
+    let newest = dash.app.viewer().unwrap().tape.newest_seq();
+    assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
+    for view in 1..=8 {
+        dash.keys(&view.to_string());
+        assert!(dash.screen().contains("900 let go  "), "{view}: {}", dash.screen());
+    }
+    let books = dash.screen();
+    let line = books.lines().find(|line| line.contains("let go from it")).unwrap();
+    assert!(line.contains("900"), "{line}");
+    dash.resize(80, 24);
+    assert!(dash.screen().contains("900 let go  "), "{}", dash.screen());
+    // One that is begun now has the rest, says what it lacks, and counts what it has.
+    let effects = asked(&mut dash, "record off");
+    disk.work(&mut dash, effects);
+    let mut late = Disk::default();
+    let effects = asked(&mut dash, "record late.jsonl");
+    late.work(&mut dash, effects);
+    let effects = asked(&mut dash, "record off");
+    late.work(&mut dash, effects);
+    let why = |record: &Record| if let Record::Gap { why, .. } = record { Some(why.clone()) } else { None };
+    let told: Vec<String> = late.records.iter().filter_map(why).collect();
+    assert_eq!(told, [runtail::stream::let_go(1, newest - 100)]);
+    let Some(Record::End(end)) = late.records.last() else { panic!("{:?}", late.records.last()) };
+    assert_eq!((end.events, end.gaps, end.connections), (100, 1, 1));
 }
 
 #[test]

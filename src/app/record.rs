@@ -4,8 +4,8 @@
 use super::App;
 use super::export::{Chunk, FileStep, Part};
 use super::msg::Effect;
-use super::viewer::Viewer;
-use crate::stream::{End, Outcome, Record, Tape};
+use super::viewer::{LinkState, Viewer};
+use crate::stream::{End, Outcome, Record, Tape, let_go};
 use crate::text::{bytes, clean, count};
 use std::path::PathBuf;
 
@@ -24,7 +24,10 @@ pub struct Recording {
     /// The next event, and the next of the records that are none.
     next: u64,
     next_mark: u64,
-    events: u64,
+    /// Where it ends, once it is to: one past the last event, and one past the last of the others.
+    until: Option<(u64, u64)>,
+    /// What is in it.
+    books: End,
     /// Bytes that were written.
     size: u64,
     step: Step,
@@ -44,23 +47,27 @@ enum Step {
 impl Recording {
     /// What comes next on the tape, until the part is full.
     fn part(&mut self, tape: &Tape) -> Part {
+        // A stream that goes on would else never let it end.
+        let here = || (tape.newest_seq() + 1, tape.marks_seen());
+        let (end, end_mark) = match self.stopping {
+            true => *self.until.get_or_insert_with(here),
+            false => here(),
+        };
         let mut part = Part::default();
         while !part.is_full() && !self.has_end {
             let record = match tape.mark(self.next_mark) {
-                Some((number, mark)) if mark.after < self.next => {
+                Some((number, mark)) if mark.after < self.next && number < end_mark => {
                     self.next_mark = number + 1;
-                    self.has_end |= matches!(mark.record, Record::End(_));
                     mark.record.clone()
                 }
                 _ => match (tape.whole(self.next), tape.first_kept()) {
+                    _ if self.next >= end => break,
                     (Some(event), _) => {
                         self.next += 1;
-                        self.events += 1;
                         Record::Event(event.clone())
                     }
                     (None, Some(first)) if self.next < first => {
-                        let why =
-                            format!("events {} to {} were let go before they were recorded", self.next, first - 1);
+                        let why = let_go(self.next, first - 1);
                         let at = tape.whole(first).map(|event| event.at).unwrap_or_default();
                         self.next = first;
                         Record::Gap { at, why }
@@ -68,24 +75,36 @@ impl Recording {
                     _ => break,
                 },
             };
+            let record = self.enter(record);
             part.add(Chunk::Record(Box::new(record)));
             part.entries += 1;
         }
         part
     }
 
-    /// How a recording ends whose stream goes on.
-    fn detached(&self, app_now: jiff::Timestamp, viewer: Option<&Viewer>) -> Record {
-        let mut end = End { at: app_now, outcome: Outcome::Detached, events: self.events, ..End::default() };
-        end.detail = Some("the recording was ended, the stream went on".into());
-        if let Some(viewer) = viewer {
-            let ledger = viewer.books();
-            end.bytes = ledger.bytes;
-            end.connections = u32::try_from(ledger.connections().len()).unwrap_or(u32::MAX);
-            (end.duplicates, end.gaps) = (ledger.duplicates, ledger.gaps);
-            end.malformed = ledger.malformed + ledger.too_large;
+    /// Counts a record. What its end says is what is in the file: of a stream of which something was let go before, not all is.
+    fn enter(&mut self, record: Record) -> Record {
+        match record {
+            Record::End(end) => {
+                self.has_end = true;
+                let End { events, connections, gaps, malformed, .. } = self.books;
+                Record::End(End { events, connections, gaps, malformed, ..end })
+            }
+            record => {
+                self.books.count(&record);
+                record
+            }
         }
-        Record::End(end)
+    }
+
+    /// How a recording ends whose stream goes on, or ended without a word.
+    fn detached(&mut self, now: jiff::Timestamp, viewer: Option<&Viewer>) -> Record {
+        let (outcome, why) = match viewer.map(|viewer| &viewer.link) {
+            Some(LinkState::Failed(error)) => (Outcome::Unknown, error.to_string()),
+            _ => (Outcome::Detached, "the recording was ended, the stream went on".to_string()),
+        };
+        let duplicates = viewer.map_or(self.books.duplicates, |viewer| viewer.books().duplicates);
+        self.enter(Record::End(End { at: now, outcome, detail: Some(why), duplicates, ..self.books.clone() }))
     }
 }
 
@@ -121,7 +140,8 @@ impl App {
                     tape: None,
                     next: 1,
                     next_mark: 0,
-                    events: 0,
+                    until: None,
+                    books: End::default(),
                     size: 0,
                     step: Step::Busy,
                     stopping: false,
@@ -158,7 +178,7 @@ impl App {
         let path = clean(&recording.path.display().to_string()).into_owned();
         match (result, recording.step) {
             (Ok(size), Step::Finishing) => {
-                let text = format!("Recorded {} events, {}, to {path}", count(recording.events), bytes(*size));
+                let text = format!("Recorded {} events, {}, to {path}", count(recording.books.events), bytes(*size));
                 self.recordings.remove(at);
                 self.notify(false, text);
             }
@@ -191,9 +211,10 @@ impl App {
 
     /// Writes what has come since, where the files are ready for more.
     pub(super) fn record_on(&mut self) -> Vec<Effect> {
-        for (stream, tape) in self.streams.take_closed() {
-            if let Some(recording) = self.recordings.iter_mut().find(|recording| recording.stream == stream) {
-                recording.tape = Some(tape);
+        for closed in self.streams.take_closed() {
+            if let Some(recording) = self.recordings.iter_mut().find(|recording| recording.stream == closed.stream) {
+                recording.tape = Some(closed.tape);
+                recording.books.duplicates = closed.duplicates;
                 recording.stopping = true;
             }
         }
@@ -202,13 +223,14 @@ impl App {
         for recording in self.recordings.iter_mut().filter(|recording| recording.step == Step::Ready) {
             let own = recording.tape.take();
             let viewer = streams.all().iter().find(|viewer| viewer.id == recording.stream);
+            // One that failed says nothing more, not even that it ended.
+            recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
             let mut part = match own.as_ref().or(viewer.map(|viewer| &viewer.tape)) {
                 Some(tape) => recording.part(tape),
                 None => Part::default(),
             };
             recording.tape = own;
             if part.chunks.is_empty() && recording.stopping && !recording.has_end {
-                recording.has_end = true;
                 part.add(Chunk::Record(Box::new(recording.detached(now, viewer))));
             }
             let step = match (part.chunks.is_empty(), recording.has_end) {

@@ -13,8 +13,26 @@ pub const MAX_TABS: usize = 9;
 pub struct Streams {
     open: Vec<Viewer>,
     shown: Option<usize>,
-    /// The tapes of those that were closed since they were last asked for.
-    closed: Vec<(u64, Tape)>,
+    /// What is left of those that were closed since they were last asked for.
+    closed: Vec<Closed>,
+}
+
+/// What is left of a stream that was closed.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// Its number.
+    pub stream: u64,
+    /// What came.
+    pub tape: Tape,
+    /// Events that came twice.
+    pub duplicates: u64,
+}
+
+impl Closed {
+    fn of(viewer: &mut Viewer) -> Closed {
+        let duplicates = viewer.books().duplicates;
+        Closed { stream: viewer.id, duplicates, tape: std::mem::take(&mut viewer.tape) }
+    }
 }
 
 impl Streams {
@@ -106,8 +124,8 @@ impl Streams {
     pub fn replace(&mut self, viewer: Viewer) {
         match self.shown_mut() {
             Some(shown) => {
-                let before = std::mem::replace(shown, viewer);
-                self.closed.push((before.id, before.tape));
+                let mut before = std::mem::replace(shown, viewer);
+                self.closed.push(Closed::of(&mut before));
             }
             None => self.add(viewer),
         }
@@ -124,8 +142,8 @@ impl Streams {
         closed
     }
 
-    /// The tapes of those that were closed since the last time: somebody may not be done with them.
-    pub(super) fn take_closed(&mut self) -> Vec<(u64, Tape)> {
+    /// What is left of those that were closed since the last time: somebody may not be done with them.
+    pub(super) fn take_closed(&mut self) -> Vec<Closed> {
         std::mem::take(&mut self.closed)
     }
 
@@ -146,7 +164,7 @@ impl Streams {
             other => other,
         };
         let mut removed = self.open.remove(at);
-        self.closed.push((removed.id, std::mem::take(&mut removed.tape)));
+        self.closed.push(Closed::of(&mut removed));
         removed
     }
 }

@@ -49,6 +49,7 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
 /// How much a view's tab tells.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
+    Bare,
     Short,
     Names,
     Counts,
@@ -57,7 +58,7 @@ enum Detail {
 
 /// The tabs of the views, with counts and ages where there is room, else shorter.
 pub fn views(app: &App, viewer: &Viewer, width: u16) -> Line {
-    let details = [Detail::Ages, Detail::Counts, Detail::Names, Detail::Short];
+    let details = [Detail::Ages, Detail::Counts, Detail::Names, Detail::Short, Detail::Bare];
     let lines = details.map(|detail| view_line(app, viewer, detail));
     let [.., shortest] = &lines;
     let fits = |line: &&Line| line.width() + right_width(line) < width as usize;
@@ -69,7 +70,7 @@ fn right_width(line: &Line) -> usize {
 }
 
 fn view_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
-    let short = detail == Detail::Short;
+    let short = detail <= Detail::Short;
     let mut line = Line::new();
     for (i, view) in VIEWS.iter().enumerate() {
         let chosen = *view == viewer.view();
@@ -95,6 +96,7 @@ fn view_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
     if marks > 0 {
         line = line.right(Tone::Strong, "◆").right(Tone::Dim, &format!(" {marks}  "));
     }
+    line.right.extend(let_go(viewer).filter(|_| detail > Detail::Bare));
     if viewer.standing().is_some() && viewer.follows() {
         return line.right(Tone::Moving, "PAST");
     }
@@ -106,6 +108,12 @@ fn view_line(app: &App, viewer: &Viewer, detail: Detail) -> Line {
         new if short => line.right(Tone::Moving, &format!("PAUSED +{}", text::count(new))),
         new => line.right(Tone::Moving, &format!("PAUSED +{} new", text::count(new))),
     }
+}
+
+/// How many events are no longer in memory, and in no view of events; a recording still has them.
+pub fn let_go(viewer: &Viewer) -> Option<Piece> {
+    let gone = viewer.tape.evicted_rows();
+    (gone > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} let go  ", text::count(gone)) })
 }
 
 /// The view whose tab stands in a column of the line.

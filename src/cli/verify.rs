@@ -1,7 +1,7 @@
 //! `verify FILE`: whether a recording is whole, and agrees with itself.
 
 use super::{Exit, Failure, output, replay};
-use crate::stream::{Chain, Data, End, LineParser, Linked, ReadError, Record};
+use crate::stream::{Chain, Data, End, LineParser, Linked, ReadError, Record, let_go};
 use crate::text;
 use clap::Args;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
         0 => "no hashes, so an edit would not be seen".to_string(),
         _ => format!("seal {}", audit.chain.seal_text()),
     };
-    let Audit { events, gaps, problems, untold, end, .. } = audit.finish();
+    let Audit { events, missing, gaps, problems, untold, end, .. } = audit.finish();
     for problem in &problems {
         output::complain(&format!("{name}: {problem}"));
     }
@@ -64,7 +64,12 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
     let outcome = end.map_or("no end", |end| end.outcome.as_str());
     let sound = if problems.is_empty() { "sound" } else { "damaged" };
     let plural = |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
-    let line = format!("{name}: {sound}; {}, {}, {outcome}; {seal}\n", plural(events, "event"), plural(gaps, "gap"));
+    let lacks = match missing {
+        0 => String::new(),
+        _ => format!(" ({} before them are not in it: they were let go)", text::count(missing)),
+    };
+    let (events, gaps) = (plural(events, "event"), plural(gaps, "gap"));
+    let line = format!("{name}: {sound}; {events}{lacks}, {gaps}, {outcome}; {seal}\n");
     output::print(&line, false)?;
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
@@ -83,6 +88,10 @@ struct Audit {
     /// The connection that is open.
     open: Option<u32>,
     last_seq: u64,
+    /// What the gap before the next event says.
+    gap: Option<String>,
+    /// Events that a gap says to be missing.
+    missing: u64,
     end: Option<End>,
     problems: Vec<String>,
     untold: u64,
@@ -127,12 +136,21 @@ impl Audit {
                     self.problem(format!("connection {conn} closes, but was not open"));
                 }
             }
-            Record::Gap { .. } => self.gaps += 1,
+            Record::Gap { why, .. } => {
+                self.gaps += 1;
+                self.gap = Some(why.clone());
+            }
             Record::Event(event) => {
                 self.events += 1;
                 self.malformed += u64::from(!matches!(event.data, Data::Json(_)));
-                if Some(event.seq) != self.last_seq.checked_add(1) {
-                    self.problem(format!("event {} follows event {}", event.seq, self.last_seq));
+                let (last, gap) = (self.last_seq, self.gap.take());
+                match event.seq.checked_sub(last).and_then(|by| by.checked_sub(1)) {
+                    Some(0) => {}
+                    // A recording that was begun late says what it lacks.
+                    Some(missing) if gap.is_some_and(|why| why == let_go(last + 1, event.seq - 1)) => {
+                        self.missing += missing;
+                    }
+                    _ => self.problem(format!("event {} follows event {last}", event.seq)),
                 }
                 self.last_seq = event.seq;
                 if self.open != Some(event.conn) {

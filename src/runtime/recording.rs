@@ -4,8 +4,8 @@ use super::export::at_home;
 use super::subs::Out;
 use crate::api::{ApiError, Kind, Place};
 use crate::app::msg::Answer;
-use crate::stream::{Data, End, Event, Item, ReadError, Reader, Record};
-use crate::text;
+use crate::stream::{End, Event, Head, Item, ReadError, Reader, Record};
+use jiff::Timestamp;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,6 @@ const BATCH: usize = 512;
 const BATCH_BYTES: usize = 1 << 20;
 /// Batches that wait to be taken.
 const BATCHES: usize = 4;
-/// The largest number that the first event may have: those that follow it have theirs too.
-const FIRST: u64 = 1 << 53;
 
 /// Reads a recording to its end.
 pub(super) async fn play(file: PathBuf, out: &Out) {
@@ -43,23 +41,21 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
     };
     let (mut seen, mut damaged, mut ended) = (End::default(), 0_u64, false);
-    let (mut batch, mut bytes) = (Vec::new(), 0);
     let mut numbers = Numbers::default();
+    let (mut batch, mut bytes) = (Vec::new(), 0);
     for read in reader.by_ref() {
         match read {
             Ok(mut record) => {
-                if let Record::Event(event) = &mut record
-                    && let Some(why) = numbers.take(event)
-                {
-                    let gap = Record::Gap { at: event.at, why };
-                    count(&mut seen, &gap);
-                    batch.push(Item::Record(gap));
-                }
-                count(&mut seen, &record);
-                ended |= matches!(record, Record::End(_));
-                if let Record::Event(event) = &record {
+                if let Record::Event(event) = &mut record {
                     bytes += event.data.text().len();
+                    if let Some(gap) = numbers.put_right(event) {
+                        seen.count(&gap);
+                        batch.push(Item::Record(gap));
+                    }
                 }
+                seen.count(&record);
+                seen.at = time(&record);
+                ended |= matches!(record, Record::End(_));
                 batch.push(Item::Record(record));
             }
             Err(ReadError::Line { .. }) => damaged += 1,
@@ -77,6 +73,14 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
             }
         }
     }
+    if damaged > 0 {
+        let why = format!("{damaged} lines are no records, and were left out: runtail verify says which");
+        let gap = Record::Gap { at: seen.at, why };
+        seen.count(&gap);
+        // An end that the file has stays the end.
+        let end = batch.len() - usize::from(ended && !batch.is_empty());
+        batch.insert(end, Item::Record(gap));
+    }
     if !ended {
         let why = if reader.was_cut() {
             "ends in the middle of a line"
@@ -85,12 +89,6 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         };
         seen.detail = Some(format!("the recording {why}"));
         batch.push(Item::Record(Record::End(seen)));
-    }
-    if damaged > 0 {
-        let why = format!("{damaged} lines are no records, and were left out: runtail verify says which");
-        let at = batch.last().and_then(time).unwrap_or_default();
-        let end = batch.len() - usize::from(!batch.is_empty());
-        batch.insert(end, Item::Record(Record::Gap { at, why }));
     }
     let _ = out.blocking_send(batch);
 }
@@ -104,57 +102,54 @@ impl Read for WhileWanted {
     }
 }
 
-/// The numbers of events. A tape knows no holes, so what follows one in a file is counted on.
+/// The numbers of events. On a tape they run without holes, as they do in any recording that nothing was taken out of; in
+/// others what follows a hole is numbered on, and the hole is told.
 #[derive(Default)]
 struct Numbers {
-    /// Of the newest event: as it is in the file, and as it is shown.
+    /// As they stand in the file, and on the tape.
     last: Option<(u64, u64)>,
+    holes: u64,
 }
 
 impl Numbers {
-    /// Gives an event its number. Says so where the file has another one than the one that follows.
-    fn take(&mut self, event: &mut Event) -> Option<String> {
+    /// Holes told one by one.
+    const TOLD: u64 = 100;
+    /// The first event's number is its own, up to here: beyond, nobody counted to it.
+    const FIRST: u64 = 1 << 53;
+
+    /// Gives an event its number on the tape, and what is to be told before it.
+    fn put_right(&mut self, event: &mut Event) -> Option<Record> {
         let said = event.seq;
-        let (follows, shown) = match self.last {
-            None => (said, said.clamp(1, FIRST)),
-            Some((before, shown)) => (before.saturating_add(1), shown + 1),
+        let Some((before, last)) = self.last else {
+            event.seq = if (1..Self::FIRST).contains(&said) { said } else { 1 };
+            self.last = Some((said, event.seq));
+            return None;
         };
-        (self.last, event.seq) = (Some((said, shown)), shown);
-        (said != follows).then(|| match said.checked_sub(follows) {
-            Some(lacking) => format!("events missing from the recording: {}", text::count(lacking)),
-            None => format!("the recording goes back to event {said}"),
-        })
+        event.seq = last + 1;
+        self.last = Some((said, event.seq));
+        if before.checked_add(1) == Some(said) {
+            return None;
+        }
+        self.holes += 1;
+        let why = match said > before {
+            _ if self.holes > Self::TOLD => return None,
+            true => format!("the file has no events {} to {}", before + 1, said - 1),
+            false => format!("in the file event {said} follows event {before}"),
+        };
+        let more = if self.holes == Self::TOLD { "; further places like this are not told" } else { "" };
+        Some(Record::Gap { at: event.at, why: format!("{why}; what follows is numbered on from {}{more}", event.seq) })
     }
 }
 
-/// Counts a record into the end of a recording that has none.
-fn count(seen: &mut End, record: &Record) {
+/// When a record came.
+fn time(record: &Record) -> Timestamp {
     match record {
-        Record::Event(Event { at, data, .. }) => {
-            seen.at = *at;
-            seen.events += 1;
-            seen.bytes += data.size();
-            seen.malformed += u64::from(!matches!(data, Data::Json(_)));
-        }
-        Record::Open { at, .. } => {
-            seen.at = *at;
-            seen.connections += 1;
-        }
-        Record::Gap { at, .. } => {
-            seen.at = *at;
-            seen.gaps += 1;
-        }
-        Record::Close { at, .. } => seen.at = *at,
-        Record::Tape(head) => seen.at = head.at,
-        Record::End(_) => {}
-    }
-}
-
-fn time(item: &Item) -> Option<jiff::Timestamp> {
-    match item {
-        Item::Record(Record::End(end)) => Some(end.at),
-        Item::Record(Record::Event(event)) => Some(event.at),
-        _ => None,
+        Record::Event(Event { at, .. })
+        | Record::Open { at, .. }
+        | Record::Close { at, .. }
+        | Record::Gap { at, .. }
+        | Record::Tape(Head { at, .. })
+        | Record::End(End { at, .. }) => *at,
     }
 }
 
@@ -167,36 +162,45 @@ fn failed(file: &Path, why: &str) -> Item {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Outcome, write_record};
+    use crate::stream::{Data, Outcome, write_record};
+
+    fn event(seq: u64) -> Record {
+        let (at, data) = (Timestamp::UNIX_EPOCH, Data::Json("[1]".into()));
+        Record::Event(Event { seq, at, conn: 1, name: "x".into(), ns: [].into(), id: None, data })
+    }
+
+    /// What is told of a file with these records.
+    fn told(records: &[Record]) -> Vec<Item> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.jsonl");
+        let mut text = Vec::new();
+        records.iter().for_each(|record| write_record(&mut text, record).unwrap());
+        std::fs::write(&file, &text).unwrap();
+        let (sender, mut items) = mpsc::channel(BATCHES);
+        read(&file, &sender);
+        std::iter::from_fn(|| items.try_recv().ok()).flatten().collect()
+    }
 
     #[test]
-    fn numbers_of_others_make_no_hole() {
-        let event = |seq| Event {
-            seq,
-            at: jiff::Timestamp::UNIX_EPOCH,
-            conn: 1,
-            name: "x".into(),
-            ns: [].into(),
-            id: None,
-            data: Data::Json("1".into()),
+    fn numbers_with_holes_run_on_and_are_told() {
+        let numbers = |said: &[u64]| {
+            let told = told(&said.iter().map(|seq| event(*seq)).collect::<Vec<_>>());
+            let number = |item: &Item| if let Item::Record(Record::Event(e)) = item { Some(e.seq) } else { None };
+            let gap =
+                |item: &Item| if let Item::Record(Record::Gap { why, .. }) = item { Some(why.clone()) } else { None };
+            (told.iter().filter_map(number).collect::<Vec<_>>(), told.iter().filter_map(gap).collect::<Vec<_>>())
         };
-        let taken = |said: &[u64]| {
-            let mut numbers = Numbers::default();
-            let take = |seq: &u64| {
-                let mut event = event(*seq);
-                let told = numbers.take(&mut event);
-                (event.seq, told.unwrap_or_default())
-            };
-            said.iter().map(take).collect::<Vec<_>>()
-        };
-        let bare = |seq| (seq, String::new());
-        assert_eq!(taken(&[7, 8, 9]), [bare(7), bare(8), bare(9)], "one that was begun late keeps its numbers");
-        let told = taken(&[1, 5, 6, 2, u64::MAX, u64::MAX]);
-        assert_eq!((&told[0], &told[2]), (&bare(1), &bare(3)));
-        assert_eq!(told[1], (2, "events missing from the recording: 3".into()));
-        assert_eq!(told[3], (4, "the recording goes back to event 2".into()));
-        assert!(told[4].1.starts_with("events missing") && told[5].0 == 6, "{told:?}");
-        assert_eq!(taken(&[u64::MAX, 0])[0], bare(FIRST));
+        // One that was begun late keeps its numbers: only what is before them is missing.
+        assert_eq!(numbers(&[501, 502, 503]), (vec![501, 502, 503], vec![]));
+        let (seqs, gaps) = numbers(&[1, 2, 40, 41, 5]);
+        assert_eq!(seqs, [1, 2, 3, 4, 5]);
+        assert_eq!(gaps[0], "the file has no events 3 to 39; what follows is numbered on from 3");
+        assert_eq!(gaps[1], "in the file event 5 follows event 41; what follows is numbered on from 5");
+        assert_eq!(numbers(&[u64::MAX, u64::MAX, 0]).0, [1, 2, 3]);
+        let many: Vec<u64> = (0..500).map(|n| n * 2 + 1).collect();
+        let (seqs, gaps) = numbers(&many);
+        assert_eq!((seqs.len(), gaps.len()), (500, Numbers::TOLD as usize));
+        assert!(gaps.last().unwrap().ends_with("are not told"));
     }
 
     #[test]
@@ -216,18 +220,7 @@ mod tests {
         let file = folder.path().join("a.jsonl");
         let mut text = Vec::new();
         let at = jiff::Timestamp::UNIX_EPOCH;
-        for record in [
-            Record::Open { at, conn: 1, status: 200, resumed_after: None },
-            Record::Event(Event {
-                seq: 1,
-                at,
-                conn: 1,
-                name: "x".into(),
-                ns: [].into(),
-                id: None,
-                data: Data::Json("[1]".into()),
-            }),
-        ] {
+        for record in [Record::Open { at, conn: 1, status: 200, resumed_after: None }, event(1)] {
             write_record(&mut text, &record).unwrap();
         }
         text.extend_from_slice(b"nonsense\n{\"kind\":\"eve");

@@ -29,7 +29,7 @@ pub use framer::{Block, Frame, Framer};
 pub use link::{JoinLink, RunLink, Target};
 pub use modes::{RUN_MODES, RunTerms, THREAD_MODES, reopening_refused};
 pub use names::{EventNames, Names, Namespace};
-pub use record::{End, Head, Item, Outcome, Record};
+pub use record::{End, Head, Item, Outcome, Record, let_go};
 pub use recorder::RecordingFile;
 pub use recording::{LineParser, Lines, ReadError, Reader, write_record};
 pub(crate) use resume::key as id_order;

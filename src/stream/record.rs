@@ -1,6 +1,6 @@
 //! What a source says, and what a recording holds: one record a line, told apart by `kind` (CLI.md).
 
-use super::Event;
+use super::{Data, Event};
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -78,6 +78,28 @@ pub struct End {
     pub gaps: u64,
     /// Events whose data was no JSON, or too large.
     pub malformed: u64,
+}
+
+impl End {
+    /// Counts a record into the sums: what the end of a recording says that has none of its own.
+    pub fn count(&mut self, record: &Record) {
+        match record {
+            Record::Event(event) => {
+                self.events += 1;
+                self.bytes += event.data.size();
+                self.malformed += u64::from(!matches!(event.data, Data::Json(_)));
+            }
+            Record::Open { .. } => self.connections += 1,
+            Record::Gap { .. } => self.gaps += 1,
+            Record::Tape(_) | Record::Close { .. } | Record::End(_) => {}
+        }
+    }
+}
+
+/// The words of a gap in a recording that was begun after these events were let go. [`Record::Gap`] has them, and who looks
+/// whether a recording is whole knows them.
+pub fn let_go(first: u64, last: u64) -> String {
+    format!("events {first} to {last} were let go before they were recorded")
 }
 
 /// How a stream ended.

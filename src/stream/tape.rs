@@ -167,6 +167,11 @@ impl Tape {
         Some((number, self.marks.get(usize::try_from(number - self.marks_gone).ok()?)?))
     }
 
+    /// How many records that are no events came.
+    pub fn marks_seen(&self) -> u64 {
+        self.marks_gone + self.marks.len() as u64
+    }
+
     /// How large it may grow.
     pub fn limits(&self) -> Limits {
         self.limits

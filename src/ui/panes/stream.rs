@@ -43,8 +43,13 @@ pub fn stream(app: &App, viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     for piece in link_line(app, viewer).left {
         crumbs.right.push(piece);
     }
+    let views = tabs::views(app, viewer, inner);
+    // What was let go is counted with the views, where there is room.
+    if let Some(gone) = tabs::let_go(viewer).filter(|gone| !views.right.contains(gone)) {
+        crumbs.right.insert(0, gone);
+    }
     canvas.line_for_right(area.x + 1, y, inner, &crumbs);
-    canvas.line_for_right(area.x + 1, y + 1, inner, &tabs::views(app, viewer, inner));
+    canvas.line_for_right(area.x + 1, y + 1, inner, &views);
     let past = || Some(view_lines::past::line(&viewer.standing()?, inner.into(), &app.settings.tz));
     let line = view_lines::find::line(viewer).or_else(past).or_else(|| third_line(app, viewer, inner));
     if let Some(line) = line {
@@ -70,7 +75,7 @@ fn crumbs(app: &App, viewer: &Viewer, focused: bool) -> Line {
         crumbs.push(Tone::Plain, &format!("thread {}", text::short_id(thread)));
     }
     match (&viewer.target, &viewer.run_id) {
-        (StreamTarget::Tail { .. }, _) => {}
+        (StreamTarget::Tail { .. }, _) | (StreamTarget::Recording { .. }, None) => {}
         (_, Some(run)) => {
             crumbs.push(Tone::Dim, " › ");
             crumbs.push(Tone::Plain, &format!("run {}", text::short_id(run)));
@@ -182,6 +187,9 @@ fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
 }
 
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
+    if viewer.standing().is_some_and(|standing| standing.at == 0) {
+        return (Tone::Dim, "Nothing had come yet: this is before the first event.".into());
+    }
     match &viewer.link {
         LinkState::Failed(error) => return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again.")),
         LinkState::Connecting { .. } => return (Tone::Dim, "Connecting…".into()),
