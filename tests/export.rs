@@ -8,7 +8,7 @@ use dash::{Dash, demo_like};
 use jiff::Timestamp;
 use runtail::app::export::{Chunk, FileStep};
 use runtail::app::msg::{Described, Done, Effect, Msg};
-use runtail::stream::{Data, Event, Item, Reader, Record, write_record};
+use runtail::stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
 use std::path::PathBuf;
 
 /// Does what the runtime does, and gives the path and the file's bytes.
@@ -88,6 +88,46 @@ fn json_lines_are_a_recording() {
     let names = names(file);
     assert!(names.len() > 2 && names.iter().all(|name| name == "values" || name == "checkpoints"), "{names:?}");
     assert!(!names.iter().all(|name| name == "checkpoints"), "{names:?}");
+}
+
+#[test]
+fn the_books_can_be_shown_to_somebody() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    let at = dash.now;
+    let mark = |record| Item::Record(record);
+    dash.items(vec![
+        mark(Record::Close { at, conn: 1, reason: "reset".into() }),
+        mark(Record::Gap { at, why: "away for 3s: the server gives no ids to *resume* by".into() }),
+        mark(Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) }),
+    ]);
+    // More than the screen lists.
+    for conn in 3..=80 {
+        dash.items(vec![
+            mark(Record::Close { at, conn: conn - 1, reason: "eof".into() }),
+            mark(Record::Open { at, conn, status: 200, resumed_after: None }),
+        ]);
+    }
+    dash.keys("8");
+    let screen = dash.screen();
+    assert!(screen.contains("POSSIBLE GAPS") && screen.contains("away for 3s"), "{screen}");
+    let (_, text, _) = export(&mut dash, "text x");
+    let text = String::from_utf8(text).unwrap();
+    let lines = |from: usize, to: usize| text.lines().skip(from).take(to - from).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!("books_text", lines(0, 44));
+    assert!(!text.contains("earlier ones") && text.lines().any(|line| line.starts_with("  79 ")), "{text}");
+    let (_, md, _) = export(&mut dash, "md x");
+    let md = String::from_utf8(md).unwrap();
+    insta::assert_snapshot!("books_md", md.lines().take(24).collect::<Vec<_>>().join("\n"));
+    let (_, json, _) = export(&mut dash, "jsonl x");
+    let records: Vec<Record> = Reader::new(std::io::Cursor::new(json)).unwrap().map(Result::unwrap).collect();
+    let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
+    assert_eq!(count(|record| matches!(record, Record::Open { .. })), 80);
+    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("away for 3s"))), 1);
+    assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "nothing of what was said");
+    let Some(Record::End(end)) = records.last() else { panic!("{:?}", records.last()) };
+    assert_eq!((end.connections, end.gaps, end.outcome), (80, 1, Outcome::Detached));
 }
 
 #[test]
@@ -176,6 +216,20 @@ fn what_goes_wrong_is_said() {
     assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
     dash.feed(Msg::done(Done::FileStepped(*number, Ok(0))));
     assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+}
+
+#[test]
+fn an_earlier_moment_that_is_gone_to_leaves_a_file_that_says_so() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    dash.keys("7");
+    let effects = dash.keys(":export text x<Enter>");
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.keys(",");
+    let effects = dash.done(Done::FileStepped(*number, Ok(0)));
+    assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
+    assert!(said(&dash).contains("is not whole: an earlier moment was gone to"), "{}", said(&dash));
 }
 
 #[test]

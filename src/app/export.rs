@@ -91,6 +91,8 @@ pub struct Export {
     /// The event that was written last.
     after: u64,
     entries: u64,
+    /// The newest event that was shown when it began.
+    moment: u64,
     finishing: bool,
 }
 
@@ -170,9 +172,20 @@ impl App {
         let Some(viewer) = self.viewer() else { return Vec::new() };
         let view = viewer.view();
         let (next, end) = viewer.export_range(view, format);
-        let (stream, entries) = (viewer.id, 0);
-        let export =
-            Export { number, stream, view, format, path: path.clone(), next, end, after: 0, entries, finishing: false };
+        let (stream, entries, moment) = (viewer.id, 0, viewer.tape.last_seq());
+        let export = Export {
+            number,
+            stream,
+            view,
+            format,
+            path: path.clone(),
+            next,
+            end,
+            after: 0,
+            entries,
+            moment,
+            finishing: false,
+        };
         self.export = Some(export);
         vec![Effect::File(number, FileStep::Create(path))]
     }
@@ -198,11 +211,11 @@ impl App {
             self.notify(false, format!("Wrote {what}, {entries}, {}, to {path}", bytes(size)));
             return Vec::new();
         }
-        let Some(viewer) = self.streams.all().iter().find(|viewer| viewer.id == export.stream) else {
-            self.notify(
-                true,
-                format!("{path} is not whole: its stream was closed after {} entries.", count(export.entries)),
-            );
+        let viewer = self.streams.all().iter().find(|viewer| viewer.id == export.stream);
+        let is_there = |viewer: &&super::viewer::Viewer| viewer.tape.last_seq() >= export.moment;
+        let Some(viewer) = viewer.filter(is_there) else {
+            let why = if viewer.is_some() { "an earlier moment was gone to" } else { "its stream was closed" };
+            self.notify(true, format!("{path} is not whole: {why} after {} entries.", count(export.entries)));
             return vec![Effect::File(number, FileStep::Finish)];
         };
         let mut part = Part::default();

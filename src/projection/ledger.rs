@@ -3,12 +3,16 @@
 
 use super::rows::Rows;
 use crate::stream::{Data, Event, Item, Record, id_order};
+use crate::text;
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 const MAX_CONNECTIONS: usize = 4096;
+const MAX_GAPS: usize = 1024;
+/// Bytes of a gap's reason that are kept.
+const MAX_WHY: usize = 1000;
 /// Event names that are told apart.
 const MAX_NAMES: usize = 64;
 /// A pause is long when it is longer than this, and than so many usual ones.
@@ -74,6 +78,17 @@ pub enum Pulse {
     Silent(Duration),
 }
 
+/// A place where something may be missing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PossibleGap {
+    /// When it was noticed.
+    pub at: Timestamp,
+    /// The number of the event before it; 0 before the first.
+    pub after: u64,
+    /// Why, in words.
+    pub why: Arc<str>,
+}
+
 /// The sums of a tape.
 #[derive(Debug, Clone)]
 pub struct Ledger {
@@ -104,6 +119,8 @@ pub struct Ledger {
     /// Pieces of messages that held text, reasoning or arguments.
     pub tokens: u64,
     connections: Rows<Connection>,
+    possible_gaps: Rows<PossibleGap>,
+    last_seq: u64,
     names: Vec<NameSums>,
     others: NameSums,
     /// The usual pause between two events: a mean in which the newest count most.
@@ -131,6 +148,8 @@ impl Default for Ledger {
             first_token_at: None,
             tokens: 0,
             connections: Rows::new(MAX_CONNECTIONS),
+            possible_gaps: Rows::new(MAX_GAPS),
+            last_seq: 0,
             names: Vec::new(),
             others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: 0, last_at: Timestamp::default() },
             pause: Duration::ZERO,
@@ -146,6 +165,11 @@ impl Ledger {
     /// The connections, oldest first.
     pub fn connections(&self) -> &Rows<Connection> {
         &self.connections
+    }
+
+    /// The places where something may be missing, oldest first.
+    pub fn possible_gaps(&self) -> &Rows<PossibleGap> {
+        &self.possible_gaps
     }
 
     /// Events by name, in the order of their first appearance; at the end those beyond the names that are told apart.
@@ -222,7 +246,11 @@ impl Ledger {
                     open.reason = Some(reason.clone());
                 }
             }
-            Item::Record(Record::Gap { .. }) => self.gaps += 1,
+            Item::Record(Record::Gap { at, why }) => {
+                self.gaps += 1;
+                let why = text::head(why, MAX_WHY).into();
+                self.possible_gaps.push(PossibleGap { at: *at, after: self.last_seq, why });
+            }
             Item::Record(Record::End(end)) => {
                 self.bytes = self.bytes.max(end.bytes);
                 self.duplicates = self.duplicates.max(end.duplicates);
@@ -270,6 +298,7 @@ impl Ledger {
 
     fn event(&mut self, event: &Event) {
         self.received += 1;
+        self.last_seq = event.seq;
         self.bytes += event.data.size();
         match &event.data {
             Data::Json(_) => {}

@@ -28,7 +28,7 @@ pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
 pub use facets::Facets;
 pub use landmarks::Landmarks;
-pub use ledger::{Connection, Ledger, NameSums, Pulse, is_start};
+pub use ledger::{Connection, Ledger, NameSums, PossibleGap, Pulse, is_start};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
@@ -101,9 +101,10 @@ impl Projections {
             let calls = m.tool_calls.iter().map(|call| 200 + call.args.len());
             400 + m.text.len() + m.reasoning.len() + calls.sum::<usize>()
         };
-        let rows = self.updates.rows().len() + self.lifecycle.rows().len() + self.custom.rows().len();
+        let custom = self.custom.rows().len() * size_of::<CustomRow>();
+        let rows = self.updates.rows().len() + self.lifecycle.rows().len();
         let rows = rows + self.values.rows().len() + self.timeline.bars().len() + self.ledger.connections().len();
-        self.messages.items().iter().map(of_message).sum::<usize>() + rows * 300
+        self.messages.items().iter().map(of_message).sum::<usize>() + custom + rows * 300
     }
 
     /// Takes the next item of a source, or of a recording.

@@ -3,6 +3,7 @@
 use crate::app::keys::{Action, Context};
 use crate::app::msg::{Described, Effect};
 use crate::app::profiles::Then;
+use crate::app::viewer::Viewer;
 use crate::app::{App, Overlay, Page, Pane, scroll};
 use crate::config::{Mouse, Timestamps};
 use crate::model::{Collection, GithubApp, Service};
@@ -184,6 +185,9 @@ pub const COMMANDS: &[Command] = &[
         Vec::new()
     }),
     command("state", Takes::Nothing, "The state of the stream's thread, as its server has it now", |app, _| {
+        if app.viewer().is_some_and(Viewer::is_recording) {
+            return app.explain_argument("This is a recording: no server stands behind it.");
+        }
         let viewer = app.viewer().map(|viewer| (viewer.server.clone(), viewer.thread_id.clone()));
         match viewer {
             Some((server, Some(thread))) => app.describe(Described::Thread(server, thread)),

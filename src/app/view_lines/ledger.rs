@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 
-/// Connections and runs that are listed, from the newest.
+/// Connections, runs and gaps that the screen lists, from the newest.
 const MAX_LISTED: usize = 50;
 /// Columns of a name, and of a number.
 const NAME: usize = 20;
@@ -26,11 +26,37 @@ pub struct Row {
     pub seq: Option<u64>,
 }
 
-/// All lines. `open`: whether anything may still come, so that ages count.
-pub fn rows(projections: &Projections, tape: &Tape, now: Timestamp, open: bool, tz: &TimeZone) -> Vec<Row> {
+/// What the books of a stream go by.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Up to when ages count.
+    pub now: Timestamp,
+    /// Whether anything may still come, so that ages count.
+    pub open: bool,
+    /// Whether there is a server that can be asked for the state.
+    pub asks: bool,
+}
+
+/// All lines.
+pub fn rows(projections: &Projections, tape: &Tape, about: About, tz: &TimeZone) -> Vec<Row> {
+    let About { now, open, asks } = about;
+    book(projections, tape, asks, Book { rows: Vec::new(), now, open, listed: MAX_LISTED, tz })
+}
+
+/// The same for somebody else: whole, and with times where the screen has ages.
+pub fn whole(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
+    book(projections, tape, false, Book { rows: Vec::new(), now, open: false, listed: usize::MAX, tz })
+}
+
+fn book(projections: &Projections, tape: &Tape, asks: bool, mut book: Book<'_>) -> Vec<Row> {
     let ledger = &projections.ledger;
-    let mut book = Book { rows: Vec::new(), now, open, tz };
+    let open = book.open;
     book.sums(ledger, tape);
+    book.gaps(ledger);
+    if asks && ledger.gaps > 0 {
+        let offer = "  What may be missing cannot be had again; :state reads the thread's state as it is now.";
+        book.push(Line::of(Tone::Dim, offer), None);
+    }
     if open {
         book.clocks(ledger);
     }
@@ -48,6 +74,8 @@ struct Book<'a> {
     rows: Vec<Row>,
     now: Timestamp,
     open: bool,
+    /// How many connections, runs and gaps are listed, from the newest.
+    listed: usize,
     tz: &'a TimeZone,
 }
 
@@ -111,9 +139,26 @@ impl Book<'_> {
             numbers.extend(bytes.map(text::bytes));
             self.numbers(Line::of(tone, &format!("  {what}")), &numbers, None);
         }
-        if ledger.gaps > 0 {
-            let offer = "  What may be missing cannot be had again; :state reads the thread's state as it is now.";
-            self.push(Line::of(Tone::Dim, offer), None);
+    }
+
+    /// Where something may be missing, and why.
+    fn gaps(&mut self, ledger: &Ledger) {
+        let all = ledger.possible_gaps();
+        if all.is_empty() {
+            return;
+        }
+        self.title("POSSIBLE GAPS", &[]);
+        let from = all.len().saturating_sub(self.listed);
+        self.earlier(all.evicted() + from as u64);
+        for gap in &all[from..] {
+            let mut line = Line::of(Tone::Dim, &format!("  {}  ", clock(gap.at, self.tz)));
+            match gap.after {
+                0 => line.push(Tone::Plain, "before the first event"),
+                after => line.push(Tone::Plain, &format!("after event {}", text::count(after))),
+            }
+            line.push(Tone::Plain, ": ");
+            line.push(Tone::Bad, &gap.why);
+            self.push(line, Some(gap.after).filter(|after| *after > 0));
         }
     }
 
@@ -184,7 +229,7 @@ impl Book<'_> {
             return;
         }
         self.title("CONNECTIONS", &["opened", "lasted", "status", "events"]);
-        let from = all.len().saturating_sub(MAX_LISTED);
+        let from = all.len().saturating_sub(self.listed);
         self.earlier(evicted + from as u64);
         for connection in &all[from..] {
             let lasted = match (connection.closed, self.open) {
@@ -215,7 +260,7 @@ impl Book<'_> {
             return;
         }
         self.title("RUNS", &["began", "took", "waited", "to event", "to token", "tok/s"]);
-        let from = all.len().saturating_sub(MAX_LISTED);
+        let from = all.len().saturating_sub(self.listed);
         self.earlier(evicted + from as u64);
         for run in &all[from..] {
             let (glyph, tone) = run_glyph(run);
@@ -345,7 +390,8 @@ mod tests {
             projections.apply(&Item::Record(close));
         }
         let tape = Tape::default();
-        let rows = rows(&projections, &tape, at(1000), false, &TimeZone::UTC);
+        let about = About { now: at(1000), open: false, asks: true };
+        let rows = rows(&projections, &tape, about, &TimeZone::UTC);
         let text = text_of(&rows);
         assert!(text.contains("… 10 earlier ones"), "{text}");
         assert!(text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"), "{text}");

@@ -85,7 +85,8 @@ impl Viewer {
                     }
                 }
                 View::Ledger => {
-                    self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, moment, open, &self.tz);
+                    let about = view_lines::ledger::About { now: moment, open, asks: !self.is_recording() };
+                    self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, about, &self.tz);
                 }
                 _ => {}
             }

@@ -1,12 +1,13 @@
 //! A view as it is written to a file: entry by entry, nothing cut.
 
 use super::rows::{extent, kept};
-use super::{View, Viewer, view_lines};
+use super::{LinkState, View, Viewer, view_lines};
 use crate::app::export::{Chunk, Format, Part};
 use crate::app::scroll::{Rows, Spot};
 use crate::projection::{Message, Role};
-use crate::stream::{Event, Record};
-use crate::text::{clean, clean_lines};
+use crate::stream::{End, Event, Outcome, Record};
+use crate::text::markdown::inline;
+use crate::text::{clean, clean_lines, count};
 
 /// Entries that are looked at for one part, however few of them a filter lets through.
 const MOST_LOOKED_AT: u64 = 2_000;
@@ -25,12 +26,17 @@ impl Viewer {
                 let rows = extent(self.projections.values.rows());
                 (rows.first, rows.end)
             }
+            // The books are written at once, whatever of them is on the screen.
+            View::Ledger => (0, 1),
             view => (self.all_rows(view).first(), self.all_rows(view).end()),
         }
     }
 
     /// What stands before the entries.
     pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
+        if view == View::Ledger {
+            return self.books_head(format, part);
+        }
         if format != Format::Markdown {
             return;
         }
@@ -53,6 +59,12 @@ impl Viewer {
         after: u64,
         part: &mut Part,
     ) -> (u64, u64) {
+        if view == View::Ledger {
+            if next < end {
+                self.write_books(format, part);
+            }
+            return (end, after);
+        }
         // What was let go meanwhile is not there any more.
         let first = self.export_range(view, format).0;
         let (mut key, mut after) = (next.max(first), after);
@@ -73,10 +85,100 @@ impl Viewer {
             key += 1;
         }
         if format == Format::Jsonl && key >= end && after < u64::MAX && !part.is_full() {
-            self.marks_between(after, u64::MAX, part);
+            self.marks_between(after, self.marks_end(), part);
             after = u64::MAX;
         }
         (key, after)
+    }
+
+    /// What the books are of: they are shown to people who were not there.
+    fn books_head(&self, format: Format, part: &mut Part) {
+        let title = match format {
+            Format::Jsonl => return,
+            Format::Text => "The books of a stream",
+            Format::Markdown => "# The books of a stream",
+        };
+        part.text(format!("{title}\n\n"));
+        let mut say = |what: &str, told: &str| {
+            let told = clean(told);
+            part.text(match format {
+                Format::Markdown => format!("- {what}: {}\n", inline(&told)),
+                _ => format!("{what:<9} {told}\n"),
+            });
+        };
+        say("server", &format!("{}, {}", self.server.name, self.server.url));
+        for (what, id) in [("thread", &self.thread_id), ("run", &self.run_id)] {
+            if let Some(id) = id {
+                say(what, id);
+            }
+        }
+        let told = &self.projections.ledger;
+        let opened = told.connections().first().map(|connection| connection.opened).or(told.first_event_at);
+        let day = |at: jiff::Timestamp| at.to_zoned(self.tz.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
+        if let Some(opened) = opened {
+            say("opened", &day(opened));
+        }
+        let how = match (&self.link, self.standing()) {
+            (_, Some(standing)) => {
+                format!("at event {} of {}", count(standing.at), count(standing.span.1))
+            }
+            (LinkState::Ended(end), None) => match &end.detail {
+                Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
+                None => format!("{}, {}", day(end.at), end.outcome.as_str()),
+            },
+            (LinkState::Failed(error), None) => format!("broke off: {error}"),
+            (_, None) => "no, it goes on".to_string(),
+        };
+        say(if self.standing().is_some() { "stood" } else { "ended" }, &how.replace('\n', " "));
+        say("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
+        part.text("\n");
+    }
+
+    /// The books: sums, gaps and connections, each with its time and its reason. As JSON they are the recording without its
+    /// events, so nothing is in them that was said.
+    fn write_books(&self, format: Format, part: &mut Part) {
+        if format == Format::Jsonl {
+            self.marks_between(0, self.marks_end(), part);
+            if !part
+                .chunks
+                .last()
+                .is_some_and(|chunk| matches!(chunk, Chunk::Record(record) if matches!(**record, Record::End(_))))
+            {
+                part.add(Chunk::Record(Box::new(Record::End(self.sums()))));
+            }
+        } else {
+            let rows = view_lines::ledger::whole(&self.projections, &self.tape, self.now, &self.tz);
+            let text = |line: &crate::app::line::Line| line.text().trim_end().to_string() + "\n";
+            let text: String = rows.iter().map(|row| text(&row.line)).collect();
+            match format {
+                Format::Markdown => part.add(Chunk::Code("", text.into())),
+                _ => part.text(text),
+            }
+        }
+        part.entries = 1;
+    }
+
+    /// The sums by now, of a stream that has not ended or is shown as it was before.
+    fn sums(&self) -> End {
+        let ledger = &self.projections.ledger;
+        let connections = ledger.connections().evicted() + ledger.connections().len() as u64;
+        End {
+            at: self.standing().and_then(|standing| standing.time).unwrap_or(self.now),
+            outcome: Outcome::Detached,
+            detail: Some("the books as they were then: the stream went on".into()),
+            events: ledger.received,
+            bytes: ledger.bytes,
+            connections: u32::try_from(connections).unwrap_or(u32::MAX),
+            duplicates: ledger.duplicates,
+            gaps: ledger.gaps,
+            malformed: ledger.malformed + ledger.too_large,
+        }
+    }
+
+    /// One past the event before which all marks are told: in the past, those up to its moment.
+    fn marks_end(&self) -> u64 {
+        let newest = self.tape.newest_seq();
+        self.standing().map_or(u64::MAX, |standing| if standing.at < newest { standing.at } else { u64::MAX })
     }
 
     fn export_seq(&self, view: View, key: u64) -> Option<u64> {
@@ -223,7 +325,7 @@ impl Viewer {
 /// The view whose entries are written: what is no list of events is made of all of them.
 fn exported(view: View, format: Format) -> View {
     match (format, view) {
-        (Format::Jsonl, View::Messages | View::Timeline | View::Ledger) => View::Raw,
+        (Format::Jsonl, View::Messages | View::Timeline) => View::Raw,
         (_, view) => view,
     }
 }
