@@ -172,3 +172,70 @@ async fn a_server_that_was_started_afresh_is_told_from_a_run_that_was_taken_back
         assert_eq!(end(&items).events, 3, "what it says of an unknown run is no event of the run");
     }
 }
+
+#[tokio::test]
+async fn a_page_in_place_of_an_answer_on_the_way_back_is_no_end() {
+    // A login page of something in between, first for the question about the run, then for its stream.
+    let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
+    let (verdicts, streams) = (Mutex::new(vec![page()]), Mutex::new(vec![page(), page()]));
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => stream_of(1..=3, true),
+        ("GET", "/threads/t1/runs/r1") => verdicts.lock().unwrap().pop().unwrap_or_else(|| run("success")),
+        ("GET", "/threads/t1/runs/r1/stream") => streams.lock().unwrap().pop().unwrap_or_else(|| rest(seen)),
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server)).await;
+    assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0), "{items:?}");
+    let said = items.iter().filter(|i| matches!(i, Item::Retrying { why, .. } if why.contains("HTML"))).count();
+    assert_eq!(said, 3, "{items:?}");
+    // Where there never was a stream it is the wrong address.
+    let server = Server::start(move |_| page()).await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![])).await;
+    assert_eq!((server.seen().len(), items.iter().filter(|i| matches!(i, Item::Failed(_))).count()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_wait_that_is_asked_for_by_a_date_is_kept() {
+    let asked = Mutex::new(false);
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => stream_of(1..=3, true),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        ("GET", "/threads/t1/runs/r1/stream") if !std::mem::replace(&mut *asked.lock().unwrap(), true) => {
+            let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
+            with_wait(json(429, "{}"), &until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+        }
+        ("GET", "/threads/t1/runs/r1/stream") => rest(seen),
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server)).await;
+    assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
+    // The date knows whole seconds only.
+    let (second, three) = (Duration::from_secs(1), Duration::from_secs(3));
+    let is_kept = |i: &&Item| matches!(i, Item::Retrying { wait, .. } if (second..=three).contains(wait));
+    assert_eq!(items.iter().filter(is_kept).count(), 1, "{items:?}");
+}
+
+/// What the server stores grows while it is replayed, and what came meanwhile is in its queue as well. Who lost the answer
+/// to a start joins the run from its beginning, and gets that.
+#[tokio::test]
+async fn a_run_whose_start_was_not_answered_is_not_said_twice() {
+    let notes: Arc<Mutex<serde_json::Value>> = Arc::default();
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => {
+            *notes.lock().unwrap() = seen.json()["metadata"].clone();
+            json(502, "{}")
+        }
+        ("GET", "/threads/t1/runs") => json(200, value!([{"run_id": "r1", "metadata": *notes.lock().unwrap()}])),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        ("GET", "/threads/t1/runs/r1/stream") => {
+            answer(200, "text/event-stream", (1..=5).chain(3..=6).map(event).collect::<String>())
+        }
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server)).await;
+    assert_eq!(numbers(&items), [1, 2, 3, 4, 5, 6]);
+    assert_eq!((end(&items).duplicates, end(&items).gaps, end(&items).outcome), (3, 0, Outcome::Success));
+}

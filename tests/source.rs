@@ -793,3 +793,87 @@ fn a_slow_reader_is_no_silent_server() {
     });
     assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
 }
+
+/// A thread's stream with events of a kind that the server never repeats.
+struct Aside(Script);
+
+impl Link for Aside {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        self.0.connect(after).await
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(Verdict::Endless)
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn unrepeated(&self) -> Option<&'static str> {
+        Some("state updates")
+    }
+}
+
+#[test]
+fn what_is_never_repeated_may_be_missing_once_an_outage() {
+    let broken = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
+    let away = || (0..3).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
+    let mut connections = vec![broken(ONE)];
+    connections.extend(away());
+    // A connection that brings nothing is a part of the outage.
+    connections.extend([Ok((vec![(0, "RESET")], Tail::End)), broken(TWO), Err(failure(Kind::Forbidden))]);
+    let items = collect(Aside(script(connections, vec![])), SourceOptions::default());
+    let why = whys(&items);
+    let said = why.iter().filter(|why| why.contains("state updates are never repeated")).count();
+    assert!(said == 1 && why[0].starts_with("away for 1m"), "{why:?}");
+    // The next outage is another one.
+    let mut connections = vec![broken(ONE), broken(TWO)];
+    connections.extend([broken("event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n"), Err(failure(Kind::Forbidden))]);
+    let items = collect(Aside(script(connections, vec![])), SourceOptions::default());
+    let said = whys(&items).iter().filter(|why| why.contains("state updates are never repeated")).count();
+    assert_eq!(said, 2, "{:?}", whys(&items));
+}
+
+#[test]
+fn an_error_of_an_attempt_that_is_made_again_is_no_end() {
+    let error = "event: error\ndata: {\"error\":\"E\",\"message\":\"boom\"}\n\n";
+    let again = "event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":2}\nid: 2-0\n\n";
+    // The second attempt goes on behind a cut that looks like an end in order, and the run is over meanwhile.
+    let first = vec![(0, ONE), (0, error), (0, again), (0, "RESET")];
+    let three = "event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n";
+    let link = script(
+        vec![
+            Ok((first, Tail::End)),
+            Ok((vec![(0, again)], Tail::End)),
+            Ok((vec![(0, again), (0, three)], Tail::End)),
+            Ok((vec![(0, three)], Tail::End)),
+        ],
+        vec![Verdict::Active, done(), done(), done()],
+    );
+    let items = collect(link, SourceOptions::default());
+    assert_eq!((end(&items).outcome, events(&items).len(), gaps(&items)), (Outcome::Success, 4, 0), "{items:?}");
+}
+
+#[test]
+fn an_outage_of_which_nothing_shows_that_it_was_kept_is_a_possible_gap() {
+    // Only errors came with ids, which no server repeats.
+    let error = "event: error\r\ndata: {}\r\nid: 1-0\r\n\r\n";
+    let mut connections = vec![Ok((vec![(0, error), (0, "RESET")], Tail::End))];
+    connections.extend((0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20)))))));
+    connections.extend([Ok((vec![(0, TWO), (0, "RESET")], Tail::End)), Err(failure(Kind::Forbidden))]);
+    let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
+    link.endless = true;
+    let items = collect(link, SourceOptions::default());
+    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("nothing shows"), "{items:?}");
+}
+
+#[test]
+fn an_event_that_another_reader_took_is_missed() {
+    let event = |i: u32| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
+    let body: &'static str = (1..=20).filter(|i| !(7..10).contains(i)).map(event).collect::<String>().leak();
+    let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), SourceOptions::default());
+    assert!(matches!(&whys(&items)[..], [why] if why.starts_with("3 of the numbers")), "{:?}", whys(&items));
+    let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
+    assert!(matches!(&items[at + 1], Item::Record(Record::Event(event)) if event.id.as_deref() == Some("r_event_10")));
+}

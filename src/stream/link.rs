@@ -1,7 +1,7 @@
 //! The links to a real agent server: a run that we start, a run that we join, the stream of a whole thread.
 
 use super::modes::{RunTerms, reopening_refused, run_gives};
-use super::terms::{Link, Opened, Verdict};
+use super::terms::{Link, Notice, Opened, Verdict};
 use super::{Outcome, error_text};
 use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 use crate::model::{Run, RunCreate, Thread};
@@ -58,6 +58,7 @@ pub struct RunLink {
     /// The modes that later connections ask for; none means all that the run was started with.
     modes: Vec<String>,
     kind: Option<ServerKind>,
+    notice: Option<Notice>,
 }
 
 #[derive(Debug)]
@@ -101,6 +102,7 @@ impl RunLink {
             start: Start::Unsent,
             modes: Vec::new(),
             kind: None,
+            notice: None,
         }
     }
 
@@ -152,7 +154,10 @@ impl RunLink {
         })?;
         if let Some(run) = found {
             self.start = Start::Run(run.clone());
-            return self.join(&thread, &run, Some(FROM_THE_START)).await;
+            let opened = self.join(&thread, &run, Some(FROM_THE_START)).await?;
+            // The source asked for a start, and gets a past: what the server says twice of that has to be known as such.
+            self.notice = Some(Notice::Replays { answered: opened.answered });
+            return Ok(opened);
         }
         let looks = if let Start::InDoubt { looks } = &mut self.start {
             *looks += 1;
@@ -251,8 +256,20 @@ impl Link for RunLink {
         run_gives(&self.modes, name)
     }
 
+    fn gives_all(&self) -> bool {
+        self.modes.is_empty()
+    }
+
+    fn first_event(&self) -> Option<&'static str> {
+        Some(ALWAYS[0])
+    }
+
     fn terms(&self) -> Option<RunTerms> {
         Some(RunTerms::of_request(&self.body))
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.notice.take()
     }
 }
 
@@ -309,6 +326,14 @@ impl Link for JoinLink {
 
     fn gives(&self, name: &str) -> bool {
         run_gives(&self.modes, name)
+    }
+
+    fn gives_all(&self) -> bool {
+        self.modes.is_empty()
+    }
+
+    fn first_event(&self) -> Option<&'static str> {
+        Some(ALWAYS[0])
     }
 
     fn terms(&self) -> Option<RunTerms> {

@@ -8,6 +8,7 @@ mod framer;
 mod link;
 mod modes;
 mod names;
+mod numbers;
 mod overlap;
 mod record;
 mod recorder;

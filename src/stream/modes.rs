@@ -3,6 +3,7 @@
 use crate::api::ServerKind;
 use crate::model::{Run, RunCreate};
 use serde_json::Value;
+use tokio::sync::watch;
 
 /// What a run can be asked to send (agent-server reference §3), those that most people want first.
 pub const RUN_MODES: [&str; 9] =
@@ -76,6 +77,17 @@ pub(super) fn thread_gives(modes: &[String], name: &str) -> bool {
         "metadata" => modes.is_empty() || has("run_modes") || has("lifecycle"),
         _ => modes.is_empty() || has("run_modes"),
     }
+}
+
+/// Ends when other modes are wanted, and says so again until they are taken.
+pub(super) async fn other_modes(modes: &Option<watch::Receiver<Vec<String>>>) {
+    // Who no longer wants anything is gone: what was wanted last stays.
+    if let Some(mut modes) = modes.clone()
+        && modes.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::decode::Decoded;
 use super::resume::key;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Events that are remembered of a connection; a block that reaches back further is known by its ids alone.
@@ -34,6 +34,8 @@ pub(super) struct Overlap {
     forgotten: Option<(u64, u64)>,
     /// The block has begun: where in `said` its next event is looked for.
     next: Option<usize>,
+    /// What stands behind newer ids, where the server's clock went back; such events are as many times in the block.
+    late: HashMap<((u64, u64), u64), u32>,
     /// The server's clock when it answered, in milliseconds.
     answered: Option<u64>,
     /// Ids up to here were there before the connection was: they cannot be where the repetition begins.
@@ -59,7 +61,7 @@ impl Overlap {
             Some(newest) if at < newest => match self.find(0, at, print) {
                 Some(i) => self.begin(i),
                 None if self.forgotten.is_some_and(|f| at <= f) => Said::AgainPerhaps,
-                None => Said::Once,
+                None => self.late(at, print),
             },
             Some(newest) if at == newest => match self.find(0, at, print) {
                 // Where each event has an id of its own, this is the same event.
@@ -95,13 +97,37 @@ impl Overlap {
         }
         match self.find(next, at, print) {
             Some(i) => self.begin(i),
-            None => Said::Once,
+            None => match self.late.get_mut(&(at, print)) {
+                Some(times) => {
+                    *times -= 1;
+                    if *times == 0 {
+                        self.late.remove(&(at, print));
+                    }
+                    self.end_if_done();
+                    Said::Again
+                }
+                None => Said::Once,
+            },
         }
+    }
+
+    /// Behind newer ids, and no block has begun that anything tells of.
+    fn late(&mut self, at: (u64, u64), print: u64) -> Said {
+        if self.late.len() >= REMEMBERED {
+            return Said::Once;
+        }
+        let times = self.late.entry((at, print)).or_insert(0);
+        // The block may begin here; else it is like another in all.
+        let said = if *times == 0 { Said::Once } else { Said::AgainPerhaps };
+        if said == Said::Once {
+            *times += 1;
+        }
+        said
     }
 
     /// The block ends with the last event of the replay, and there is only one.
     fn end_if_done(&mut self) {
-        if self.next.is_some_and(|next| next >= self.said.len()) {
+        if self.next.is_some_and(|next| next >= self.said.len()) && self.late.is_empty() {
             self.end();
         }
     }
@@ -119,7 +145,8 @@ impl Overlap {
 
     /// Whether the repetition may begin in this millisecond: only around the moment when the connection was made.
     fn may_begin(&self, at: (u64, u64)) -> bool {
-        self.settled.is_none_or(|settled| at > settled)
+        // Where the clock went back, an id of before is no sign of an event of before.
+        (!self.late.is_empty() || self.settled.is_none_or(|settled| at > settled))
             && self.answered.is_some_and(|t| (t.saturating_sub(WHEN.0)..=t.saturating_add(WHEN.1)).contains(&at.0))
     }
 

@@ -7,7 +7,9 @@
 use super::Data;
 use super::decode::Decoded;
 use super::names::Namespace;
+use super::numbers::Numbers;
 use super::overlap::{Overlap, Said};
+use super::terms::Link;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -75,6 +77,8 @@ pub(super) enum Admit {
     New,
     /// It goes onto the tape, and something before it may be missing: the server repeated nothing of what it was to.
     NewAfterGap,
+    /// It goes onto the tape, and so many before it are missing, by how the server counts.
+    NewAfterHole(u64),
     /// It is on the tape already.
     Repeated,
     /// It may be either, and only another connection can tell: take the stream up again.
@@ -86,9 +90,13 @@ pub(super) enum Admit {
 pub(super) struct ResumePoint {
     /// The id to ask for.
     pub after: Option<String>,
-    /// Whether the server can then give everything that is missing.
-    pub exact: bool,
+    /// Why the server cannot give everything that is missing, where it cannot.
+    pub lack: Option<&'static str>,
 }
+
+const NO_IDS: &str = "the server gives no ids to resume by";
+const NOTHING_YET: &str = "no event had come yet";
+const WENT_BACK: &str = "the server's ids went back further than is remembered";
 
 /// The tail of what was received.
 #[derive(Debug, Default)]
@@ -103,7 +111,13 @@ pub(super) struct Tail {
     expected_ids: Vec<Arc<str>>,
     expected_stored: bool,
     repeated_any: bool,
+    /// What came first may have come in the middle of its millisecond: what is repeated then begins with new events.
+    began_inside: bool,
+    /// Nothing had come, and it is asked for again; all of it, or only what comes after an id.
+    hopes: Option<bool>,
+    first_event: Option<&'static str>,
     overlap: Overlap,
+    numbers: Numbers,
     /// The newest id of all.
     top: Option<(u64, u64)>,
     /// The newest id of those that are remembered no more.
@@ -126,7 +140,9 @@ impl Tail {
     /// A connection is open, that was asked for what comes after an id or for nothing of the past; `answered` is the
     /// server's clock in milliseconds.
     pub fn opened(&mut self, after: Option<&str>, answered: Option<u64>) {
-        self.overlap.opened(after.is_some(), answered, self.top);
+        // Where the server's clock went back, the newest id is no sign of what was there.
+        let newest = self.newest.as_deref().and_then(key);
+        self.overlap.opened(after.is_some(), answered, newest.map_or(self.top, |newest| self.top.min(Some(newest))));
         self.guessed = false;
     }
 
@@ -148,7 +164,7 @@ impl Tail {
     /// Decides about an event, and remembers it if it is new.
     pub fn admit(&mut self, event: &Decoded) -> Admit {
         let at = event.id.as_deref().and_then(key);
-        if self.behind.as_ref().is_some_and(|(_, top)| at >= Some(*top)) || self.seen.len() > MAX_BEHIND {
+        if self.behind.as_ref().is_some_and(|(_, top)| at > Some(*top)) || self.seen.len() > MAX_BEHIND {
             self.behind = None;
         }
         match self.overlap.say(event) {
@@ -187,21 +203,33 @@ impl Tail {
 
     /// Whether it is one of those that a resumed connection has to repeat.
     fn expect(&mut self, event: &Decoded) -> Admit {
-        let mut gap = false;
+        let hopes = self.hopes.take();
+        let mut gap = hopes.is_some_and(|all| {
+            event.id.is_none() || all && self.first_event.is_some_and(|first| first != &*event.name)
+        });
         if !self.expected.is_empty() {
             if let Some(i) = self.expected.iter().position(|e| e.is(event)) {
                 self.expected.remove(i);
                 self.repeated_any = true;
                 return Admit::Repeated;
             }
+            // What is new comes behind all that is repeated: the server does not have that any more.
+            let id = event.id.as_ref().filter(|_| !NEVER_REPLAYED.contains(&&*event.name));
+            gap |= id.is_some() && self.behind.is_none() && !self.began_inside && self.is_unanswered();
+            self.repeated_any |= gap;
             // Past the ids that can be repeated nothing is expected any more.
             if event.id.as_ref().is_some_and(|id| self.is_past(id)) {
-                gap = self.is_unanswered();
+                gap |= self.is_unanswered();
                 self.expected.clear();
             }
         }
         self.remember(event);
-        if gap { Admit::NewAfterGap } else { Admit::New }
+        let missing = event.id.as_deref().map_or(0, |id| self.numbers.missing(id));
+        match missing {
+            _ if gap => Admit::NewAfterGap,
+            0 => Admit::New,
+            missing => Admit::NewAfterHole(missing),
+        }
     }
 
     /// Whether an id lies beyond everything that can be repeated.
@@ -215,7 +243,13 @@ impl Tail {
 
     /// Whether the server has repeated nothing yet of what it was asked to repeat.
     pub fn is_unanswered(&self) -> bool {
-        !self.expected.is_empty() && self.expected_stored && !self.repeated_any
+        self.hopes == Some(true) && self.first_event.is_some()
+            || !self.expected.is_empty() && self.expected_stored && !self.repeated_any
+    }
+
+    /// Whether nothing is expected again by which to see that the server kept what it sent.
+    pub fn is_unproven(&self) -> bool {
+        self.any_event && !self.expected_stored
     }
 
     /// Whether ids came at all: without them a stream cannot be taken up again.
@@ -232,7 +266,7 @@ impl Tail {
     /// is the id that asks for all there is, where all there is belongs to this tape.
     pub fn resume_point(&mut self, first_after: Option<&str>, everything: Option<&str>) -> ResumePoint {
         self.expected.clear();
-        self.repeated_any = false;
+        (self.repeated_any, self.began_inside, self.hopes) = (false, false, None);
         if let Some((after, _)) = self.behind.clone() {
             return self.resume_after(after);
         }
@@ -240,10 +274,12 @@ impl Tail {
         let Some(newest) = self.seen.iter().rev().find(|e| e.id.is_some() && e.is_stored()).and_then(|e| e.id.clone())
         else {
             if self.any_event && !self.has_ids() {
-                return ResumePoint { after: None, exact: false };
+                return ResumePoint { after: None, lack: Some(NO_IDS) };
             }
             let after = self.newest.as_deref().or(before).map(str::to_string);
-            return ResumePoint { exact: after.is_some(), after };
+            let hopes = after.as_deref().filter(|_| !self.any_event);
+            self.hopes = hopes.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
+            return ResumePoint { lack: after.is_none().then_some(NOTHING_YET), after };
         };
         let newest_key = key(&newest);
         let earlier = |e: &&Seen| match (&e.id, newest_key) {
@@ -256,7 +292,8 @@ impl Tail {
         let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
         let floor = self.forgotten.clone().filter(|id| key(id).is_some());
         if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| key(id)) {
-            return self.resume_after(id.to_string());
+            let lack = (key(&id) >= newest_key).then_some(WENT_BACK);
+            return ResumePoint { lack, ..self.resume_after(id.to_string()) };
         }
         if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
             self.expected = self.seen.range(i + 1..).cloned().collect();
@@ -266,10 +303,11 @@ impl Tail {
         // All share one id.
         match before.map(str::to_string).or_else(|| predecessor(&newest)) {
             Some(after) => {
+                self.began_inside = before.is_none();
                 self.expected = self.seen.clone();
                 self.point(after)
             }
-            None => ResumePoint { after: Some(newest.to_string()), exact: true },
+            None => ResumePoint { after: Some(newest.to_string()), lack: None },
         }
     }
 
@@ -286,11 +324,13 @@ impl Tail {
 
     /// The next connection asks for what comes after an id. Of what is expected again, only names that it is asked for
     /// have to come.
-    pub fn ask_for(&mut self, after: Option<&str>, gives: impl Fn(&str) -> bool) {
+    pub fn ask_for(&mut self, after: Option<&str>, link: &impl Link) {
+        self.numbers.asked_for(link.gives_all());
+        self.first_event = link.first_event();
         if std::mem::take(&mut self.modes_changed) && self.behind.is_none() {
             self.behind = after.map(str::to_string).zip(self.top);
         }
-        self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && gives(&e.name));
+        self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && link.gives(&e.name));
     }
 
     fn point(&mut self, after: String) -> ResumePoint {
@@ -301,7 +341,7 @@ impl Tail {
             }
         }
         self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored());
-        ResumePoint { after: Some(after), exact: true }
+        ResumePoint { after: Some(after), lack: None }
     }
 
     fn remember(&mut self, event: &Decoded) {
@@ -400,10 +440,10 @@ mod tests {
     #[test]
     fn without_ids_nothing_can_be_asked_for() {
         let mut some = tail(&[(None, "1")]);
-        assert_eq!(some.resume_point(None, Some("-1")), ResumePoint { after: None, exact: false });
+        assert_eq!(some.resume_point(None, Some("-1")), ResumePoint { after: None, lack: Some(NO_IDS) });
         let mut none = Tail::default();
-        assert_eq!(none.resume_point(None, Some("-1")), ResumePoint { after: Some("-1".into()), exact: true });
-        assert_eq!(none.resume_point(None, None), ResumePoint { after: None, exact: false });
+        assert_eq!(none.resume_point(None, Some("-1")), ResumePoint { after: Some("-1".into()), lack: None });
+        assert_eq!(none.resume_point(None, None), ResumePoint { after: None, lack: Some(NOTHING_YET) });
     }
 
     #[test]

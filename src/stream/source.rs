@@ -4,6 +4,7 @@
 use super::closed::Closed;
 use super::decode::{Decoded, Decoder};
 use super::framer::{Frame, Framer};
+use super::modes::other_modes;
 use super::resume::{Admit, Tail};
 use super::terms::{Link, Notice, Opened, Retries, SourceOptions, Verdict};
 use super::told::{error_text, has_interrupt, run_id_of};
@@ -16,7 +17,6 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
@@ -29,6 +29,8 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Between two connections lies at least this: longer than a millisecond, so that what was received before the second
 /// cannot be what its server repeats (`overlap.rs`).
 const BREATH: Duration = Duration::from_millis(5);
+/// After an outage as long as this a production server may keep nothing of it (agent-server reference §4).
+const KEPT: Duration = Duration::from_secs(120);
 /// How often the server is asked about a stream that it closed in order while the run seems to go on: its status may
 /// lag behind. And how often when the run reported its error already.
 const ASKS: u32 = 2;
@@ -81,6 +83,10 @@ struct Source<L> {
     /// When the last connection was lost, and how long it took to have another.
     lost: Option<Instant>,
     away: Option<Duration>,
+    /// The outage of which was said what cannot be had.
+    said_of: Option<Instant>,
+    /// Whether the last connection was asked for what is never repeated.
+    unrepeated: bool,
     /// Connections that closed, and not by us: one where the link never broke.
     closes: u32,
     /// Failures in a row.
@@ -115,6 +121,8 @@ impl<L: Link> Source<L> {
             sums: End::default(),
             lost: None,
             away: None,
+            said_of: None,
+            unrepeated: false,
             closes: 0,
             failures: 0,
             replayable: 0,
@@ -126,7 +134,8 @@ impl<L: Link> Source<L> {
 
     async fn run(&mut self) -> Ending {
         let mut after = self.options.first_after.clone();
-        let mut exact = true;
+        // What the server cannot give of what is missing.
+        let mut lack = None;
         // The run is over, but a connection broke: what is missing is fetched before the end.
         let mut over: Option<Over> = None;
         loop {
@@ -134,7 +143,7 @@ impl<L: Link> Source<L> {
             self.note(Item::Connecting { at: Timestamp::now(), conn });
             self.flush().await;
             // What is no longer asked for is not repeated either.
-            self.tail.ask_for(after.as_deref(), |name| self.link.gives(name));
+            self.tail.ask_for(after.as_deref(), &self.link);
             let opened = match self.link.connect(after.as_deref()).await {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -158,11 +167,7 @@ impl<L: Link> Source<L> {
             self.tail.opened(after.as_deref(), opened.answered);
             self.opened(&opened, after.clone());
             self.away = self.lost.map(|since| since.elapsed());
-            if self.away.is_some() && !exact {
-                let has_events = self.sums.events > 0;
-                let why = if has_events { "the server gives no ids to resume by" } else { "no event had come yet" };
-                self.gap_of_outage(&format!("{why}: events may be missing"));
-            }
+            self.say_what_is_lost(lack);
             let began = Instant::now();
             let (events, replayable) = (self.sums.events, self.replayable);
             let closed = self.read(opened.body, conn).await;
@@ -177,7 +182,7 @@ impl<L: Link> Source<L> {
                     self.tail.moved_on();
                 }
                 // What was there before a connection is never what it repeats: the next one can tell.
-                (after, exact) = self.resume_point();
+                (after, lack) = self.resume_point();
                 self.flush().await;
                 tokio::time::sleep(BREATH).await;
                 continue;
@@ -220,7 +225,7 @@ impl<L: Link> Source<L> {
                         more,
                     });
                     if in_order && is_first {
-                        (after, exact) = self.resume_point();
+                        (after, lack) = self.resume_point();
                         self.flush().await;
                         tokio::time::sleep(BREATH).await;
                         continue;
@@ -237,7 +242,7 @@ impl<L: Link> Source<L> {
                 Verdict::Active | Verdict::Endless | Verdict::Unasked => over = None,
                 Verdict::Untold => return self.guess(closed),
             }
-            (after, exact) = self.resume_point();
+            (after, lack) = self.resume_point();
             let why = closed.why();
             if !self.wait(why.into(), String::new(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
@@ -247,10 +252,29 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// From where to go on, and whether the server can then give everything that is missing.
-    fn resume_point(&mut self) -> (Option<String>, bool) {
+    /// From where to go on, and why the server cannot give everything that is missing then, where it cannot.
+    fn resume_point(&mut self) -> (Option<String>, Option<&'static str>) {
         let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
-        (point.after, point.exact)
+        (point.after, point.lack)
+    }
+
+    /// The connection is there again: says what of the outage cannot be had.
+    fn say_what_is_lost(&mut self, lack: Option<&'static str>) {
+        let unrepeated = self.link.unrepeated();
+        let was_unrepeated = std::mem::replace(&mut self.unrepeated, unrepeated.is_some());
+        let Some(away) = self.away else { return };
+        // A connection that brought nothing is a part of its outage, of which this was said already.
+        let is_new = self.said_of != self.lost;
+        if let Some(why) = lack {
+            self.gap_of_outage(&format!("{why}: events may be missing"));
+        } else if away >= KEPT && self.tail.is_unproven() && is_new {
+            self.gap_of_outage("nothing shows that the server kept what it sent meanwhile: events may be missing");
+        } else if let Some(what) = unrepeated.filter(|_| was_unrepeated && is_new) {
+            self.gap_of_outage(&format!("{what} are never repeated: some may be missing"));
+        } else {
+            return;
+        }
+        self.said_of = self.lost;
     }
 
     /// Takes the modes that are wanted now. Whether the stream has to be opened again for them.
@@ -415,6 +439,9 @@ impl<L: Link> Source<L> {
             Admit::NewAfterGap => {
                 self.gap_of_outage("the server did not repeat what it was asked to: events may be missing")
             }
+            Admit::NewAfterHole(missing) => self.gap(format!(
+                "{missing} of the numbers in the server's ids are missing here: another reader may have taken those events"
+            )),
             Admit::New => {}
         }
         self.sums.events += 1;
@@ -424,8 +451,10 @@ impl<L: Link> Source<L> {
         }
         if event.ns.is_empty() && !self.link.is_endless() {
             match &*event.name {
-                "metadata" if !self.run_known => {
-                    if let Some(run_id) = run_id_of(&event.data) {
+                "metadata" => {
+                    // A new attempt: what the one before said of its end is no end.
+                    self.live_error = None;
+                    if let Some(run_id) = run_id_of(&event.data).filter(|_| !self.run_known) {
                         self.options.head.run_id.get_or_insert_with(|| run_id.clone());
                         self.started(run_id);
                     }
@@ -502,7 +531,9 @@ impl<L: Link> Source<L> {
 
     /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
     async fn wait_after(&mut self, error: &ApiError) -> bool {
-        error.is_transient() && self.wait(error.cause(), error.request(), error.asked()).await
+        // A page of a proxy in place of an answer passes too, where there was a stream before.
+        let may_pass = error.is_transient() || error.kind == Kind::Protocol && self.sums.connections > 0;
+        may_pass && self.wait(error.cause(), error.request(), error.asked()).await
     }
 
     /// Full jitter: a crowd of clients that lost the same server must not come back as one.
@@ -559,15 +590,4 @@ impl<L: Link> Source<L> {
         self.note(Item::Record(Record::End(end)));
         self.flush().await;
     }
-}
-
-/// Ends when other modes are wanted, and says so again until they are taken.
-async fn other_modes(modes: &Option<watch::Receiver<Vec<String>>>) {
-    // Who no longer wants anything is gone: what was wanted last stays.
-    if let Some(mut modes) = modes.clone()
-        && modes.changed().await.is_ok()
-    {
-        return;
-    }
-    std::future::pending().await
 }

@@ -42,6 +42,21 @@ pub trait Link: Send {
         true
     }
 
+    /// Whether all events of a run are asked for.
+    fn gives_all(&self) -> bool {
+        true
+    }
+
+    /// The event with which everything begins, where that is known.
+    fn first_event(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What of the stream the server never repeats, in words: of each outage it is said that some may be missing.
+    fn unrepeated(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the server is one that sends heartbeats, as far as is known.
     fn beats(&self) -> bool {
         false

@@ -86,6 +86,14 @@ impl Link for ThreadLink {
         thread_gives(&self.thread.modes, name)
     }
 
+    fn gives_all(&self) -> bool {
+        false
+    }
+
+    fn unrepeated(&self) -> Option<&'static str> {
+        self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates")
+    }
+
     fn notice(&mut self) -> Option<Notice> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).notices.pop_front()
     }
