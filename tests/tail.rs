@@ -114,7 +114,7 @@ impl Dev {
     }
 
     /// The events of a stream by number, each when it is sent.
-    fn answer(self: Arc<Dev>, run: Option<usize>, after: Option<String>) -> Response {
+    fn answer(self: Arc<Dev>, run: Option<usize>, after: Option<String>, only_lifecycle: bool) -> Response {
         let mut random = self.random();
         let cut = self.cuts.lock().unwrap().pop_front();
         let now = self.all[self.now().max(1) - 1].at;
@@ -123,7 +123,10 @@ impl Dev {
         let dev = self.clone();
         tokio::spawn(async move {
             rest(&mut random).await;
-            let is_stored = |i: usize, after: &str| run.is_none_or(|r| dev.all[i].run == r) && dev.is_after(i, after);
+            let is_asked = |i: usize| !only_lifecycle || dev.all[i].name != "custom";
+            let is_stored = |i: usize, after: &str| {
+                is_asked(i) && run.is_none_or(|r| dev.all[i].run == r) && dev.is_after(i, after)
+            };
             let subscribed = dev.now();
             let mut i = 0;
             if let Some(after) = &after {
@@ -146,7 +149,7 @@ impl Dev {
                     () = dev.reached(i) => {}
                     () = sender.closed() => return,
                 }
-                if run.is_some_and(|r| dev.all[i].run != r) {
+                if run.is_some_and(|r| dev.all[i].run != r) || !is_asked(i) {
                     continue;
                 }
                 if run.is_some() && dev.all[i].name == DONE || sender.send(dev.text(i)).await.is_err() {
@@ -177,7 +180,7 @@ async fn rest(random: &mut fastrand::Rng) {
 }
 
 /// Tails the thread until its last run is done.
-async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>) -> (Vec<(String, String)>, Vec<String>) {
+async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>, mode: &str) -> (Vec<(String, String)>, Vec<String>) {
     let inside = dev.clone();
     let server = Server::start(move |seen| {
         let after = seen.header("last-event-id").map(String::from);
@@ -188,12 +191,13 @@ async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>) -> (Vec<(String, Stri
             path => {
                 inside.tick();
                 let run = path.strip_prefix("/threads/t/runs/r").and_then(|rest| rest.split('/').next()?.parse().ok());
-                inside.clone().answer(run, after)
+                let only_lifecycle = run.is_none() && !seen.query.contains("run_modes");
+                inside.clone().answer(run, after, only_lifecycle)
             }
         }
     })
     .await;
-    let modes = vec!["run_modes".into()];
+    let modes = vec![mode.into()];
     let short = Duration::from_millis(1);
     let options = SourceOptions {
         first_after: first_after.map(String::from),
@@ -240,10 +244,25 @@ async fn a_tail_of_everything_has_everything_once() {
         let mut random = fastrand::Rng::with_seed(seed);
         let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
         let dev = Dev::new(seed * 1_000_000, random.usize(1..4), cuts);
-        let (events, gaps) = tailed(&dev, Some("-")).await;
+        let (events, gaps) = tailed(&dev, Some("-"), "run_modes").await;
         let all: Vec<_> = dev.all.iter().map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
         let wrong = events.iter().zip(&all).position(|(a, b)| a != b);
         assert!(events == all, "seed {seed}, wrong at {wrong:?}: {events:?}\n{all:?}");
+        assert_eq!(gaps, [""; 0], "seed {seed}");
+    }
+}
+
+/// The hole between past and present is there for the begins and ends of runs as well.
+#[tokio::test]
+async fn a_tail_of_begins_and_ends_has_each_once() {
+    for seed in 100..140 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
+        let dev = Dev::new(seed * 1_000_000, random.usize(1..6), cuts);
+        let (events, gaps) = tailed(&dev, Some("-"), "lifecycle").await;
+        let all = dev.all.iter().filter(|sent| sent.name != "custom");
+        let all: Vec<_> = all.map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
+        assert!(events == all, "seed {seed}: {events:?}\n{all:?}");
         assert_eq!(gaps, [""; 0], "seed {seed}");
     }
 }

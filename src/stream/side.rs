@@ -65,6 +65,11 @@ impl Side {
 }
 
 impl Block {
+    /// Its name without the namespace.
+    pub(super) fn name(&self) -> Option<&str> {
+        std::str::from_utf8(field(&self.bytes, b"event")?).ok()?.split('|').next()
+    }
+
     fn new(bytes: Bytes) -> Block {
         #[derive(Deserialize)]
         struct Metadata {

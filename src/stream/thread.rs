@@ -12,6 +12,8 @@ use crate::api::{AgentServer, ApiError, Kind, ServerKind};
 use crate::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// An event that only the mode of runs gives.
+const RUN: &str = "values";
 /// Runs of a thread that are asked for, newest first.
 const RUNS: usize = 100;
 
@@ -48,11 +50,12 @@ impl Link for ThreadLink {
         }
         let is_python = kind(&self.thread.server, &mut self.kind).await? == ServerKind::Python;
         match after {
-            Some(after) if is_python && self.thread.has_runs() => {
+            Some(after) if is_python && self.thread.has_stored() => {
                 // Listening comes first. What the list then calls finished is all in the past that is asked for next.
-                let live = self.thread.open(false, None).await?;
+                let whole = self.thread.with_runs();
+                let live = whole.open(false, None).await?;
                 let runs = self.thread.runs().await?;
-                let past = self.thread.open(false, Some(after)).await?;
+                let past = whole.open(false, Some(after)).await?;
                 let (status, answered) = (live.status, live.answered);
                 let sides = (Side::new(past.body), Side::new(live.body));
                 let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
@@ -76,7 +79,7 @@ impl Link for ThreadLink {
 
     fn set_modes(&mut self, modes: Vec<String>) {
         self.thread.modes = modes;
-        if !self.thread.has_runs() {
+        if !self.thread.has_stored() {
             // Runs come and go unheard now.
             self.memory.lock().unwrap_or_else(PoisonError::into_inner).current = None;
         }
@@ -100,9 +103,23 @@ impl Link for ThreadLink {
 }
 
 impl Thread {
-    /// Whether the events of runs were asked for.
-    fn has_runs(&self) -> bool {
-        self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes")
+    /// Whether anything was asked for that the server keeps.
+    fn has_stored(&self) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes" || mode == "lifecycle")
+    }
+
+    /// The same with the events of runs, by which past and present are joined; who did not ask for them does not get them.
+    fn with_runs(&self) -> Thread {
+        let mut all = self.clone();
+        if !thread_gives(&self.modes, RUN) {
+            all.modes.push("run_modes".into());
+        }
+        all
+    }
+
+    /// Whether an event of this name was asked for.
+    pub(super) fn gives(&self, name: &str) -> bool {
+        thread_gives(&self.modes, name)
     }
 
     async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {

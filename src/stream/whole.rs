@@ -446,6 +446,7 @@ impl Whole {
     }
 
     fn give(&mut self, block: Block) {
+        let is_wanted = block.name().is_none_or(|name| self.thread.gives(name));
         let mut memory = lock(&self.memory);
         match block.kind {
             Is::Begin(run) => memory.current = Some(run),
@@ -459,7 +460,10 @@ impl Whole {
             Is::Aside | Is::OfRun => {}
         }
         drop(memory);
-        self.out.extend([block.bytes, Bytes::from_static(b"\n\n")]);
+        // The events of runs may only be here to join past and present by.
+        if is_wanted {
+            self.out.extend([block.bytes, Bytes::from_static(b"\n\n")]);
+        }
     }
 
     fn beat(&mut self) {
