@@ -225,6 +225,8 @@ impl World {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("rights");
         };
         write("key", "lsv2_pt_canary_of_the_key\n", 0o600);
+        // Somebody made it for everybody.
+        write("log", "", 0o666);
         write("secret", "canary of a file\nwith \"two\" lines\n", 0o600);
         write("create.toml", CREATE, 0o644);
         write("update.toml", UPDATE, 0o644);
@@ -365,18 +367,20 @@ async fn a_recording_and_what_goes_wrong_with_it_tell_no_key() {
     }
     let said = std::fs::read_to_string(world.folder.path().join("tape.jsonl.0.text")).expect("a recording");
     assert!(said.contains("x-api-key: ***") && said.contains("\"event\":\"custom\""), "{said}");
-    let init = world.folder.path().join("new.toml");
+    let init = world.folder.path().join("made/for/new.toml");
     let done = launch(command(["--config", &init.to_string_lossy(), "config", "init"]), "").wait();
     assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    let folders = [init.parent(), init.parent().and_then(|folder| folder.parent())].map(Option::unwrap);
+    assert_eq!((mode(&init), folders.map(mode)), (0o600, [0o700; 2]));
     for entry in std::fs::read_dir(world.folder.path()).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if !name.starts_with("tape.jsonl") && name != "new.toml" && name != "log" {
+        if !name.starts_with("tape.jsonl") && name != "log" {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("text");
         assert!(!text.contains("canary"), "{name}: {text}");
-        let mode = std::fs::metadata(&path).expect("there").permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600, "{name}");
+        assert_eq!(mode(&path), 0o600, "{name}");
     }
 }

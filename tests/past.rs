@@ -127,6 +127,22 @@ fn what_came_is_played_as_it_came() {
     assert_eq!(dash.app.viewer().unwrap().standing(), None, "the end is now");
 }
 
+/// A clock that is set back by hours while it plays: it plays on from where it is.
+#[test]
+fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
+    let mut dash = opened("fanout-many-subgraphs");
+    dash.end(Outcome::Success);
+    dash.screen();
+    dash.keys("R");
+    let mut tick = |milliseconds| {
+        dash.later(milliseconds);
+        dash.feed(Msg::Tick);
+        dash.screen();
+        standing(&dash).at
+    };
+    assert_eq!([tick(550), tick(-7_200_000), tick(350)], [6, 6, 9]);
+}
+
 fn standing_span(dash: &Dash) -> (u64, u64) {
     dash.app.viewer().unwrap().span()
 }

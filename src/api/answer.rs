@@ -2,7 +2,8 @@
 
 use super::{ApiError, Kind, Place};
 use crate::{config, text};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
@@ -73,7 +74,10 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut 
     let detail = said.detail;
     let asked = || {
         let wish = headers.get(RETRY_AFTER).and_then(|v| v.to_str().ok());
-        wish.and_then(|v| super::retry::retry_after(v, jiff::Timestamp::now()))
+        // A date is one of the server's own clock, which may be hours from ours.
+        let date = |v: &HeaderValue| DateTimeParser::new().parse_timestamp(v.to_str().ok()?).ok();
+        let now = headers.get(DATE).and_then(date).unwrap_or_else(jiff::Timestamp::now);
+        wish.and_then(|v| super::retry::retry_after(v, now))
     };
     if status.is_server_error() {
         at.retry_after = asked();
@@ -365,6 +369,17 @@ mod tests {
         ] {
             assert_eq!(said(body), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn a_date_to_come_back_at_is_one_of_the_servers_own_clock() {
+        let about = About { plane: Plane::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
+        let mut headers = HeaderMap::new();
+        // A clock that is years from ours.
+        headers.insert(DATE, "Sat, 21 Nov 2009 10:00:00 GMT".parse().unwrap());
+        headers.insert(RETRY_AFTER, "Sat, 21 Nov 2009 10:00:07 GMT".parse().unwrap());
+        let error = refusal(StatusCode::SERVICE_UNAVAILABLE, &headers, b"", Place::default(), about);
+        assert_eq!(error.asked(), Some(std::time::Duration::from_secs(7)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `config init`, `config path` and `config show`.
 
 use super::{Exit, Failure, Globals, context, output};
-use crate::config::{Config, Profile, SecretSource};
+use crate::config::{Config, Profile, SecretSource, private_folder};
 use crate::text;
 use clap::Subcommand;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ fn place(globals: &Globals) -> Result<PathBuf, Failure> {
 fn init(path: &PathBuf) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", path.display()));
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        private_folder(folder).map_err(failed)?;
     }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

@@ -18,6 +18,11 @@ pub(super) fn start(globals: &Globals) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(|e| failed(&e))?;
+    // One that is there already may have been made by other rules.
+    #[cfg(unix)]
+    if file.metadata().is_ok_and(|found| found.is_file()) {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(|e| failed(&e))?;
+    }
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(file));
     let ours = Targets::new().with_target("runtail", Level::DEBUG);
     let subscriber = tracing_subscriber::registry().with(lines.with_filter(ours));

@@ -20,7 +20,7 @@ pub use base::{
 pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
 pub use secret::{SecretError, SecretRef, SecretSource};
-pub use store::{DiffLine, Draft};
+pub use store::{DiffLine, Draft, private_folder};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;
 

@@ -109,7 +109,7 @@ impl Draft {
 
     fn create(&self) -> std::io::Result<()> {
         if let Some(folder) = self.path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder)?;
+            private_folder(folder)?;
         }
         let mut file = private(&self.path)?;
         let written = file.write_all(self.after.as_bytes()).and_then(|()| file.sync_all());
@@ -140,6 +140,18 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(e) if e.kind() == ErrorKind::InvalidData => Err(failed("this is not a text file (UTF-8)".into())),
         Err(e) => Err(failed(format!("cannot be read: {e}"))),
     }
+}
+
+/// Makes a folder, and those above it that lack, for their owner alone. One that is there stays as it is.
+///
+/// # Errors
+/// What the system says.
+pub fn private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// A new file that only its owner can read.

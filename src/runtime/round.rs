@@ -10,6 +10,11 @@ use tokio::time::Instant;
 /// The shortest pause, however short the configured one is.
 pub const SHORTEST: Duration = Duration::from_secs(1);
 
+/// How often who rests looks at the clock on the wall, and how far that has to be ahead: the other one may stand still while the
+/// machine sleeps, and who comes back to it wants to see what is, and not what was.
+const GLANCE: Duration = Duration::from_secs(5);
+const SLEPT: Duration = Duration::from_secs(30);
+
 /// Failures in a row after which the server is asked again soon.
 const SOON: u32 = 3;
 
@@ -43,6 +48,7 @@ pub fn dice() -> f64 {
 /// One round of a poll: when it asked, how it went, and how often it went wrong in a row.
 pub struct Round {
     asked: Instant,
+    asked_at: Timestamp,
     answered: Instant,
     vain: u32,
     dice: f64,
@@ -54,12 +60,12 @@ impl Round {
     /// A round that begins now.
     pub fn begin() -> Round {
         let now = Instant::now();
-        Round { asked: now, answered: now, vain: 0, dice: dice(), least: Duration::ZERO }
+        Round { asked: now, asked_at: Timestamp::now(), answered: now, vain: 0, dice: dice(), least: Duration::ZERO }
     }
 
     /// The next one begins now.
     pub fn again(&mut self) {
-        self.asked = Instant::now();
+        (self.asked, self.asked_at) = (Instant::now(), Timestamp::now());
         self.dice = dice();
     }
 
@@ -91,12 +97,22 @@ impl Round {
         now.checked_add(SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(now)
     }
 
+    /// Whether the machine slept meanwhile, and the next request would be due had it not.
+    fn slept(&self, due: Instant, now: Instant, wall: Timestamp) -> bool {
+        let passed = Duration::try_from(wall.duration_since(self.asked_at)).unwrap_or_default();
+        passed >= now.duration_since(self.asked) + SLEPT && passed >= due.duration_since(self.asked)
+    }
+
     /// Sleeps until the next request is due. Another pace counts at once.
     pub async fn rest(&self, told: &mut Told, pause: impl Fn(Pace) -> Duration) {
         loop {
-            let pace = told.borrow_and_update().pace;
+            let due = self.due(pause(told.borrow_and_update().pace));
+            let now = Instant::now();
+            if now >= due || self.slept(due, now, Timestamp::now()) {
+                return;
+            }
             tokio::select! {
-                () = tokio::time::sleep_until(self.due(pause(pace))) => return,
+                () = tokio::time::sleep_until(due.min(now + GLANCE)) => {}
                 changed = told.changed() => if changed.is_err() { return },
             }
         }
@@ -126,6 +142,26 @@ mod tests {
         assert!(round.answered(Some(&error(Kind::RateLimited(Some(minute * 60))))));
         assert_eq!(round.due(Duration::ZERO), round.answered + minute * 60);
         assert!(!round.answered(Some(&error(Kind::Unauthorized))));
+    }
+
+    #[test]
+    fn after_a_sleep_of_the_machine_it_is_time_and_a_clock_that_is_set_back_holds_nothing() {
+        let round = Round::begin();
+        let (due, now) = (round.asked + Duration::from_secs(300), round.asked + Duration::from_secs(5));
+        let slept = |seconds| round.slept(due, now, round.asked_at + SignedDuration::from_secs(seconds));
+        assert_eq!([5, 200, 299, 300, 7200].map(slept), [false, false, false, true, true]);
+        assert!(!slept(-7200));
+        // As long as a server wanted to be left alone counts too.
+        let asked = ApiError {
+            kind: Kind::RateLimited(Some(Duration::from_secs(3600))),
+            at: Default::default(),
+            detail: String::new(),
+            hint: None,
+        };
+        let mut round = Round::begin();
+        round.answered(Some(&asked));
+        let due = round.due(Duration::from_secs(60));
+        assert!(!round.slept(due, now, round.asked_at + SignedDuration::from_secs(1800)));
     }
 
     #[test]

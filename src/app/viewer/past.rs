@@ -359,6 +359,10 @@ impl Viewer {
         let newest = self.tape.newest_seq();
         let Some(moment) = &mut self.past.moment else { return };
         let Some((since, from)) = moment.playing.filter(|_| moment.at >= moment.target) else { return };
+        // A clock that was set back would hold it until the clock is there again.
+        if self.now < since {
+            return self.play();
+        }
         if moment.at >= newest {
             return self.return_to_now();
         }

@@ -28,7 +28,12 @@ pub(super) struct Ended {
 impl SummaryFile {
     /// Opens it to append.
     pub fn open(path: &Path) -> Result<SummaryFile, Failure> {
-        match OpenOptions::new().append(true).create(true).open(path) {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        // One that is there already belongs to whoever reads it, such as a CI's page.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(path) {
             Ok(file) => Ok(SummaryFile { path: path.to_path_buf(), file }),
             Err(e) => Err(Failure::usage(format!("the summary file {} cannot be written: {e}", path.display()))),
         }
