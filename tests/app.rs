@@ -107,7 +107,11 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
         Step::Paste(text) => return dash.feed(Msg::Paste(text)),
         Step::Resize(w, h) => dash.resize(w, h),
         Step::Wheel(lines, x, y) => return dash.feed(Msg::Wheel { lines, x, y }),
-        Step::Click(x, y) => return dash.feed(Msg::Click { x, y }),
+        Step::Click(x, y) => {
+            let mut effects = dash.feed(Msg::Click { x, y });
+            effects.extend(dash.feed(Msg::Drag { x: y, y: x }));
+            return effects;
+        }
         Step::Assistants => dash.assistants(),
         Step::Threads if listens(dash, |k| matches!(k, SubKey::Threads(_))) => dash.threads(),
         Step::Runs if listens(dash, |k| matches!(k, SubKey::Runs(..))) => dash.runs(),

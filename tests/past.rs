@@ -8,8 +8,8 @@ use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail::app::msg::Msg;
-use runtail::app::viewer::{Standing, VIEWS};
-use runtail::stream::{Data, Event, Item, Outcome, Record};
+use runtail::app::viewer::{Standing, VIEWS, View};
+use runtail::stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
 use std::time::Duration;
 
 fn opened(capture: &str) -> Dash {
@@ -143,6 +143,115 @@ fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
     assert_eq!([tick(550), tick(-7_200_000), tick(350)], [6, 6, 9]);
 }
 
+#[test]
+fn what_comes_later_is_not_in_the_past() {
+    let mut dash = opened("agent-messages-tuple");
+    let newest = standing_span(&dash).1;
+    // A mark on the newest event and one on the fifth.
+    let viewer = dash.app.viewer_mut().unwrap();
+    viewer.go_to(newest);
+    viewer.mark();
+    viewer.go_to(5);
+    viewer.mark();
+    dash.keys("7");
+    viewer_at(&mut dash, 10);
+    let marked = |dash: &Dash| dash.app.viewer().unwrap().marked(View::Raw).iter().filter(|marked| **marked).count();
+    dash.screen();
+    assert_eq!(marked(&dash), 1, "{}", dash.screen());
+    dash.keys("\"");
+    dash.screen();
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(5));
+    dash.keys("'");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(5), "there is none after it yet");
+    assert!(dash.screen().contains("No mark after this"), "{}", dash.screen());
+    dash.keys("G");
+    dash.screen();
+    assert_eq!(marked(&dash), 2);
+}
+
+#[test]
+fn a_question_of_the_past_was_answered_since() {
+    let mut dash = opened("agent-messages-tuple");
+    dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+    let asked = standing_span(&dash).1;
+    assert!(dash.app.viewer().unwrap().question().is_some());
+    dash.event("metadata", r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#);
+    assert_eq!(dash.app.viewer().unwrap().question(), None);
+    viewer_at(&mut dash, asked);
+    assert_eq!(dash.app.viewer().unwrap().question(), None);
+}
+
+fn viewer_at(dash: &mut Dash, moment: u64) {
+    dash.app.viewer_mut().unwrap().stand_at(moment);
+    finish(dash);
+}
+
+/// The columns of the slider in the row of the past, as they are drawn.
+fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
+    let screen = dash.screen();
+    let (row, line) =
+        screen.lines().enumerate().find(|(_, line)| line.contains("PAST ") && line.contains("event ")).unwrap();
+    let drawn: Vec<u16> =
+        (0..).zip(line.chars()).skip(55).filter(|(_, c)| "━●─".contains(*c)).map(|(x, _)| x).collect();
+    (row as u16, drawn[0]..drawn[drawn.len() - 1] + 1)
+}
+
+#[test]
+fn the_slider_goes_with_the_mouse() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.items(many(10_000));
+    dash.keys("<");
+    finish(&mut dash);
+    let (row, columns) = slider(&mut dash);
+    let last = columns.end - 1;
+    for (x, at) in [(columns.start, 0), (last, 10_000), ((columns.start + last) / 2, 5_000)] {
+        dash.feed(Msg::Click { x, y: row });
+        finish(&mut dash);
+        let near = 10_000 / u64::from(last - columns.start);
+        assert!(standing(&dash).at.abs_diff(at) <= near, "{x}: {:?}", standing(&dash));
+        let line = dash.screen().lines().nth(row.into()).unwrap().to_string();
+        assert_eq!(line.chars().nth(x.into()), Some('●'), "it stands where it was put: {line}");
+    }
+    // Held, it goes with the pointer, also off its row and beyond its ends.
+    dash.feed(Msg::Drag { x: 0, y: row + 9 });
+    assert_eq!(standing(&dash).at, 0);
+    dash.feed(Msg::Drag { x: 139, y: 0 });
+    finish(&mut dash);
+    assert_eq!(standing(&dash).at, 10_000);
+    // A drag that began elsewhere moves nothing, and neither does one where now is shown.
+    dash.feed(Msg::Click { x: columns.start, y: row + 3 });
+    dash.feed(Msg::Drag { x: columns.start, y: row });
+    assert_eq!(standing(&dash).at, 10_000);
+    dash.feed(Msg::Click { x: last, y: row });
+    dash.keys("G");
+    dash.feed(Msg::Drag { x: columns.start, y: row });
+    assert_eq!(dash.app.viewer().unwrap().standing(), None);
+}
+
+#[test]
+fn what_is_exported_in_the_past_ends_there() {
+    use runtail::app::export::{Chunk, Format, Part};
+    let mut dash = opened("agent-messages-tuple");
+    dash.end(Outcome::Success);
+    viewer_at(&mut dash, 6);
+    let viewer = dash.app.viewer().unwrap();
+    let written = |view: View| {
+        let mut part = Part::default();
+        let range = viewer.export_range(view, Format::Jsonl);
+        viewer.export_part(view, Format::Jsonl, range, 0, &mut part);
+        part.chunks
+            .into_iter()
+            .map(|chunk| if let Chunk::Record(record) = chunk { *record } else { panic!("{chunk:?}") })
+    };
+    let records: Vec<Record> = written(View::Raw).collect();
+    assert_eq!(records.iter().filter(|record| matches!(record, Record::Event(_))).count(), 6);
+    assert!(!records.iter().any(|record| matches!(record, Record::End(_))), "{records:?}");
+    // The books always have their sums, and here those of that moment.
+    let Some(Record::End(end)) = written(View::Ledger).last() else { panic!() };
+    assert_eq!((end.events, end.outcome), (6, Outcome::Detached));
+}
+
 fn standing_span(dash: &Dash) -> (u64, u64) {
     dash.app.viewer().unwrap().span()
 }
@@ -180,6 +289,57 @@ fn a_long_way_back_is_short() {
         viewer.step_in_time(-1);
         assert_eq!(viewer.standing().unwrap().at, at);
     }
+}
+
+/// The tape of the stream that is shown, written as a recording and read again.
+fn recorded(dash: &Dash) -> Vec<Item> {
+    let tape = &dash.app.viewer().unwrap().tape;
+    let (mut lines, mut marks) = (Vec::new(), tape.marks().iter().peekable());
+    for event in tape.iter_from(0) {
+        while let Some(mark) = marks.next_if(|mark| mark.after < event.seq) {
+            write_record(&mut lines, &mark.record).unwrap();
+        }
+        write_record(&mut lines, &Record::Event(event.clone())).unwrap();
+    }
+    marks.for_each(|mark| write_record(&mut lines, &mark.record).unwrap());
+    Reader::new(std::io::Cursor::new(lines)).unwrap().map(|read| Item::Record(read.unwrap())).collect()
+}
+
+#[test]
+fn a_recording_ends_with_the_screens_that_the_stream_ended_with() {
+    let captures = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path());
+    let mut captures: Vec<_> = captures.filter(|path| path.extension().is_some_and(|end| end == "sse")).collect();
+    captures.sort();
+    let mut compared = 0;
+    for path in captures.iter().step_by(2) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let mut live = opened(name);
+        if live.app.viewer().unwrap().tape.len() < 2 {
+            continue;
+        }
+        live.end(Outcome::Success);
+        let mut again = demo_like((120, 40));
+        again.now = live.now;
+        again.app.open_recording("a.jsonl".into());
+        // At once, or as it came.
+        match compared % 2 {
+            0 => again.items(recorded(&live)),
+            _ => recorded(&live).into_iter().for_each(|item| again.items(vec![item])),
+        }
+        let told = views(&mut live);
+        assert_eq!(told, views(&mut again), "{name}");
+        // Played from its start, and gone through to its end, it ends there too.
+        again.keys("SSSR");
+        finish(&mut again);
+        assert_eq!(again.app.viewer().unwrap().standing(), None, "{name}");
+        assert_eq!(told, views(&mut again), "{name}, played");
+        again.keys("<<>>>");
+        finish(&mut again);
+        assert_eq!(again.app.viewer().unwrap().standing(), None, "{name}: beyond the newest lies now");
+        assert_eq!(told, views(&mut again), "{name}, gone through");
+        compared += 1;
+    }
+    assert!(compared > 30, "{compared}");
 }
 
 #[test]

@@ -474,6 +474,8 @@ pub fn update(data: &[u8]) {
                 let (lines, x, y) = (script.byte() as i8, script.short() % 300, script.short() % 120);
                 world.feed(Msg::Wheel { lines, x, y });
                 world.feed(Msg::Click { x, y });
+                // Held, and moved.
+                world.feed(Msg::Drag { x: y, y: x });
             }
             10 => {
                 let text = script.text();

@@ -58,6 +58,8 @@ fn of_stream(viewer: &Viewer, keymap: &Keymap, ascii: bool) -> Hints {
     }
     let asks = viewer.thread_id.is_some() && viewer.question().is_some();
     match (asks, view) {
+        // Nobody is there to answer.
+        _ if viewer.is_recording() => ids.push(("stream.replay", None)),
         (true, _) => ids.insert(1, ("stream.new_run", Some("answer"))),
         (false, View::Messages | View::Updates | View::Lifecycle | View::Ledger) => ids.push(("stream.new_run", None)),
         (false, _) => {}

@@ -270,6 +270,8 @@ pub struct App {
     pub zoom: bool,
     /// Whether the screen stands still, whatever comes.
     pub frozen: bool,
+    /// Whether the button went down on the slider of the past: it goes with the pointer until it goes down elsewhere.
+    pub(super) slides: bool,
     /// What lies over the panes, lowest first.
     pub overlays: Vec<Overlay>,
     /// Whether a filter or a search is being typed.
@@ -336,6 +338,7 @@ impl App {
             focus: Pane::Deployments,
             zoom: false,
             frozen: false,
+            slides: false,
             overlays: Vec::new(),
             filtering: false,
             before_typing: Default::default(),
@@ -464,10 +467,16 @@ impl App {
             return None;
         }
         let second = Duration::from_secs(1);
-        // A search, and the way through the past, go on in turns, one a frame; only where it is shown it goes on at all.
-        let is_scanning = |viewer: &Viewer| viewer.finding().is_scanning() || viewer.is_turning();
-        if self.viewer().is_some_and(is_scanning) && self.logs.is_none() && self.regions().stream.is_some() {
-            return Some(SEARCH_TURN);
+        // A search, and the way through the past, go on in turns; only where it is shown it goes on at all.
+        let shown = self.viewer().filter(|_| self.logs.is_none() && self.regions().stream.is_some());
+        if let Some(viewer) = shown {
+            // Somebody waits for the moment: keys come between two turns, nothing else has to.
+            if viewer.is_on_the_way() {
+                return Some(Duration::ZERO);
+            }
+            if viewer.finding().is_scanning() || viewer.is_turning() {
+                return Some(SEARCH_TURN);
+            }
         }
         let live = self.viewer().is_some_and(Viewer::is_open) && self.logs.is_none();
         let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));

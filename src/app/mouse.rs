@@ -1,4 +1,4 @@
-//! The wheel and the left button.
+//! The wheel, the left button, and what is drawn with it.
 
 use super::fleet::Sort;
 use super::keys::Context;
@@ -6,7 +6,8 @@ use super::layout::{Area, below, halves};
 use super::msg::Effect;
 use super::update::go;
 use super::viewer::View;
-use super::{App, Pane, open, tabs};
+use super::{App, Pane, open, tabs, view_lines};
+use std::ops::Range;
 
 /// The pane that a cell belongs to.
 fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, u16)> {
@@ -51,6 +52,36 @@ fn half_at(app: &App, x: u16, y: u16) -> Option<(View, Option<usize>)> {
     })
 }
 
+/// The columns of the slider on the screen, while the past is shown; the row is the head's last.
+fn slider(app: &App) -> Option<(Range<u16>, u16)> {
+    let area = app.regions().stream.filter(|_| app.logs.is_none())?;
+    let viewer = app.viewer()?;
+    // A line that is typed, or a search, stands in its place.
+    if view_lines::find::line(viewer).is_some() {
+        return None;
+    }
+    let columns = view_lines::past::slider(&viewer.standing()?, area.w.saturating_sub(2).into(), &app.settings.tz)?;
+    let at = |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
+    Some((at(columns.start)..at(columns.end), area.y + app.stream_head() - 1))
+}
+
+/// The slider goes to the pointer, and with it the past: beyond its ends it stays at them.
+fn slide(app: &mut App, x: u16) {
+    let Some((columns, _)) = slider(app) else { return };
+    let last = columns.end.saturating_sub(1).max(columns.start);
+    let part = x.clamp(columns.start, last) - columns.start;
+    if let Some(viewer) = app.viewer_mut() {
+        viewer.slide_to(part.into(), (last - columns.start).into());
+    }
+}
+
+pub(super) fn drag(app: &mut App, x: u16) -> Vec<Effect> {
+    if app.slides && app.overlays.is_empty() {
+        slide(app, x);
+    }
+    Vec::new()
+}
+
 /// A click in the pane of a stream: on a tab, or on an entry of a view.
 fn click_stream(app: &mut App, area: Area, x: u16, y: u16) {
     let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
@@ -67,6 +98,10 @@ fn click_stream(app: &mut App, area: Area, x: u16, y: u16) {
                 viewer.show(view);
             }
         }
+        _ if slider(app).is_some_and(|(columns, row)| row == y && columns.contains(&x)) => {
+            app.slides = true;
+            slide(app, x);
+        }
         _ => {
             if let (Some((view, line)), Some(viewer)) = (half_at(app, x, y), app.viewer_mut()) {
                 viewer.focus(view);
@@ -79,6 +114,7 @@ fn click_stream(app: &mut App, area: Area, x: u16, y: u16) {
 }
 
 pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
+    app.slides = false;
     if !app.overlays.is_empty() {
         return Vec::new();
     }

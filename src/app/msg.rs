@@ -54,6 +54,13 @@ pub enum Msg {
         /** Row. */
         y: u16,
     },
+    /// The pointer moved while the left button was held.
+    Drag {
+        /** Column. */
+        x: u16,
+        /** Row. */
+        y: u16,
+    },
     /// Time went on: what counts seconds shows another number.
     Tick,
     /// The terminal's window got the focus, or lost it.

@@ -3,7 +3,7 @@
 use super::act::{act_card, act_deployments, act_inspector, act_logs, act_revisions, act_server};
 use super::act_stream::act_stream;
 use super::keys::{Action, Context};
-use super::mouse::{click, wheel};
+use super::mouse::{click, drag, wheel};
 use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
 use super::press::{paste, press};
 use super::scroll::Place;
@@ -46,9 +46,10 @@ fn happen(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
             app.frozen = false;
             Vec::new()
         }
-        Msg::Wheel { .. } | Msg::Click { .. } if app.frozen => Vec::new(),
+        Msg::Wheel { .. } | Msg::Click { .. } | Msg::Drag { .. } if app.frozen => Vec::new(),
         Msg::Wheel { lines, x, y } => wheel(app, lines, x, y),
         Msg::Click { x, y } => click(app, x, y),
+        Msg::Drag { x, .. } => drag(app, x),
         Msg::Tick => Vec::new(),
         Msg::Focus(attended) => {
             app.attended = attended;

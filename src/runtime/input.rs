@@ -59,6 +59,7 @@ pub fn message(event: &Event) -> Option<Msg> {
                 MouseEventKind::ScrollUp => Some(Msg::Wheel { lines: -WHEEL, x, y }),
                 MouseEventKind::ScrollDown => Some(Msg::Wheel { lines: WHEEL, x, y }),
                 MouseEventKind::Down(MouseButton::Left) => Some(Msg::Click { x, y }),
+                MouseEventKind::Drag(MouseButton::Left) => Some(Msg::Drag { x, y }),
                 _ => None,
             }
         }

@@ -383,7 +383,9 @@ impl Viewer {
         if self.find.marks().is_empty() || view == View::Values {
             return Vec::new();
         }
-        let spots: BTreeSet<Spot> = self.find.marks().iter().filter_map(|seq| self.spot_of(view, *seq)).collect();
+        // In the past what comes later has no entry.
+        let marks = self.find.marks().range(..=self.tape.last_seq());
+        let spots: BTreeSet<Spot> = marks.filter_map(|seq| self.spot_of(view, *seq)).collect();
         let height = self.windows[view as usize].1;
         scroll::window(&self.rows(view), self.place(view).top, height).map(|spot| spots.contains(&spot)).collect()
     }
@@ -423,8 +425,9 @@ impl Viewer {
                 messages[..messages.partition_point(|m| m.first_seq < here)].last().map(|m| m.first_seq)
             }
         };
-        // What the tape let go can be gone to no more.
-        let Some(seq) = target.filter(|seq| *seq >= first) else { return false };
+        // What the tape let go can be gone to no more, and in the past what comes later cannot yet.
+        let shown = first..=self.tape.last_seq();
+        let Some(seq) = target.filter(|seq| shown.contains(seq)) else { return false };
         self.go_to(seq);
         true
     }

@@ -155,10 +155,14 @@ pub struct Viewer {
     pub state: Option<Tree>,
     /// Number of the snapshot shown there, counting those that were let go.
     pub snapshot: Option<u64>,
+    /// The event that it came with.
+    snapshot_seq: Option<u64>,
     /// What changed in it.
     comparison: Comparison,
     /// Number of the snapshot that others are compared with.
     marked_state: Option<u64>,
+    /// The event that it came with.
+    marked_seq: Option<u64>,
     /// The event under the cursor, in all views; none while what comes is followed.
     anchor: Option<u64>,
     /// Where each view stands.
@@ -221,8 +225,10 @@ impl Viewer {
             split: false,
             state: None,
             snapshot: None,
+            snapshot_seq: None,
             comparison: Comparison::default(),
             marked_state: None,
+            marked_seq: None,
             anchor: None,
             places: [Place::following(); 8],
             brought: [None; 8],
@@ -296,10 +302,10 @@ impl Viewer {
 
     /// What the two clocks say, where that needs saying. A thread on which nothing runs may be silent for days.
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
-        let runs = self.projections.metrics.runs();
+        let runs = self.present().metrics.runs();
         let waits = !matches!(self.target, StreamTarget::Tail { .. }) || runs.last().is_some_and(RunNumbers::is_open);
         let is_live = matches!(self.link, LinkState::Live { .. });
-        view_lines::ledger::pulse(&self.projections.ledger, now).filter(|_| waits && is_live)
+        view_lines::ledger::pulse(self.books(), now).filter(|_| waits && is_live)
     }
 
     /// The view with the focus.
@@ -364,7 +370,8 @@ impl Viewer {
         if let LinkState::Ended(End { outcome: Outcome::Interrupted, detail, .. }) = &self.link {
             return Some(detail.clone().unwrap_or_default());
         }
-        let told = self.projections.lifecycle.rows().iter().rev().find_map(|r| match r.kind {
+        // What was asked in the past was answered since.
+        let told = self.present().lifecycle.rows().iter().rev().find_map(|r| match r.kind {
             LifecycleKind::Interrupt => Some(Some(r.text.clone())),
             LifecycleKind::RunStart => Some(None),
             _ => None,

@@ -13,15 +13,18 @@ const TURN: usize = 2 << 20;
 /// What an event costs beside its bytes.
 const EVENT: usize = 400;
 /// States kept along the tape, and their bytes together.
-const MOST: usize = 24;
-const MOST_BYTES: usize = 96 << 20;
+const MOST: usize = 64;
+const MOST_BYTES: usize = 128 << 20;
 /// One that is larger is not kept: to copy it would be felt.
-const LARGEST: usize = 16 << 20;
+const LARGEST: usize = 32 << 20;
 /// Events between two states that are kept, at first.
 const FIRST_STEP: u64 = 2048;
+/// States kept of what came last, whatever the others' distance: the way back begins there.
+const RECENT: usize = 2;
 /// Events between two states that are kept near the moment that is shown, and how many: the way back, event by event.
 const NEAR_STEP: u64 = 256;
 const NEAR: usize = 6;
+const NEAR_BYTES: usize = 64 << 20;
 /// Signs beside the events that are kept.
 const MAX_SIGNS: usize = 65_536;
 
@@ -117,6 +120,7 @@ pub struct Past {
     signs: VecDeque<(u64, Item)>,
     signs_gone: u64,
     kept: Vec<Kept>,
+    recent: VecDeque<Kept>,
     step: u64,
     /// The event at which a state was last thought of, its bytes, and the bytes that were folded since.
     tried: u64,
@@ -132,6 +136,7 @@ impl Default for Past {
             signs: VecDeque::new(),
             signs_gone: 0,
             kept: Vec::new(),
+            recent: VecDeque::new(),
             step: FIRST_STEP,
             tried: 0,
             weight: 0,
@@ -158,20 +163,24 @@ impl Past {
     /// Keeps a copy of the state after an event that came, where it is time for one. Until as many bytes were folded as it
     /// has, copying would cost more than a little beside folding.
     fn keep(&mut self, at: u64, state: &Projections, first: u64) {
-        if at < self.tried + self.step || self.folded < self.weight {
+        if at < self.tried + FIRST_STEP || self.folded < self.weight {
             return;
         }
         (self.tried, self.weight, self.folded) = (at, state.weight(), 0);
-        self.keep_copy(at, self.signs_seen(), state, first);
+        let signs = self.signs_seen();
+        if !self.keep_copy(at, signs, state, first) && self.weight <= LARGEST {
+            self.recent.truncate(RECENT - 1);
+            self.recent.push_front(Kept { at, signs, state: Box::new(state.clone()), weight: self.weight });
+        }
     }
 
-    /// Keeps a copy of the state after an event, unless there is one nearby.
-    fn keep_copy(&mut self, at: u64, signs: u64, state: &Projections, first: u64) {
+    /// Keeps a copy of the state after an event, unless there is one nearby; says whether it did.
+    fn keep_copy(&mut self, at: u64, signs: u64, state: &Projections, first: u64) -> bool {
         let weight = state.weight();
         let place = self.kept.partition_point(|kept| kept.at < at);
         let near = |kept: &Kept| kept.at.abs_diff(at) < self.step;
         if weight > LARGEST || self.kept.iter().skip(place.saturating_sub(1)).take(2).any(near) {
-            return;
+            return false;
         }
         self.kept.insert(place, Kept { at, signs, state: Box::new(state.clone()), weight });
         // From these one could not go on any more.
@@ -185,6 +194,7 @@ impl Past {
             });
             self.step *= 2;
         }
+        true
     }
 
     /// The signs that a state knows of which was made of nothing before an event.
@@ -203,7 +213,7 @@ impl Viewer {
         match item {
             Item::Record(Record::Event(event)) => {
                 past.folded += EVENT + event.data.text().len();
-                past.keep(event.seq, now, tape.first_seq().unwrap_or(0));
+                past.keep(event.seq, now, tape.first_kept().unwrap_or(0));
             }
             sign => past.note(tape.newest_seq(), sign.clone()),
         }
@@ -226,6 +236,11 @@ impl Viewer {
     /// Whether something is to be done in the next turn: the way to a moment is folded, or it is played.
     pub fn is_turning(&self) -> bool {
         self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target || moment.playing.is_some())
+    }
+
+    /// Whether the way to a moment that was gone to is not yet folded.
+    pub fn is_on_the_way(&self) -> bool {
+        self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target && moment.playing.is_none())
     }
 
     /// The oldest moment that can be shown, and the newest.
@@ -260,7 +275,13 @@ impl Viewer {
         let fits = |at: u64| at <= target && (at + 1 >= first || at == target);
         // From where one stands one goes on, unless there is something nearer.
         let own = (shown && fits(moment.at)).then_some(moment.at);
-        let near = past.kept.iter().chain(&moment.near).filter(|kept| fits(kept.at)).max_by_key(|kept| kept.at);
+        let near = past
+            .kept
+            .iter()
+            .chain(&past.recent)
+            .chain(&moment.near)
+            .filter(|kept| fits(kept.at))
+            .max_by_key(|kept| kept.at);
         let near = near.filter(|kept| own.is_none_or(|own| own + NEAR_STEP < kept.at));
         let known = match (target == newest, near) {
             (true, near)
@@ -305,6 +326,17 @@ impl Viewer {
         let at = self.past.moment.as_ref().map_or(newest, |moment| moment.target);
         let by = if forward { by.min(i64::try_from(newest - at).unwrap_or(i64::MAX)).max(1) } else { -by };
         self.step_in_time(by);
+    }
+
+    /// Goes to a part of what can be shown, from its oldest moment to its newest.
+    pub fn slide_to(&mut self, part: u64, of: u64) {
+        let (oldest, newest) = self.span();
+        let part = u128::from(newest - oldest) * u128::from(part.min(of));
+        let to = oldest + u64::try_from(part.div_ceil(u128::from(of.max(1)))).unwrap_or(newest);
+        let is_there = |moment: &Moment| moment.target == to && moment.playing.is_none();
+        if !self.past.moment.as_ref().is_some_and(is_there) {
+            self.stand_at(to);
+        }
     }
 
     /// Shows now again.
@@ -430,8 +462,11 @@ impl Viewer {
         }
         self.bars.forget();
         self.comparison.clear();
-        if self.projections.values.rows().is_empty() {
-            (self.state, self.snapshot) = (None, None);
+        // States are numbered as they came: of a past whose beginning was let go, from another one on.
+        let known = self.snapshot.and_then(|number| self.snapshot_at(number));
+        let is_other = known.is_some_and(|snapshot| Some(snapshot.seq) != self.snapshot_seq);
+        if is_other || self.projections.values.rows().is_empty() {
+            (self.state, self.snapshot, self.snapshot_seq) = (None, None, None);
         }
         self.anchor = None;
         self.brought = [None; 8];
@@ -450,8 +485,31 @@ fn keep_near(moment: &mut Moment, state: &Projections) {
     if weight > LARGEST || moment.near.iter().any(|kept| kept.at == moment.at) {
         return;
     }
-    if moment.near.len() >= NEAR {
+    let room = NEAR_BYTES.saturating_sub(weight);
+    while moment.near.len() >= NEAR || moment.near.iter().map(|kept| kept.weight).sum::<usize>() > room {
         moment.near.pop_front();
     }
     moment.near.push_back(Kept { at: moment.at, signs: moment.signs, state: Box::new(state.clone()), weight });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_anywhere_a_state_that_was_kept_is_near() {
+        let (mut past, state, newest) = (Past::default(), Projections::default(), 1_000_000);
+        for at in 1..=newest {
+            past.folded += EVENT;
+            past.keep(at, &state, 1);
+        }
+        assert!(past.kept.len() <= MOST && past.recent.len() <= RECENT);
+        let gaps = past.kept.windows(2).map(|two| two[1].at - two[0].at);
+        assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest / MOST as u64, "{}", past.step);
+        let last = past.kept.iter().chain(&past.recent).map(|kept| kept.at).max().unwrap();
+        assert!(newest - last <= 2 * FIRST_STEP, "the way back from now: {last}");
+        // What was let go is not gone on from.
+        let later = newest + 2 * past.step;
+        assert!(past.keep_copy(later, 0, &state, newest) && past.kept.iter().all(|kept| kept.at + 1 >= newest));
+    }
 }

@@ -61,6 +61,7 @@ impl Viewer {
         let keys = self.snapshot_at(number).map(|s| s.keys.iter().map(|key| (key.name.clone(), key.size)).collect());
         self.state.get_or_insert_with(Tree::empty).show(text, number, keys.unwrap_or_default());
         self.snapshot = Some(number);
+        self.snapshot_seq = self.snapshot_at(number).map(|snapshot| snapshot.seq);
     }
 
     /// Compares the state that is shown with the one before it, or with the one that was marked.
@@ -69,7 +70,9 @@ impl Viewer {
             return;
         };
         let marked = self.comparison.base == Base::Marked;
-        let old = if marked { self.marked_state } else { self.snapshot_at(new).and_then(|s| s.before) };
+        let is_marked = |number: &u64| self.snapshot_at(*number).map(|snapshot| snapshot.seq) == self.marked_seq;
+        let old =
+            if marked { self.marked_state.filter(is_marked) } else { self.snapshot_at(new).and_then(|s| s.before) };
         let known = old.and_then(|old| Some((old, self.snapshot_at(old)?, self.state_text(old)?)));
         let Some((old, snapshot, text)) = known else {
             self.comparison.clear();
@@ -161,6 +164,7 @@ impl Viewer {
     /// Marks the state that is shown, for others to be compared with; its number.
     pub fn mark_state(&mut self) -> Option<u64> {
         self.marked_state = self.state_shown();
+        self.marked_seq = self.marked_state.and_then(|number| self.snapshot_at(number)).map(|snapshot| snapshot.seq);
         self.marked_state
     }
 

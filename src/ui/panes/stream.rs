@@ -173,6 +173,9 @@ fn third_line(app: &App, viewer: &Viewer, width: u16) -> Option<Line> {
     if viewer.shown().iter().any(|(view, _)| *view == View::Values) {
         return about_state();
     }
+    if viewer.is_recording() {
+        return Some(Line::of(Tone::Dim, "R plays it from its start   , . step   < > slide   S speed"));
+    }
     Some(viewer.modes.line())
 }
 
