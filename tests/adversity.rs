@@ -31,7 +31,7 @@ fn thread(url: &str) -> String {
 #[track_caller]
 fn following(url: &str) -> Term {
     let thread = thread(url);
-    let term = Term::spawn(&["--url", url], 240, 36);
+    let term = Term::spawn(&["--url", url], 100, 36);
     term.wait_for("THREAD");
     term.keys(&format!(":{thread}\r"));
     term.wait_for("LIVE");

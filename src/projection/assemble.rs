@@ -7,6 +7,7 @@ use super::messages::{Messages, Place, fingerprint};
 use super::usage::Usage;
 use super::values::StateUpdate;
 use super::wire::{Fields, Items, Payload, Text};
+use crate::stream::MAX_NAME;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -118,7 +119,7 @@ impl Messages {
             "messages/metadata" => self.announce(json),
             "metadata" => {
                 if let Some(id) = payload.read::<RunIn<'_>>().as_ref().and_then(|m| m.run_id.some()) {
-                    let id = self.names.get(id);
+                    let id = self.names.short(id);
                     // A new connection tells of the same run again.
                     if self.run.0.as_ref() != Some(&id) {
                         self.run = (Some(id), Some(place.at));
@@ -161,7 +162,7 @@ impl Messages {
             self.growing.insert(place.ns.clone(), i);
         }
         self.name_origin(i, &meta);
-        let name = message.name.some().map(|n| self.names.get(n));
+        let name = message.name.some().map(|n| self.names.short(n));
         let Some(target) = self.get_mut(i) else { return 0 };
         if target.is_whole {
             return 0;
@@ -203,10 +204,12 @@ impl Messages {
         let Some(Fields(all)) = Fields::read(json) else { return };
         for (id, raw) in all {
             let Ok(Announced { metadata }) = serde_json::from_str::<Announced<'_>>(raw.get()) else { continue };
-            let node = metadata.langgraph_node.some().map(|n| self.names.get(n));
-            let run = metadata.run_id.some().map(|n| self.names.get(n));
+            let node = metadata.langgraph_node.some().map(|n| self.names.short(n));
+            let run = metadata.run_id.some().map(|n| self.names.short(n));
             match self.find(&id).and_then(|i| self.get_mut(i)) {
                 Some(message) => message.node = message.node.take().or(node),
+                // An id as long as a text is not kept.
+                None if id.len() > MAX_NAME => {}
                 None => {
                     if self.announced.len() >= MAX_ANNOUNCED {
                         self.announced.clear();
@@ -321,7 +324,7 @@ impl Messages {
             i
         });
         self.name_origin(i, meta);
-        let name = message.name.some().map(|n| self.names.get(n));
+        let name = message.name.some().map(|n| self.names.short(n));
         let target = self.get_mut(i)?;
         // Written by a node, or said before the first one: an input carries no node.
         let mut changed = known.is_none();
@@ -351,8 +354,8 @@ impl Messages {
         if announced.is_none() && self.items().get(i).is_some_and(known) {
             return;
         }
-        let node = meta.langgraph_node.some().map(|n| self.names.get(n));
-        let run = meta.run_id.some().map(|n| self.names.get(n));
+        let node = meta.langgraph_node.some().map(|n| self.names.short(n));
+        let run = meta.run_id.some().map(|n| self.names.short(n));
         let (told_node, told_run) = announced.unwrap_or_default();
         if let Some(message) = self.get_mut(i) {
             message.node = message.node.take().or(node).or(told_node);

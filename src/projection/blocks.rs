@@ -46,7 +46,7 @@ pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
         let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, place));
         // JavaScript names the node in the namespace.
         let node = place.ns.last().and_then(|segment| segment.split(':').next());
-        let node = node.map(|n| messages.names.get(n));
+        let node = node.map(|n| messages.names.short(n));
         if let Some(message) = messages.get_mut(i) {
             message.node = message.node.take().or(node);
             message.touch(place.seq, place.at);

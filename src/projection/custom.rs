@@ -92,7 +92,7 @@ impl Custom {
             | "input.requested" | "error" | "end" => return,
             name => name.strip_prefix("custom:").unwrap_or(name),
         };
-        let name = self.names.get(name);
+        let name = self.names.short(name);
         let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), SMALL));
         let (seq, at, ns) = (payload.event.seq, payload.event.at, payload.ns.clone());
         self.rows.push(CustomRow { seq, at, ns, name, progress });

@@ -114,7 +114,7 @@ impl Landmarks {
         if self.runs.last().map(|(_, run)| run.as_deref()) == Some(run) {
             return;
         }
-        let run = run.map(|run| self.names.get(run));
+        let run = run.map(|run| self.names.short(run));
         // A run that is done and the next one that begins may meet in one place.
         match self.runs.last_mut() {
             Some(last) if last.0 == from => last.1 = run,

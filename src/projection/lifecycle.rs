@@ -215,7 +215,7 @@ impl Lifecycle {
             }
             Item::Started { run_id, .. } => {
                 if self.run.is_none() {
-                    self.run = Some(self.names.get(run_id));
+                    self.run = Some(self.names.short(run_id));
                 }
             }
             Item::Record(Record::Tape(_) | Record::Event(_))
@@ -237,7 +237,7 @@ impl Lifecycle {
         let Some(id) = metadata.run_id.some() else { return };
         let same = self.run.as_deref() == Some(id) && self.attempt > 0;
         let shown = short_id(id);
-        self.run = Some(self.names.get(id));
+        self.run = Some(self.names.short(id));
         if metadata.status.is("run_done") {
             self.attempt = 0;
             match std::mem::take(&mut self.asks) {

@@ -9,7 +9,7 @@ use super::peek::Peek;
 use super::rows::Rows;
 use super::usage::Usage;
 use super::wire::Payload;
-use crate::stream::{Item, Names, Outcome, Record};
+use crate::stream::{Item, MAX_NAME, Names, Outcome, Record};
 use jiff::{SignedDuration, Timestamp};
 use models::Models;
 use std::collections::{HashMap, VecDeque};
@@ -298,7 +298,7 @@ impl Metrics {
             }
             // Only a run that we start says so.
             Item::Started { run_id, .. } if self.run(run_id).is_none() => {
-                let (run_id, asked) = (Some(self.names.get(run_id)), self.asked);
+                let (run_id, asked) = (Some(self.names.short(run_id)), self.asked);
                 self.begin(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
             }
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
@@ -326,7 +326,7 @@ impl Metrics {
         let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
         let [run_id, attempt, status] = json.pick(["run_id", "attempt", "status"]);
         let Some(run_id) = run_id.and_then(Peek::string) else { return false };
-        let run_id = self.names.get(&run_id);
+        let run_id = self.names.short(&run_id);
         let is_done = status.is_some_and(|status| status.is("run_done"));
         let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
         // A thread that was joined in the middle of a run says its id only at its end.
@@ -428,7 +428,9 @@ impl Metrics {
             if self.tasks.len() >= MAX_TASKS {
                 self.tasks.clear();
             }
-            self.tasks.entry(id.as_ref().into()).or_insert((number, node, at));
+            if id.len() <= MAX_NAME {
+                self.tasks.entry(id.as_ref().into()).or_insert((number, node, at));
+            }
             run.nodes[node].turn_began = Some(at);
         } else if let Some((_, _, began)) = self.tasks.remove(&*id).filter(|(of, ..)| *of == number) {
             let node = &mut run.nodes[node];
@@ -521,7 +523,7 @@ impl Metrics {
         if let Some(usage) = message.usage.filter(|usage| *usage != used)
             && let Some(model) = models.model(message)
         {
-            let model = self.names.get(&model);
+            let model = self.names.short(&model);
             let known = run.models.iter().position(|(name, _)| *name == model);
             let at = known.unwrap_or_else(|| {
                 run.models.truncate(MAX_NAMES);
@@ -535,7 +537,7 @@ impl Metrics {
     /// A node's name with the subgraphs that it lives in.
     fn node_name<'n>(&mut self, ns: impl ExactSizeIterator<Item = &'n Arc<str>>, node: &str) -> Arc<str> {
         if ns.len() == 0 {
-            return self.names.get(node);
+            return self.names.short(node);
         }
         let mut names: Vec<&str> = ns.map(|segment| segment.split(':').next().unwrap_or_default()).collect();
         // JavaScript names the node itself as the innermost namespace.
@@ -543,7 +545,7 @@ impl Metrics {
             names.pop();
         }
         names.push(node);
-        self.names.get(&names.join("/"))
+        self.names.short(&names.join("/"))
     }
 }
 

@@ -57,13 +57,13 @@ impl Updates {
             let keys = match Fields::read(written) {
                 Some(Fields(keys)) => {
                     let keys = keys.iter().take(MAX_KEYS);
-                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
+                    keys.map(|(key, value)| (self.names.short(key), summary(value.get(), SUMMARY))).collect()
                 }
                 // A node that wrote no object: its whole value, under no key.
                 None if written == "null" => Vec::new(),
-                None => vec![(self.names.get(""), summary(written, SUMMARY))],
+                None => vec![(self.names.short(""), summary(written, SUMMARY))],
             };
-            let node = self.names.get(&node);
+            let node = self.names.short(&node);
             self.rows.push(UpdateRow { seq: event.seq, at: event.at, node, ns: payload.ns.clone(), keys, interrupt });
         }
     }

@@ -29,6 +29,7 @@ pub use event::{Data, Event};
 pub use framer::{Block, Frame, Framer};
 pub use link::{JoinLink, RunLink, Target};
 pub use modes::{RUN_MODES, RunTerms, THREAD_MODES, reopening_refused};
+pub(crate) use names::MAX_NAME;
 pub use names::{EventNames, Names, Namespace};
 pub use record::{End, Head, Item, Outcome, Record, let_go};
 pub use recorder::RecordingFile;

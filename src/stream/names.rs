@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Distinct names kept before starting afresh: task ids in namespaces are new for every task, for ever.
 const MAX_NAMES: usize = 4096;
 /// Bytes of a name that is worth keeping: a server may send names of megabytes, each of them new.
-const MAX_NAME: usize = 1024;
+pub(crate) const MAX_NAME: usize = 1024;
 
 /// A set of shared strings.
 #[derive(Debug, Default, Clone)]
@@ -16,6 +16,11 @@ pub struct Names {
 }
 
 impl Names {
+    /// The same of a name that is kept for as long as something is shown by it: of an absurd one only its head.
+    pub fn short(&mut self, name: &str) -> Arc<str> {
+        self.get(crate::text::head(name, MAX_NAME))
+    }
+
     /// The shared form of a name.
     pub fn get(&mut self, name: &str) -> Arc<str> {
         if let Some(last) = self.last.as_ref().filter(|l| &***l == name) {
@@ -83,6 +88,7 @@ mod tests {
             names.split(&format!("values|sub:{n}"));
             assert!(names.split.len() <= MAX_NAMES && names.names.all.len() <= MAX_NAMES);
         }
+        assert_eq!(names.names.short(&"ä".repeat(MAX_NAME)).len(), MAX_NAME);
         let kept = (names.split.len(), names.names.all.len());
         for n in 0..10 {
             let long = format!("{n}{}|{}{n}", "a".repeat(1 << 20), "b".repeat(1 << 20));

@@ -4,7 +4,7 @@ use super::fold::{NEAR, Told};
 use super::read::{OriginIn, PhaseIn, short};
 use super::{BarKind, BarSource, BarState, Timeline};
 use crate::projection::wire::{Fields, Items, Payload, Text};
-use crate::stream::error_text;
+use crate::stream::{MAX_NAME, error_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -78,7 +78,9 @@ impl Timeline {
             if self.announced.len() >= MAX_ANNOUNCED {
                 self.announced.clear();
             }
-            self.announced.insert(id.into(), node);
+            if id.len() <= MAX_NAME {
+                self.announced.insert(id.into(), node);
+            }
         }
     }
 
@@ -150,7 +152,7 @@ impl Timeline {
             said("\"finish_reason\":\"") || said("\"stop_reason\":\"")
         };
         if let Some(name) = message.response_metadata.and_then(model_name) {
-            let name = self.names.get(&name);
+            let name = self.names.short(&name);
             if let Some(bar) = self.bar_mut(speaker).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
             }

@@ -196,7 +196,7 @@ impl Timeline {
     }
 
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
-        let id = self.names.get(id);
+        let id = self.names.short(id);
         self.ids.insert(id, key);
     }
 
@@ -502,7 +502,7 @@ impl Timeline {
     fn fresh(&mut self, kind: BarKind, name: &str, ns: Namespace, parent: Option<u64>, told: Told) -> Bar {
         Bar {
             kind,
-            name: self.names.get(name),
+            name: self.names.short(name),
             ns,
             parent,
             children: Vec::new(),

@@ -324,10 +324,10 @@ impl Timeline {
 
     pub(super) fn apply_item(&mut self, item: &Item) {
         match item {
-            Item::Started { run_id, .. } => self.run_id = Some(self.names.get(run_id)),
+            Item::Started { run_id, .. } => self.run_id = Some(self.names.short(run_id)),
             Item::Record(Record::Tape(head)) => {
                 let run_id = head.run_id.as_deref();
-                self.run_id = run_id.map(|id| self.names.get(id)).or(self.run_id.take());
+                self.run_id = run_id.map(|id| self.names.short(id)).or(self.run_id.take());
             }
             Item::Record(Record::End(end)) => {
                 let word = end.detail.clone().unwrap_or_else(|| end.outcome.as_str().to_string());
