@@ -477,7 +477,7 @@ proptest! {
         let has_gap = got.len() < came.len();
         let values: Vec<_> = got.into_iter().filter(|i| run[*i].0 == "values").collect();
         prop_assert!(values == wanted || may_seem_over && wanted.starts_with(&values), "{:?}", came);
-        prop_assert!(!has_gap || may_seem_over && values != wanted, "no gap: {:?}", came);
+        prop_assert!(!has_gap || may_seem_over, "no gap: {:?}", came);
     }
 
     /// A clock that goes back by a little, or by much.

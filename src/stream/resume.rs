@@ -457,6 +457,15 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_kept_only_the_end_of_a_millisecond_leaves_a_gap() {
+        let mut tail = tail(&[(Some("1-0"), "1"), (Some("2-0"), "2")]);
+        assert_eq!(after(&mut tail).as_deref(), Some("1-0"));
+        assert_eq!(tail.admit(&event(Some("2-0"), "5")), Admit::NewAfterGap);
+        assert_eq!(tail.admit(&event(Some("2-0"), "6")), Admit::New);
+        assert_eq!(tail.admit(&event(Some("3-0"), "7")), Admit::New);
+    }
+
+    #[test]
     fn a_late_event_does_not_lead_astray() {
         let mut tail = tail(&[(Some("5-0"), "a"), (Some("7-0"), "b"), (Some("6-0"), "c")]);
         assert_eq!(after(&mut tail).as_deref(), Some("5-0"));
@@ -471,8 +480,8 @@ mod tests {
         let mut tail = tail(&[(Some("1-0"), "0"), (Some("2-0"), &one), (Some("3-0"), &other)]);
         assert_eq!(tail.seen.iter().filter(|e| matches!(e.data, Print::Whole(_))).count(), 1);
         assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
-        assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admit::New);
         assert_eq!(tail.admit(&event(Some("3-0"), &other)), Admit::Repeated);
+        assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admit::New);
     }
 
     #[test]
