@@ -277,3 +277,26 @@ async fn a_thread_is_tailed_until_it_is_gone() {
         assert!(!items.iter().any(|i| matches!(i, Item::Started { .. })));
     }
 }
+
+#[tokio::test]
+async fn a_state_that_was_changed_by_hand_during_an_outage_may_be_missing() {
+    for (modes, said) in [(&["run_modes", "state_update"][..], 1), (&["state_update"], 1), (&["run_modes"], 0)] {
+        let asked = Arc::new(AtomicU32::new(0));
+        let server = Server::start(move |seen| match &*seen.path {
+            "/info" => json(200, value!({"langgraph_py_version": "1"})),
+            "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 2 => json(404, "{}"),
+            "/threads/t1" => json(200, value!({"thread_id": "t1"})),
+            "/threads/t1/runs" => json(200, value!([])),
+            _ => answer(200, "text/event-stream", ONE),
+        })
+        .await;
+        let modes = modes.iter().map(|mode| mode.to_string()).collect();
+        let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), None).await;
+        let is_said = |item: &&Item| {
+            matches!(item, Item::Record(Record::Gap { why, .. })
+                if why.starts_with("away for") && why.contains("state updates are never repeated"))
+        };
+        assert_eq!(items.iter().filter(is_said).count(), said, "{items:?}");
+        assert_eq!(end(&items).connections, 2);
+    }
+}
