@@ -330,7 +330,7 @@ async fn signals_end_a_stream_in_order() {
     let server = endless().await;
     let folder = configured(&server);
     for (signal, code, args) in [
-        (libc::SIGINT, 130, &["tail", "t-1", "--mode", "lifecycle", "--since", "5"][..]),
+        (libc::SIGINT, 130, &["tail", "t-1", "--mode", "state_update", "--since", "5"][..]),
         (libc::SIGTERM, 143, &["run", "agent", "--input", "{}"]),
         (libc::SIGHUP, 129, &["run", "agent", "--input", "{}"]),
     ] {
@@ -353,7 +353,7 @@ async fn signals_end_a_stream_in_order() {
     let seen = server.seen();
     assert!(!seen.iter().any(|s| s.path.contains("cancel")));
     let tail = seen.iter().find(|s| s.path == "/threads/t-1/stream").unwrap();
-    assert_eq!((tail.query.as_str(), tail.header("last-event-id")), ("stream_modes=lifecycle", Some("5")));
+    assert_eq!((tail.query.as_str(), tail.header("last-event-id")), ("stream_modes=state_update", Some("5")));
 }
 
 #[tokio::test]

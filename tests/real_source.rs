@@ -57,6 +57,8 @@ async fn followed(
                     }
                     events.push(event);
                 }
+                // Said of each outage; the events of runs are what is counted here.
+                Item::Record(Record::Gap { why, .. }) if why.contains("state updates") => {}
                 Item::Record(Record::Gap { why, .. }) => gaps.push(why),
                 Item::Record(Record::End(end)) => return Followed { events, gaps, end },
                 _ => {}
