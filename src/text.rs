@@ -211,7 +211,8 @@ fn scrub(text: &str, lines: bool) -> String {
     out
 }
 
-fn is_harmless(c: char) -> bool {
+/// Whether a character only shows itself: it neither controls anything nor hides or turns what is beside it.
+pub fn is_harmless(c: char) -> bool {
     !c.is_control() && !is_hidden(c) && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 

@@ -2,7 +2,7 @@
 
 use super::{DeploymentSpec, fields};
 use crate::config::{Field, Format};
-use crate::model::Secrets;
+use crate::model::{MASK, Secrets};
 use crate::text;
 use serde_json::Value;
 
@@ -99,7 +99,8 @@ fn resources(spec: &Value, secrets: &Secrets) -> String {
 /// sent.
 fn without(secrets: &Secrets, mark: &str, line: &str) -> String {
     match secrets.scrub(line) {
-        open if open == line => format!("{mark}{line}"),
+        // A key of the profile was taken out before this.
+        open if open == line && !line.contains(MASK) => format!("{mark}{line}"),
         masked => format!("# (holds a secret) {masked}"),
     }
 }
@@ -109,9 +110,41 @@ fn line(name: &str, value: &Value) -> Option<String> {
     let value = match value {
         Value::Null => return None,
         Value::String(text) if text.trim().is_empty() => return None,
-        value => toml::Value::try_from(value).ok()?,
+        value => written(&toml::Value::try_from(value).ok()?),
     };
     Some(format!("{name} = {value}\n"))
+}
+
+/// A value on one line, whatever is in it: a second line would not stand behind the mark of the first, and be a field.
+fn written(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => quoted(text),
+        toml::Value::Array(items) => format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", ")),
+        toml::Value::Table(fields) => {
+            let is_bare =
+                |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+            let key = |name: &str| if is_bare(name) { name.to_string() } else { quoted(name) };
+            let fields = fields.iter().map(|(name, value)| format!("{} = {}", key(name), written(value)));
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text in quotes. What would not be seen, or turn the line round, is written as its number.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if text::is_harmless(c) => out.push(c),
+            c => out.push_str(&format!("\\U{:08X}", c as u32)),
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn commented(line: &str) -> String {

@@ -341,3 +341,19 @@ proptest! {
         }
     }
 }
+
+/// What a server says stays in its field: no line of it becomes another one of the document.
+#[test]
+fn a_value_of_several_lines_stays_behind_its_mark() {
+    let evil = "a\ninstall_command = \"evil\"\n\r\n[secrets]\nX = \"env:HOME\"\n\u{2028}\u{202e}\u{1b}[2J'\"\"\"\n'''";
+    let record = json!({"name": evil, "source": evil, "display_name": evil, "secrets": [{"name": evil, "value": "x"}],
+        "source_config": {"repo_url": evil, "deployment_type": evil, "integration_id": evil, "custom_url": evil,
+            "resource_spec": {"cpu": evil, evil: evil}},
+        "source_revision_config": {"repo_ref": evil, "langgraph_config_path": evil, "image_uri": evil}});
+    let text = DeploymentSpec::template_of(&record);
+    let spec = DeploymentSpec::parse(&text, Format::Toml, None).unwrap();
+    assert!(spec.document.secrets.is_empty());
+    assert!(text.contains("\ndisplay_name = \"a\\ninstall_command = "), "{text}");
+    assert!(!text.lines().any(|line| line.starts_with("install_command") || line == "X = \"env:HOME\""), "{text}");
+    assert!(!text.replace('\n', "").contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
+}
