@@ -305,13 +305,22 @@ fn commands_on_a_terminal_and_in_a_pipe_print_nothing_that_acts() {
         lines.push(vec!["--config", &config, "logs", id, "-o", format]);
     }
     lines.push(vec!["--config", &config, "doctor"]);
+    // Files are called what others like, too.
+    let folder = tempfile::tempdir().expect("a folder");
+    let odd = folder.path().join("a\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J.jsonl");
+    std::fs::write(&odd, "{\"kind\":\"event\"}\nno record\n").expect("written");
+    let (odd, missing) = (odd.to_str().expect("text"), format!("{}.not", odd.display()));
+    for file in [odd, &missing] {
+        lines.extend([vec!["verify", file], vec!["replay", file, "-o", "text"], vec!["redact", file, "--path", "a"]]);
+        lines.extend([vec!["--config", file, "config", "show"], vec!["--config", file, "config", "path"]]);
+    }
     for line in lines {
         let mut term = Term::spawn(&line, 130, 40);
         let _ = term.exit_status();
         let raw = term.raw_output();
         assert_eq!(foreign(&raw), [""; 0], "{line:?}\n{}", String::from_utf8_lossy(&raw));
-        // Into a pipe as well; `-o raw` alone gives what came as it came.
-        if !line.contains(&"raw") {
+        // Into a pipe as well; `-o raw` alone gives what came as it came, and `config path` what a shell can open.
+        if !line.contains(&"raw") && !line.ends_with(&["path"]) {
             let done = process::run(&line);
             let printed = format!("{}{}", done.stdout, done.stderr);
             assert!(!printed.replace('\n', "").contains(is_dangerous), "{line:?} {printed:?}");

@@ -5,8 +5,8 @@ use crate::config::{Config, Profile, SecretSource, private_folder};
 use crate::text;
 use clap::Subcommand;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
 /// What can be done with the configuration file.
 #[derive(Debug, Subcommand)]
@@ -22,7 +22,7 @@ pub enum Command {
 pub(super) fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init => init(&place(globals)?)?,
-        Command::Path => output::print(&format!("{}\n", place(globals)?.display()), false)?,
+        Command::Path => tell(&place(globals)?)?,
         Command::Show => output::print(&show(&context::load_config(globals)?), false)?,
     }
     Ok(Exit::Done)
@@ -49,7 +49,14 @@ fn init(path: &PathBuf) -> Result<(), Failure> {
         }
         Err(e) => return Err(failed(e)),
     }
-    output::print(&format!("{}\n", path.display()), false)
+    tell(path)
+}
+
+/// Prints a path: as it is where a program reads it, and so that nothing in it acts where a person does.
+fn tell(path: &Path) -> Result<(), Failure> {
+    let path = path.display().to_string();
+    let shown = if std::io::stdout().is_terminal() { text::clean(&path) } else { (&path).into() };
+    output::print(&format!("{shown}\n"), false)
 }
 
 /// The configuration in force, in the form of the file.
