@@ -386,3 +386,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_kept_of_the_past_is_within_the_budget_too() {
+    let mut dash = demo_like((120, 40));
+    dash.app.settings.tape.max_bytes = 4 << 20;
+    dash.open_thread();
+    for n in 0..400_u64 {
+        let custom = |i| Event {
+            seq: n * 100 + i + 1,
+            at: dash.now,
+            conn: 1,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data: Data::Json(format!(r#"{{"i":{i}}}"#).into()),
+        };
+        let items = (0..100).map(|i| Item::Record(Record::Event(custom(i)))).collect();
+        dash.items(items);
+        assert!(dash.app.viewer().unwrap().bytes() <= 8 << 20, "after {n} times a hundred");
+    }
+    let kept = dash.app.viewer().unwrap().tape.kept_bytes();
+    assert!(kept > 3 << 20, "what goes is what only makes the way back short, and not the tape: {kept}");
+    dash.keys("6<<");
+    finish(&mut dash);
+    let Standing { at, target, span, .. } = standing(&dash);
+    assert!(at == target && at < span.1, "the way back is longer, and leads there: {at} {span:?}");
+}

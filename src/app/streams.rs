@@ -147,10 +147,24 @@ impl Streams {
         std::mem::take(&mut self.closed)
     }
 
-    /// Lets the oldest events of the largest tape go where all of them together take more bytes than that.
+    /// Where all streams together take more bytes than that, lets go of what only makes the way back short, of those that
+    /// are not shown first; then of the oldest events of the largest tape.
     pub(super) fn keep_within(&mut self, bytes: usize) {
-        let all = self.open.iter().map(|viewer| viewer.tape.kept_bytes()).sum::<usize>();
-        if let Some(over) = all.checked_sub(bytes).filter(|over| *over > 0)
+        let over = |open: &[Viewer]| {
+            let all = open.iter().map(Viewer::bytes).sum::<usize>();
+            all.checked_sub(bytes).filter(|over| *over > 0)
+        };
+        for shown in [false, true] {
+            for at in 0..self.open.len() {
+                if over(&self.open).is_none() {
+                    return;
+                }
+                if (self.shown == Some(at)) == shown {
+                    self.open[at].let_go_of_states();
+                }
+            }
+        }
+        if let Some(over) = over(&self.open)
             && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.tape.kept_bytes())
         {
             largest.tape.shrink_by(over);

@@ -290,6 +290,16 @@ impl Viewer {
         &self.present().ledger
     }
 
+    /// Bytes that it keeps: the tape, and the states from which the way back is short.
+    pub fn bytes(&self) -> usize {
+        self.tape.kept_bytes() + self.past.bytes()
+    }
+
+    /// Lets go of the states that are kept: any moment can be folded from the tape.
+    pub(super) fn let_go_of_states(&mut self) {
+        self.past.let_go();
+    }
+
     /// Whether it is read from a file, and no server stands behind it.
     pub fn is_recording(&self) -> bool {
         matches!(self.target, StreamTarget::Recording { .. })

@@ -197,6 +197,21 @@ impl Past {
         true
     }
 
+    /// What the states that are kept take.
+    pub(super) fn bytes(&self) -> usize {
+        let near = self.moment.iter().flat_map(|moment| &moment.near);
+        self.kept.iter().chain(&self.recent).chain(near).map(|kept| kept.weight).sum()
+    }
+
+    /// Lets go of them.
+    pub(super) fn let_go(&mut self) {
+        self.kept.clear();
+        self.recent.clear();
+        if let Some(moment) = &mut self.moment {
+            moment.near.clear();
+        }
+    }
+
     /// The signs that a state knows of which was made of nothing before an event.
     fn signs_before(&self, seq: u64) -> u64 {
         self.signs_gone + self.signs.partition_point(|(after, _)| *after + 1 < seq) as u64
