@@ -6,6 +6,7 @@ use crate::model::MASK;
 use crate::stream::{Data, Event, Record};
 use crate::text;
 use regex::Regex;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ const SECRET_PATTERNS: [(&str, &str); 10] = [
 
 /// Characters of what goes that a preview shows.
 const HEAD: usize = 24;
+/// Bytes of it in which keys are looked for before.
+const LOOKED_AT: usize = 64 << 10;
 
 /// What is to go.
 #[derive(Debug)]
@@ -76,12 +79,20 @@ pub struct Removal {
 }
 
 impl Rules {
-    /// Rules by path and by pattern, before those that always hold.
+    /// Those that always hold, which come first so that nobody is shown what they take out, and rules by path and pattern.
     ///
     /// # Errors
     /// In words, which of them cannot be read.
     pub fn new(paths: &[String], patterns: &[String]) -> Result<Rules, String> {
         let mut rules = Vec::new();
+        for name in SECRET_FIELDS {
+            let path = Path::parse(name).ok_or("a field's name is no path")?;
+            rules.push(Rule { name: format!("fields {name}"), what: What::Path(path, true), is_secret: true });
+        }
+        for (name, pattern) in SECRET_PATTERNS {
+            let pattern = Regex::new(pattern).map_err(|e| e.to_string())?;
+            rules.push(Rule { name: name.into(), what: What::Pattern(pattern), is_secret: true });
+        }
         for text in paths {
             let anywhere = ["**.", "$..", ".."].iter().find_map(|mark| text.strip_prefix(mark));
             let path = Path::parse(anywhere.unwrap_or(text));
@@ -95,14 +106,6 @@ impl Rules {
                 return Err(format!("the pattern {text} fits where nothing is"));
             }
             rules.push(Rule { name: format!("pattern {text}"), what: What::Pattern(pattern), is_secret: false });
-        }
-        for name in SECRET_FIELDS {
-            let path = Path::parse(name).ok_or("a field's name is no path")?;
-            rules.push(Rule { name: format!("fields {name}"), what: What::Path(path, true), is_secret: true });
-        }
-        for (name, pattern) in SECRET_PATTERNS {
-            let pattern = Regex::new(pattern).map_err(|e| e.to_string())?;
-            rules.push(Rule { name: name.into(), what: What::Pattern(pattern), is_secret: true });
         }
         Ok(Rules { rules, has_paths: !paths.is_empty() })
     }
@@ -261,7 +264,25 @@ impl Rules {
 
     fn removal(&self, rule: usize, place: String, gone: &str) -> Removal {
         let is_secret = self.rules.get(rule).is_none_or(|rule| rule.is_secret);
-        let shown: String = if is_secret { String::new() } else { gone.chars().take(HEAD).collect() };
+        let gone_of = text::head(gone, LOOKED_AT);
+        let shown = match gone_of.chars().next() {
+            _ if is_secret => String::new(),
+            // What is in it may have names that say more than its text.
+            Some('{') => "{".into(),
+            Some('[') => "[".into(),
+            _ => {
+                let is_secret = |rule: &&Rule| rule.is_secret;
+                let patterns = self.rules.iter().filter(is_secret).filter_map(|rule| match &rule.what {
+                    What::Pattern(pattern) => Some(pattern),
+                    What::Path(..) => None,
+                });
+                let open = patterns.fold(gone_of.to_string(), |text, pattern| match pattern.replace_all(&text, MASK) {
+                    Cow::Borrowed(_) => text,
+                    Cow::Owned(masked) => masked,
+                });
+                open.chars().take(HEAD).collect()
+            }
+        };
         let more = if shown.len() < gone.len() { "…" } else { "" };
         Removal {
             rule,
@@ -306,7 +327,7 @@ mod tests {
             told,
             [
                 r#"path messages[*].content: messages[0].content 23 "hi \u00e9 anna@x.org!""#,
-                r#"path messages[*].content: messages[1].content 13 ["a",{"b":2}]"#,
+                r#"path messages[*].content: messages[1].content 13 […"#,
                 r"pattern \w+@\w+\.org: e 9 bob@y.org",
             ]
         );
@@ -331,6 +352,12 @@ mod tests {
         let expected = r#"{"k":"is ***.","token":"***","n":{"token":7},"u":"https***host/x","h":"***"}"#;
         assert_eq!(left, Data::Json(expected.into()));
         assert!(told.len() == 4 && told.iter().all(|line| line.ends_with('…')), "{told:?}");
+        // Nor where a rule of the person's own takes them out.
+        let all = format!(r#"{{"t":"see {key} and more","n":{{"password":"hunter2"}},"password":"hunter2"}}"#);
+        let (left, told) = redacted(&["t", "n", "**.password"], &["hunter2"], Data::Json(all.into()));
+        assert_eq!(left, Data::Json(r#"{"t":"***","n":"***","password":"***"}"#.into()));
+        let shown = ["path t: t 66 \"see *** and more\"…", "path n: n 22 {…", "fields password: password 9 …"];
+        assert_eq!(told, shown);
     }
 
     #[test]
