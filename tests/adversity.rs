@@ -7,7 +7,7 @@ mod support;
 use runtail::stream::{Reader, Record};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Stdio;
 use std::time::Instant;
 use support::process::{self, PATIENCE, Running, command, launch, spawn};
@@ -113,11 +113,17 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
     }
 }
 
-/// No signal comes where the terminal is not the process's own: it must notice by reading and writing.
-#[test]
-fn a_terminal_that_goes_without_a_signal_ends_it() {
+/// Whether there is something to read within so many milliseconds.
+fn is_readable(file: &File, milliseconds: i32) -> bool {
+    let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one pollfd that lives over the call is passed.
+    unsafe { libc::poll(&raw mut asked, 1, milliseconds) == 1 }
+}
+
+/// Starts it in a terminal that is not its own, so that no signal comes when that goes; gives the code with which it ends.
+fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
     let (master, slave) = bare_terminal();
-    let mut command = command(["--demo"]);
+    let mut command = command(args.iter().copied());
     command.env("TERM", "xterm-256color");
     let end = || Stdio::from(slave.try_clone().expect("a copy"));
     command.stdin(end()).stdout(end()).stderr(end());
@@ -125,25 +131,44 @@ fn a_terminal_that_goes_without_a_signal_ends_it() {
     drop((command, slave));
     let mut screen = File::from(master);
     let mut shown = Vec::new();
-    while !String::from_utf8_lossy(&shown).contains("support-bot") {
+    while !String::from_utf8_lossy(&shown).contains(shows) {
         let mut part = [0; 4096];
         let read = screen.read(&mut part).expect("it draws");
         shown.extend_from_slice(&part[..read]);
     }
-    screen.write_all(b"j").expect("it lives");
+    if at_rest {
+        while is_readable(&screen, 500) {
+            assert_ne!(screen.read(&mut [0; 4096]).expect("it draws"), 0);
+        }
+    } else {
+        screen.write_all(b"j").expect("it lives");
+    }
     drop(screen);
     let until = Instant::now() + PATIENCE;
-    let status = loop {
+    loop {
         if let Some(status) = child.try_wait().expect("wait") {
-            break status;
+            return status.code();
         }
         if Instant::now() > until {
             child.kill().expect("killed");
             panic!("it goes on without a terminal");
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
-    };
-    assert_eq!(status.code(), Some(129), "as if it had been hung up");
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_without_a_signal_ends_it() {
+    assert_eq!(left_alone(&["--demo"], "support-bot", false), Some(129), "as if it had been hung up");
+    // Where nothing moves nothing is drawn, and to draw does not tell.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("still.jsonl");
+    let lines = [
+        r#"{"kind":"tape","version":1,"at":"2026-11-21T14:00:00Z","server":"x","thread_id":"t","run_id":"r","modes":[]}"#,
+        r#"{"kind":"event","seq":1,"at":"2026-11-21T14:00:01Z","conn":1,"event":"custom","ns":[],"id":null,"data":1}"#,
+    ];
+    std::fs::write(&file, lines.join("\n") + "\n").expect("written");
+    assert_eq!(left_alone(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
 }
 
 /// The text of a question on standard input of `run`.

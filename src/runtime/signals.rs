@@ -1,4 +1,4 @@
-//! The signals that end, stop and continue the dashboard.
+//! The signals that end, stop and continue the dashboard; and that its terminal is gone, which may come without one.
 
 use std::io;
 
@@ -21,7 +21,9 @@ pub use unix::Signals;
 #[cfg(unix)]
 mod unix {
     use super::{Signal, io};
+    use std::sync::Arc;
     use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+    use tokio::sync::Notify;
 
     /// The signals that are listened to.
     pub struct Signals {
@@ -31,6 +33,8 @@ mod unix {
         quit: Stream,
         stop: Stream,
         resume: Stream,
+        /// The terminal is gone.
+        gone: Arc<Notify>,
     }
 
     impl Signals {
@@ -43,6 +47,7 @@ mod unix {
                 quit: signal(SignalKind::quit())?,
                 stop: signal(SignalKind::from_raw(libc::SIGTSTP))?,
                 resume: signal(SignalKind::from_raw(libc::SIGCONT))?,
+                gone: watch_terminal()?,
             })
         }
 
@@ -50,6 +55,7 @@ mod unix {
         pub async fn next(&mut self) -> Signal {
             tokio::select! {
                 _ = self.hangup.recv() => Signal::End(libc::SIGHUP),
+                () = self.gone.notified() => Signal::End(libc::SIGHUP),
                 _ = self.interrupt.recv() => Signal::End(libc::SIGINT),
                 _ = self.terminate.recv() => Signal::End(libc::SIGTERM),
                 _ = self.quit.recv() => Signal::End(libc::SIGQUIT),
@@ -57,6 +63,26 @@ mod unix {
                 _ = self.resume.recv() => Signal::Continue,
             }
         }
+    }
+
+    /// A terminal that is not the process's own goes without a signal. To read it then says nothing (crossterm reads the end
+    /// again and again, on a thread of its own), and to write it happens only when there is something to draw: so it is
+    /// asked, in a thread that sleeps until then.
+    fn watch_terminal() -> io::Result<Arc<Notify>> {
+        let gone = Arc::new(Notify::new());
+        let tell = gone.clone();
+        std::thread::Builder::new().name("terminal".into()).spawn(move || {
+            loop {
+                let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+                // SAFETY: one pollfd that lives over the call is passed.
+                match unsafe { libc::poll(&raw mut stdout, 1, -1) } {
+                    -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                    1 if stdout.revents & (libc::POLLHUP | libc::POLLERR) != 0 => return tell.notify_one(),
+                    _ => return,
+                }
+            }
+        })?;
+        Ok(gone)
     }
 }
 
