@@ -21,6 +21,7 @@ const USUAL_PAUSES: u32 = 5;
 /// A link is silent when so many heartbeats failed to come; within these bounds, as in `stream/watchdog.rs`, but sooner: by
 /// then the watchdog connects again.
 const BEATS: u32 = 2;
+const SHORTEST_BEAT: Duration = Duration::from_secs(1);
 const SHORTEST_SILENCE: Duration = Duration::from_secs(4);
 const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 /// The rate is taken over this many seconds.
@@ -258,10 +259,11 @@ impl Ledger {
             Item::Heartbeat { at } => {
                 self.heartbeats += 1;
                 self.alive(*at);
-                // Several may be read at once after we were busy: the longest interval is the rhythm.
+                // The longest interval is the rhythm. Several may be read at once after we were busy, and the stream of a
+                // thread is made of connections that beat side by side.
                 let interval =
                     self.last_beat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
-                self.rhythm = self.rhythm.max(interval.filter(|interval| !interval.is_zero()));
+                self.rhythm = self.rhythm.max(interval.filter(|interval| *interval >= SHORTEST_BEAT));
             }
             Item::Repeated { at, events } => {
                 self.duplicates += events;
@@ -401,6 +403,14 @@ mod tests {
             (beating.pulse(now(50)), beating.pulse(now(51))),
             (Pulse::Quiet(seconds(49)), Pulse::Silent(seconds(11)))
         );
+        // Two connections that one stream is made of, and beat at once, are no rhythm.
+        let mut twice = Ledger::default();
+        twice.apply(&opened);
+        twice.apply(&event(1, "1-0"));
+        for at in [now(5), now(5) + jiff::SignedDuration::from_millis(20)] {
+            twice.apply(&Item::Heartbeat { at });
+        }
+        assert_eq!((twice.rhythm(), twice.pulse(now(12))), (None, Pulse::Quiet(seconds(11))));
         // Who speaks once in a minute is not quiet after ten seconds.
         let mut slow = Ledger::default();
         for minute in 0..40 {

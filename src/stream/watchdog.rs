@@ -4,6 +4,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
+const SHORTEST_BEAT: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_secs(6);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -26,12 +27,13 @@ impl Watchdog {
         self.last_beat = None;
     }
 
-    /// A heartbeat came. Of several intervals the longest counts: several may arrive at once after we were busy.
+    /// A heartbeat came. Of several intervals the longest counts: several may arrive at once after we were busy, or of
+    /// connections that one stream is made of.
     pub fn beat(&mut self, now: Instant) {
         self.beats |= self.opened.is_some_and(|opened| now.duration_since(opened) <= LONGEST);
         if let Some(last) = self.last_beat.replace(now) {
-            let interval = now.duration_since(last);
-            self.interval = Some(self.interval.map_or(interval, |known| known.max(interval)));
+            let interval = Some(now.duration_since(last)).filter(|interval| *interval >= SHORTEST_BEAT);
+            self.interval = self.interval.max(interval);
         }
     }
 
@@ -78,6 +80,8 @@ mod tests {
         assert_eq!(dog.patience(false), None);
         dog.beat(at(100));
         assert_eq!(dog.patience(false), Some(LONGEST));
+        dog.beat(at(100));
+        assert_eq!(dog.patience(false), Some(LONGEST), "two at once are no rhythm");
         dog.beat(at(105));
         assert_eq!(dog.patience(false), Some(Duration::from_secs(15)));
         dog.beat(at(105));
