@@ -391,6 +391,18 @@ fn roughly(mut weather: Vec<Weather>) -> Vec<Weather> {
     weather
 }
 
+/// Each event came, or is said to be missing where it is; up to what looked like the end, where something did.
+fn all_is_accounted_for(server: Server, run: Run, weather: Vec<Weather>) -> Result<(), TestCaseError> {
+    let may_seem_over = looks_like_the_end(&weather);
+    let model = model(server, run, weather);
+    let wanted: Vec<_> = (0..model.run.len()).collect();
+    let Followed { came, .. } = followed(model, None, Vec::new());
+    let upto = events(&came).last().map_or(0, |n| n + 1);
+    let wanted = if may_seem_over { &wanted[..upto] } else { &wanted };
+    prop_assert_eq!(accounted(&came, wanted), Ok(()), "{:?}", came);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(cases())]
 
@@ -424,13 +436,7 @@ proptest! {
     ) {
         let weather = if rough { roughly(weather) } else { weather };
         let server = if javascript { Server::JavaScript } else { Server::Python };
-        let may_seem_over = looks_like_the_end(&weather);
-        let model = model(server, a_run(&groups, step), weather);
-        let wanted: Vec<_> = (0..model.run.len()).collect();
-        let Followed { came, .. } = followed(model, None, Vec::new());
-        let upto = events(&came).last().map_or(0, |n| n + 1);
-        let wanted = if may_seem_over { &wanted[..upto] } else { &wanted };
-        prop_assert_eq!(accounted(&came, wanted), Ok(()), "{:?}", came);
+        all_is_accounted_for(server, a_run(&groups, step), weather)?;
     }
 
     /// No ids, and events that go to one reader only: each loss is said.
@@ -442,13 +448,7 @@ proptest! {
     ) {
         let weather = if rough { roughly(weather) } else { weather };
         let server = if shared { Server::Aegra } else { Server::Bare };
-        let may_seem_over = looks_like_the_end(&weather);
-        let model = model(server, a_run(&groups, 1), weather);
-        let wanted: Vec<_> = (0..model.run.len()).collect();
-        let Followed { came, .. } = followed(model, None, Vec::new());
-        let upto = events(&came).last().map_or(0, |n| n + 1);
-        let wanted = if may_seem_over { &wanted[..upto] } else { &wanted };
-        prop_assert_eq!(accounted(&came, wanted), Ok(()), "{:?}", came);
+        all_is_accounted_for(server, a_run(&groups, 1), weather)?;
     }
 
     /// Modes that are changed meanwhile: what is wanted all the time comes once and in order, the rest at most once.

@@ -4,39 +4,16 @@
 mod common;
 
 use axum::response::Response;
+use common::follow::{collect, end};
 use common::{Seen, Server, answer, json};
 use runtail::api::Kind;
 use runtail::model::RunCreate;
-use runtail::stream::{
-    End, Item, JoinLink, Link, Outcome, Record, Retries, RunLink, SourceOptions, Target, ThreadLink, Verdict, follow,
-};
+use runtail::stream::{Item, JoinLink, Link, Outcome, Record, RunLink, Target, ThreadLink, Verdict};
 use serde_json::{Value, json as value};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const ONE: &str = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n";
-
-/// Follows to the end; waits are cut short.
-async fn collect(link: impl Link + 'static, first_after: Option<&str>) -> Vec<Item> {
-    let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
-    let short = Duration::from_millis(2);
-    let retries = Retries { base: short, cap: short, ..Retries::default() };
-    let options = SourceOptions { retries, first_after: first_after.map(String::from), ..SourceOptions::default() };
-    tokio::spawn(follow(link, options, sender));
-    let mut items = Vec::new();
-    while let Some(batch) = receiver.recv().await {
-        items.extend(batch);
-    }
-    items
-}
-
-fn end(items: &[Item]) -> &End {
-    match items.last() {
-        Some(Item::Record(Record::End(end))) => end,
-        other => panic!("no end: {other:?}"),
-    }
-}
 
 fn failed(items: &[Item]) -> Option<&runtail::api::ApiError> {
     items.iter().find_map(|i| if let Item::Failed(error) = i { Some(error) } else { None })

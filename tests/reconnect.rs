@@ -4,34 +4,15 @@
 mod common;
 
 use axum::response::Response;
+use common::follow::{collect, end};
 use common::{Seen, Server, answer, json};
 use runtail::api::Kind;
 use runtail::model::RunCreate;
-use runtail::stream::{End, Item, JoinLink, Link, Outcome, Record, Retries, RunLink, SourceOptions, Target, follow};
+use runtail::stream::{Item, JoinLink, Outcome, Record, RunLink, Target};
 use serde_json::json as value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Follows to the end; waits that nobody asked for are cut short.
-async fn collect(link: impl Link + 'static) -> Vec<Item> {
-    let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
-    let short = Duration::from_millis(2);
-    let retries = Retries { base: short, cap: short, ..Retries::default() };
-    tokio::spawn(follow(link, SourceOptions { retries, ..SourceOptions::default() }, sender));
-    let mut items = Vec::new();
-    while let Some(batch) = receiver.recv().await {
-        items.extend(batch);
-    }
-    items
-}
-
-fn end(items: &[Item]) -> &End {
-    match items.last() {
-        Some(Item::Record(Record::End(end))) => end,
-        other => panic!("no end: {other:?}"),
-    }
-}
 
 fn numbers(items: &[Item]) -> Vec<u32> {
     let number = |item: &Item| match item {
@@ -101,7 +82,7 @@ async fn a_server_that_is_busy_when_we_come_back_is_left_alone_and_then_asked_ag
         _ => idle(),
     })
     .await;
-    let items = collect(start(&server)).await;
+    let items = collect(start(&server), None).await;
     assert_eq!(numbers(&items), [1, 2, 3, 4, 5]);
     assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, 0), "{items:?}");
     let long = Duration::from_secs(1);
@@ -133,7 +114,7 @@ async fn an_address_elsewhere_gets_neither_a_request_nor_the_key() {
         _ => idle(),
     })
     .await;
-    let items = collect(start(&server)).await;
+    let items = collect(start(&server), None).await;
     assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
     // A redirect is no way there either.
     let server = Server::start(move |seen: &Seen| match &*seen.path {
@@ -145,7 +126,7 @@ async fn an_address_elsewhere_gets_neither_a_request_nor_the_key() {
         _ => run("running"),
     })
     .await;
-    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![])).await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
     let failed = items.iter().find_map(|i| if let Item::Failed(error) = i { Some(error) } else { None }).unwrap();
     assert_eq!(failed.kind, Kind::Protocol);
     assert_eq!(elsewhere.seen().len(), 0);
@@ -167,7 +148,7 @@ async fn a_server_that_was_started_afresh_is_told_from_a_run_that_was_taken_back
             _ => json(404, r#"{"detail":"Not Found"}"#),
         })
         .await;
-        let items = collect(start(&server)).await;
+        let items = collect(start(&server), None).await;
         assert_eq!((numbers(&items), end(&items).outcome, end(&items).gaps), (vec![1, 2, 3], outcome, 1), "{items:?}");
         assert_eq!(end(&items).events, 3, "what it says of an unknown run is no event of the run");
     }
@@ -185,13 +166,13 @@ async fn a_page_in_place_of_an_answer_on_the_way_back_is_no_end() {
         _ => idle(),
     })
     .await;
-    let items = collect(start(&server)).await;
+    let items = collect(start(&server), None).await;
     assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0), "{items:?}");
     let said = items.iter().filter(|i| matches!(i, Item::Retrying { why, .. } if why.contains("HTML"))).count();
     assert_eq!(said, 3, "{items:?}");
     // Where there never was a stream it is the wrong address.
     let server = Server::start(move |_| page()).await;
-    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![])).await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
     assert_eq!((server.seen().len(), items.iter().filter(|i| matches!(i, Item::Failed(_))).count()), (1, 1));
 }
 
@@ -209,7 +190,7 @@ async fn a_wait_that_is_asked_for_by_a_date_is_kept() {
         _ => idle(),
     })
     .await;
-    let items = collect(start(&server)).await;
+    let items = collect(start(&server), None).await;
     assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
     // The date knows whole seconds only.
     let (second, three) = (Duration::from_secs(1), Duration::from_secs(3));
@@ -235,7 +216,7 @@ async fn a_run_whose_start_was_not_answered_is_not_said_twice() {
         _ => idle(),
     })
     .await;
-    let items = collect(start(&server)).await;
+    let items = collect(start(&server), None).await;
     assert_eq!(numbers(&items), [1, 2, 3, 4, 5, 6]);
     assert_eq!((end(&items).duplicates, end(&items).gaps, end(&items).outcome), (3, 0, Outcome::Success));
 }

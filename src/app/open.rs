@@ -49,6 +49,11 @@ impl App {
         if target.is_write() && self.is_read_only(&server.profile) {
             return self.notify(true, read_only_text(&server.profile));
         }
+        self.show_stream(server, target);
+    }
+
+    /// Shows a stream: in its own tab, where it is open already, else in a new one.
+    pub(super) fn show_stream(&mut self, server: ServerRef, target: StreamTarget) {
         match self.streams.find(&server, &target) {
             Some(at) => self.streams.show(at),
             None if self.streams.make_room() => {

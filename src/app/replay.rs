@@ -1,8 +1,7 @@
 //! Recordings in the dashboard: a file is a stream like any other, but that no server stands behind it.
 
+use super::App;
 use super::msg::{Effect, ServerRef, StreamTarget};
-use super::streams::MAX_TABS;
-use super::{App, Pane};
 use crate::text::clean;
 use std::path::PathBuf;
 
@@ -13,20 +12,7 @@ impl App {
         let name = clean(&shown).into_owned().into();
         let url = clean(&file.to_string_lossy()).into_owned().into();
         let server = ServerRef { profile: "recording".into(), name, url };
-        let target = StreamTarget::Recording { file };
-        match self.streams.find(&server, &target) {
-            Some(at) => self.streams.show(at),
-            None if self.streams.make_room() => {
-                let viewer = self.new_viewer(server, target);
-                self.streams.add(viewer);
-            }
-            None => {
-                let text = format!("{MAX_TABS} streams are open already, and all go on: close one of them first.");
-                return self.notify(true, text);
-            }
-        }
-        self.logs = None;
-        self.focus = Pane::Stream;
+        self.show_stream(server, StreamTarget::Recording { file });
     }
 
     /// The command.

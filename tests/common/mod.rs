@@ -1,6 +1,8 @@
 //! Small servers for tests of the HTTP clients.
 #![allow(dead_code)]
 
+pub mod follow;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
