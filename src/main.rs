@@ -16,7 +16,12 @@ fn main() -> ExitCode {
         eprintln!("runtail: cannot start: {e}");
         return ExitCode::FAILURE;
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if args.follows_one_stream() {
+        // Its connection and its source take turns at every chunk: on two threads they would wake each other.
+        builder.worker_threads(1);
+    }
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => {
             eprintln!("runtail: cannot start: {e}");

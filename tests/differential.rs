@@ -84,3 +84,29 @@ proptest! {
         prop_assert_eq!(comments, wanted.comments);
     }
 }
+
+/// The field's own crate, over a whole stream at once.
+fn as_the_crate_reads(text: &str) -> Vec<(String, String)> {
+    let whole = futures::stream::iter([Ok::<_, std::convert::Infallible>(text.as_bytes().to_vec())]);
+    let events = eventsource_stream::EventStream::new(whole);
+    futures::executor::block_on_stream(Box::pin(events)).filter_map(Result::ok).map(|e| (e.event, e.data)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn text_is_read_as_the_crate_of_the_field_reads_it(
+        lines in prop::collection::vec(prop::sample::select(vec![
+            "data: 1", "data:2", "data", "data:  x ", "data: {\"a\":1}", "data: é日", "event: values", "event:x|sub:1", "event", "id: 1-0", "id",
+            "retry: 5", ": beat", ":", "other: x", "other", "datax: 1", " data: 1", "",
+        ]), 0..40),
+        end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
+    ) {
+        // The crate believes a CR at the end only when something follows.
+        let text = lines.join(end) + end + end + "\n";
+        let (events, _) = read(text.as_bytes(), &[]);
+        let ours: Vec<_> = events.into_iter().map(|event| (event.name, event.data)).collect();
+        prop_assert_eq!(ours, as_the_crate_reads(&text));
+    }
+}

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 const ONE: &str = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n";
 
 fn failed(items: &[Item]) -> Option<&runtail::api::ApiError> {
-    items.iter().find_map(|i| if let Item::Failed(error) = i { Some(error) } else { None })
+    items.iter().find_map(|i| if let Item::Failed(error) = i { Some(&**error) } else { None })
 }
 
 fn stream(body: &'static str) -> Response {

@@ -191,7 +191,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
         SubKey::Threads(_) => Answer::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
         SubKey::Runs(..) => Answer::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
         SubKey::Stream(_) if well => Answer::Items(items(text, seq, at)),
-        SubKey::Stream(_) => Answer::Items(vec![Item::Failed(error(text))]),
+        SubKey::Stream(_) => Answer::Items(vec![Item::Failed(Box::new(error(text)))]),
         SubKey::Wait(_) if well => Answer::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text))))),
         SubKey::Wait(_) => Answer::WaitTrouble(error(text)),
         SubKey::Doctor(_) => {

@@ -7,11 +7,13 @@ use super::keyless::Keyless;
 use super::{ApiError, Kind, Place, network};
 use crate::text;
 use bytes::Bytes;
-use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
 use reqwest::header::{CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// An open stream of server-sent events. Dropping it closes the connection.
@@ -69,20 +71,45 @@ pub(super) async fn of_response(
     let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
     let status = response.status().as_u16();
     let keyless = Keyless::new(&http.secrets(None));
-    // The client lives as long as its stream: it owns the connection.
-    let begin = (response.bytes_stream(), keyless, http.clone(), url, at);
-    let body = stream::unfold(Some(begin), |going| async move {
-        let (mut bytes, mut keyless, http, url, at) = going?;
-        let chunk = bytes.next().await;
-        let (said, goes_on) = match chunk {
-            Some(Ok(chunk)) => (Ok(keyless.pass(chunk)), true),
-            Some(Err(e)) => (Err(network::failure(&e, &url, at.clone())), true),
-            None => (Ok(keyless.rest()), false),
-        };
-        Some((said, goes_on.then_some((bytes, keyless, http, url, at))))
-    });
-    let body = body.filter(|said| futures::future::ready(!said.as_ref().is_ok_and(Bytes::is_empty)));
+    let body = Body { bytes: response.bytes_stream().boxed(), keyless: Some(keyless), _http: http.clone(), url, at };
     Ok(EventStream { status, run_id, thread_id, answered, body: body.boxed() })
+}
+
+/// The body of an answer, without the keys that it repeats.
+struct Body {
+    bytes: BoxStream<'static, reqwest::Result<Bytes>>,
+    /// None behind the end.
+    keyless: Option<Keyless>,
+    /// The client lives as long as its stream: it owns the connection.
+    _http: Http,
+    url: Url,
+    at: Place,
+}
+
+impl Stream for Body {
+    type Item = Result<Bytes, ApiError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let next = ready!(self.bytes.poll_next_unpin(cx));
+            let Some(keyless) = &mut self.keyless else { return Poll::Ready(None) };
+            let said = match next {
+                Some(Ok(chunk)) => keyless.pass(chunk),
+                Some(Err(error)) => {
+                    return Poll::Ready(Some(Err(network::failure(&error, &self.url, self.at.clone()))));
+                }
+                None => {
+                    let rest = keyless.rest();
+                    self.keyless = None;
+                    return Poll::Ready((!rest.is_empty()).then_some(Ok(rest)));
+                }
+            };
+            // It may all be held back, for it may be the beginning of a key.
+            if !said.is_empty() {
+                return Poll::Ready(Some(Ok(said)));
+            }
+        }
+    }
 }
 
 /// An HTTP date, which knows whole seconds, in milliseconds.

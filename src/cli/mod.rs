@@ -287,6 +287,13 @@ pub enum Command {
     Man,
 }
 
+impl Args {
+    /// Whether all that is to be done is to print one stream.
+    pub fn follows_one_stream(&self) -> bool {
+        matches!(self.command, Some(Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Replay(_)))
+    }
+}
+
 impl Command {
     /// Whether it needs to end in order when it is interrupted, and sees to that itself.
     fn hears_signals(&self) -> bool {

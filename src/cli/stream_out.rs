@@ -9,6 +9,7 @@ use crate::api::{ApiError, Kind};
 use crate::stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
 use crate::text;
 use clap::{Args, ValueEnum};
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -231,7 +232,7 @@ impl Printer {
         }
         if self.closed.is_none() {
             let written = match self.format {
-                StreamFormat::Jsonl => write(text::json(&String::from_utf8_lossy(&self.lines)).as_bytes()),
+                StreamFormat::Jsonl => write(text::json(&utf8(&self.lines)).as_bytes()),
                 StreamFormat::Text | StreamFormat::Raw => write(self.out.as_bytes()),
             };
             self.closed = written.err();
@@ -242,6 +243,11 @@ impl Printer {
         self.lines.shrink_to(2 * CHUNK);
         self.out.shrink_to(2 * CHUNK);
     }
+}
+
+/// What is text already, without looking twice.
+fn utf8(lines: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(lines).map_or_else(|_| String::from_utf8_lossy(lines), Cow::Borrowed)
 }
 
 fn write(data: &[u8]) -> io::Result<()> {
@@ -316,7 +322,7 @@ impl Seen {
                 self.thread = thread_id.clone().or(self.thread.take());
                 self.run = Some(run_id.clone());
             }
-            Item::Failed(error) => self.failed = Some(error.clone()),
+            Item::Failed(error) => self.failed = Some((**error).clone()),
             Item::Record(Record::End(end)) => self.end = Some(end.clone()),
             _ => {}
         }

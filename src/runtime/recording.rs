@@ -156,7 +156,7 @@ fn time(record: &Record) -> Timestamp {
 fn failed(file: &Path, why: &str) -> Item {
     let at = Place { host: file.to_string_lossy().into_owned(), ..Place::default() };
     let detail = format!("cannot read the recording: {why}");
-    Item::Failed(ApiError { kind: Kind::Refused, at, detail, hint: None })
+    Item::Failed(Box::new(ApiError { kind: Kind::Refused, at, detail, hint: None }))
 }
 
 #[cfg(test)]

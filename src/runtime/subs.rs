@@ -244,7 +244,7 @@ async fn stream(
     let client = match services.agent_server(server).await {
         Ok(client) => client,
         Err(error) => {
-            out.send(Answer::Items(vec![Item::Failed(error)])).await;
+            out.send(Answer::Items(vec![Item::Failed(Box::new(error))])).await;
             return;
         }
     };

@@ -80,9 +80,9 @@ pub(super) fn thread_gives(modes: &[String], name: &str) -> bool {
 }
 
 /// Ends when other modes are wanted, and says so again until they are taken.
-pub(super) async fn other_modes(modes: &Option<watch::Receiver<Vec<String>>>) {
+pub(super) async fn other_modes(modes: Option<watch::Receiver<Vec<String>>>) {
     // Who no longer wants anything is gone: what was wanted last stays.
-    if let Some(mut modes) = modes.clone()
+    if let Some(mut modes) = modes
         && modes.changed().await.is_ok()
     {
         return;

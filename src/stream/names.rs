@@ -51,6 +51,7 @@ pub type Namespace = Arc<[Arc<str>]>;
 /// Event names, split at `|` into the name itself and its namespace.
 #[derive(Debug, Default, Clone)]
 pub struct EventNames {
+    last: Option<(Box<str>, Arc<str>, Namespace)>,
     split: HashMap<Box<str>, (Arc<str>, Namespace)>,
     names: Names,
 }
@@ -58,6 +59,17 @@ pub struct EventNames {
 impl EventNames {
     /// Splits `values|sub:<task>|inner:<task>`.
     pub fn split(&mut self, full: &str) -> (Arc<str>, Namespace) {
+        if let Some((_, name, ns)) = self.last.as_ref().filter(|(last, ..)| **last == *full) {
+            return (name.clone(), ns.clone());
+        }
+        let (name, ns) = self.looked_up(full);
+        if full.len() <= MAX_NAME {
+            self.last = Some((full.into(), name.clone(), ns.clone()));
+        }
+        (name, ns)
+    }
+
+    fn looked_up(&mut self, full: &str) -> (Arc<str>, Namespace) {
         if let Some(known) = self.split.get(full) {
             return known.clone();
         }

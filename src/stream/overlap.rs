@@ -4,8 +4,10 @@
 
 use super::decode::Decoded;
 use super::resume::key;
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// Events that are remembered of a connection; a block that reaches back further is known by its ids alone.
 const REMEMBERED: usize = 1 << 17;
@@ -28,6 +30,9 @@ pub(super) enum Said {
 /// What came on one connection, as long as a repetition may come.
 #[derive(Debug, Default)]
 pub(super) struct Overlap {
+    hasher: RandomState,
+    /// The newest id, and its place in the order.
+    newest: Option<(Arc<str>, (u64, u64))>,
     is_possible: bool,
     said: VecDeque<((u64, u64), u64)>,
     /// How many were let go at the front, and the newest id among them.
@@ -50,9 +55,9 @@ impl Overlap {
 
     /// Decides about an event, and remembers it.
     pub fn say(&mut self, event: &Decoded) -> Said {
-        let Some(id) = event.id.as_deref().filter(|_| self.is_possible) else { return Said::Once };
-        let Some(at) = key(id) else { return Said::Once };
-        let print = print_of(event);
+        let Some(id) = event.id.as_ref().filter(|_| self.is_possible) else { return Said::Once };
+        let Some(at) = self.place_of(id) else { return Said::Once };
+        let print = self.print_of(event);
         let newest = self.said.back().map(|(key, _)| *key);
         if let Some(next) = self.next {
             return self.inside(next, at, print);
@@ -73,10 +78,19 @@ impl Overlap {
         }
     }
 
+    fn place_of(&mut self, id: &Arc<str>) -> Option<(u64, u64)> {
+        if let Some((_, place)) = self.newest.as_ref().filter(|(newest, _)| Arc::ptr_eq(newest, id)) {
+            return Some(*place);
+        }
+        let place = key(id)?;
+        self.newest = Some((id.clone(), place));
+        Some(place)
+    }
+
     /// Takes an event about which it was unsure for the begin of the repetition, or for a new one.
     pub fn presume(&mut self, event: &Decoded, again: bool) {
         let Some(at) = event.id.as_deref().and_then(key) else { return };
-        let print = print_of(event);
+        let print = self.print_of(event);
         match self.find(0, at, print) {
             Some(i) if again => self.begin(i),
             _ => self.remember(at, print),
@@ -138,7 +152,13 @@ impl Overlap {
 
     /// The first event from `from` on that equals this one. Ids ascend here.
     fn find(&self, from: usize, at: (u64, u64), print: u64) -> Option<usize> {
-        let first = self.said.partition_point(|(key, _)| *key < at).max(from);
+        // Nearly all that is looked for is at the end.
+        let behind = self.said.iter().rev().take(8).take_while(|(key, _)| *key >= at).count();
+        let first = match behind {
+            0..8 => self.said.len() - behind,
+            _ => self.said.partition_point(|(key, _)| *key < at),
+        };
+        let first = first.max(from);
         let same = self.said.iter().enumerate().skip(first).take_while(|(_, (key, _))| *key == at);
         same.filter(|(_, (_, known))| *known == print).map(|(i, _)| i).next()
     }
@@ -157,16 +177,16 @@ impl Overlap {
         }
         Said::Once
     }
-}
 
-/// Stands for all that makes an event equal to another.
-pub(super) fn print_of(event: &Decoded) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (&event.name, &event.ns, &event.id, event.data.text()).hash(&mut hasher);
-    if let super::Data::TooLarge { size, .. } = &event.data {
-        size.hash(&mut hasher);
+    /// Stands for all that makes an event equal to another.
+    fn print_of(&self, event: &Decoded) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        (&event.name, &event.ns, &event.id, event.data.text()).hash(&mut hasher);
+        if let super::Data::TooLarge { size, .. } = &event.data {
+            size.hash(&mut hasher);
+        }
+        hasher.finish()
     }
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -202,5 +202,5 @@ pub enum Item {
         why: String,
     },
     /// The source could not begin or go on at all.
-    Failed(crate::api::ApiError),
+    Failed(Box<crate::api::ApiError>),
 }

@@ -59,7 +59,9 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
 
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     let Event { seq, at, conn, name, ns, id, data } = event;
-    write!(out, r#"{{"kind":"event","seq":{seq},"at":"{at:.6}","conn":{conn},"event":"#)?;
+    write!(out, r#"{{"kind":"event","seq":{seq},"at":""#)?;
+    moment(out, *at)?;
+    write!(out, r#"","conn":{conn},"event":"#)?;
     string(out, name)?;
     out.write_all(br#","ns":["#)?;
     for (i, segment) in ns.iter().enumerate() {
@@ -91,7 +93,51 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     }
 }
 
+/// A time as `{:.6}` writes it, at a fifth of the cost: each event has one.
+fn moment(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
+    let (seconds, nanos) = match (at.as_second(), i64::from(at.subsec_nanosecond())) {
+        (seconds, nanos @ 0..) => (seconds, nanos),
+        (seconds, nanos) => (seconds - 1, nanos + 1_000_000_000),
+    };
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days since 0000-03-01, in eras of 400 years: a year that begins in March has its odd day at its end.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    if !(0..=9999).contains(&year) {
+        return write!(out, "{at:.6}");
+    }
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    let mut put = |end: usize, mut number: i64| {
+        let mut place = end;
+        while number > 0 {
+            place -= 1;
+            text[place] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            number /= 10;
+        }
+    };
+    put(4, year);
+    put(7, month);
+    put(10, day);
+    put(13, second / 3_600);
+    put(16, second / 60 % 60);
+    put(19, second % 60);
+    put(26, nanos / 1_000);
+    out.write_all(&text)
+}
+
 fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    // Names and ids, as a rule.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+        out.write_all(b"\"")?;
+        out.write_all(text.as_bytes())?;
+        return out.write_all(b"\"");
+    }
     serde_json::to_writer(out, text).map_err(io::Error::from)
 }
 
@@ -414,6 +460,20 @@ impl Iterator for Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_moment_is_written_as_others_write_it(
+            at in prop_oneof![-62_200_000_000_i64..253_370_000_000, 1_000_000_000_i64..3_000_000_000],
+            nanosecond in 0..1_000_000_000,
+        ) {
+            let at = Timestamp::new(at, nanosecond).unwrap_or_default();
+            let mut out = Vec::new();
+            moment(&mut out, at).unwrap();
+            prop_assert_eq!(String::from_utf8(out).unwrap(), format!("{at:.6}"));
+        }
+    }
 
     fn line(record: &Record) -> String {
         let mut out = Vec::new();

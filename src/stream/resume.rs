@@ -163,8 +163,8 @@ impl Tail {
 
     /// Decides about an event, and remembers it if it is new.
     pub fn admit(&mut self, event: &Decoded) -> Admit {
-        let at = event.id.as_deref().and_then(key);
-        if self.behind.as_ref().is_some_and(|(_, top)| at > Some(*top)) || self.seen.len() > MAX_BEHIND {
+        let at = || event.id.as_deref().and_then(key);
+        if self.behind.as_ref().is_some_and(|(_, top)| at() > Some(*top)) || self.seen.len() > MAX_BEHIND {
             self.behind = None;
         }
         match self.overlap.say(event) {

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -22,6 +23,9 @@ use tokio::time::Instant;
 /// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
 const BATCH_ITEMS: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
+/// A batch that is not full waits this long behind the one before it: a server that sends each event by itself, faster than
+/// anyone reads, would wake its reader for every one of them.
+const LINGER: Duration = Duration::from_millis(1);
 /// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
 const LIVED: Duration = Duration::from_secs(10);
 /// How long nothing may come at all, where no heartbeats are known of, before the server is asked about the run.
@@ -75,6 +79,8 @@ struct Source<L> {
     out: Sender<Vec<Item>>,
     batch: Vec<Item>,
     batch_bytes: usize,
+    /// When a batch was sent last.
+    flushed: Instant,
     decoder: Decoder,
     tail: Tail,
     watchdog: Watchdog,
@@ -115,6 +121,7 @@ impl<L: Link> Source<L> {
             out,
             batch: Vec::new(),
             batch_bytes: 0,
+            flushed: Instant::now(),
             decoder: Decoder::default(),
             tail: Tail::default(),
             watchdog: Watchdog::default(),
@@ -160,7 +167,7 @@ impl<L: Link> Source<L> {
                         self.gap_of_outage("the connection could not be restored");
                     }
                     let detail = error.to_string();
-                    self.note(Item::Failed(error));
+                    self.note(Item::Failed(Box::new(error)));
                     return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
                 }
             };
@@ -342,45 +349,59 @@ impl<L: Link> Source<L> {
     /// Reads one connection to its end.
     async fn read(&mut self, mut body: BoxStream<'static, Result<Bytes, ApiError>>, conn: u32) -> Closed {
         let mut framer = Framer::new(self.options.max_event);
-        let (mut heard, mut asked) = (Instant::now(), Instant::now());
+        // The newest look at the clock; when the server was heard, and when it was asked about the run.
+        let mut now = Instant::now();
+        let (mut heard, mut asked) = (now, now);
         self.watchdog.opened(heard);
+        let mut changed = pin!(other_modes(self.options.modes.clone()));
+        // One alarm for all that may have to be done in a silence: to set one for each chunk would cost more than the chunk.
+        let mut alarm = pin!(tokio::time::sleep(QUIET));
         loop {
             if self.wants_other_modes() && self.take_modes(true).await {
                 return Closed::Modes;
             }
-            let next = match futures::poll!(body.next()) {
-                std::task::Poll::Ready(next) => next,
-                std::task::Poll::Pending => {
-                    if !self.batch.is_empty() {
-                        self.flush().await;
-                        // A consumer that let us wait is not a server that is silent.
-                        (heard, asked) = (Instant::now(), Instant::now());
-                    }
-                    let known = self.watchdog.patience(self.link.beats());
-                    let until = known.map_or(asked + QUIET, |patience| heard + patience);
-                    tokio::select! {
-                        biased;
-                        next = body.next() => next,
-                        () = other_modes(&self.options.modes) => continue,
-                        () = tokio::time::sleep_until(until) => match known {
-                            Some(_) => {
-                                self.watchdog.bit();
-                                return Closed::Idle;
-                            }
-                            // Nothing was ever heard by which to tell silence from a dead link. That the run is over
-                            // would have been said by now.
-                            None if matches!(self.link.verdict().await, Ok(Verdict::Over(..) | Verdict::Gone(..))) => {
-                                return Closed::Idle;
-                            }
-                            None => {
-                                asked = Instant::now();
-                                continue;
-                            }
-                        },
+            let due = self.flushed + LINGER;
+            if !self.batch.is_empty() && now >= due {
+                self.flush().await;
+                // A consumer that let us wait is not a server that is silent.
+                now = Instant::now();
+                (heard, asked) = (now, now);
+            }
+            let known = self.watchdog.patience(self.link.beats());
+            let until = known.map_or(asked + QUIET, |patience| heard + patience);
+            let next = if self.batch.is_empty() { until } else { due };
+            if alarm.is_elapsed() || next < alarm.deadline() {
+                alarm.as_mut().reset(next);
+            }
+            let next = tokio::select! {
+                biased;
+                next = body.next() => next,
+                () = &mut changed => {
+                    changed.set(other_modes(self.options.modes.clone()));
+                    continue;
+                }
+                () = alarm.as_mut() => {
+                    now = Instant::now();
+                    match known {
+                        _ if !self.batch.is_empty() || now < until => continue,
+                        Some(_) => {
+                            self.watchdog.bit();
+                            return Closed::Idle;
+                        }
+                        // Nothing was ever heard by which to tell silence from a dead link. That the run is over
+                        // would have been said by now.
+                        None if matches!(self.link.verdict().await, Ok(Verdict::Over(..) | Verdict::Gone(..))) => {
+                            return Closed::Idle;
+                        }
+                        None => {
+                            asked = Instant::now();
+                            continue;
+                        }
                     }
                 }
             };
-            (heard, asked) = (Instant::now(), Instant::now());
+            now = Instant::now();
+            (heard, asked) = (now, now);
             let chunk = match next {
                 Some(Ok(chunk)) => chunk,
                 Some(Err(error)) if error.kind == Kind::Timeout => return Closed::Timeout,
@@ -492,7 +513,7 @@ impl<L: Link> Source<L> {
                         }
                         let detail = error.to_string();
                         self.gap(format!("what became of the run could not be asked: {detail}"));
-                        self.note(Item::Failed(error));
+                        self.note(Item::Failed(Box::new(error)));
                         return Err(detail);
                     }
                 }
@@ -552,7 +573,7 @@ impl<L: Link> Source<L> {
         let until = Instant::now() + wait.max(BREATH);
         while tokio::select! {
             () = tokio::time::sleep_until(until) => false,
-            () = other_modes(&self.options.modes) => !self.take_modes(false).await,
+            () = other_modes(self.options.modes.clone()) => !self.take_modes(false).await,
         } {}
         true
     }
@@ -583,6 +604,7 @@ impl<L: Link> Source<L> {
             permit.send(std::mem::take(&mut self.batch));
         }
         self.batch_bytes = 0;
+        self.flushed = Instant::now();
     }
 
     async fn finish(&mut self, (outcome, detail): Ending) {

@@ -279,7 +279,7 @@ impl Viewer {
                     self.thread_id = thread_id.or(self.thread_id.take());
                     self.run_id = Some(run_id);
                 }
-                Item::Failed(error) => self.link = LinkState::Failed(error),
+                Item::Failed(error) => self.link = LinkState::Failed(*error),
                 Item::Heartbeat { .. } | Item::Repeated { .. } | Item::Terms(_) | Item::ModesKept { .. } => {}
             }
         }
