@@ -1,0 +1,139 @@
+//! What the pieces of a stream's way cost, each by itself: `cargo bench --bench pieces`. Bodies are made from what the real
+//! server sent.
+
+use bytes::Bytes;
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use runtail::projection::Projections;
+use runtail::stream::{Decoder, Event, Frame, Framer, Item, Record, is_json, write_record};
+use runtail::text;
+
+fn main() {
+    divan::main();
+}
+
+/// What is measured: the tokens of an answer with the metadata that comes with each, small events, and a state.
+#[derive(Debug, Clone, Copy)]
+enum Body {
+    Tokens,
+    Custom,
+    State,
+}
+
+const BODIES: [Body; 3] = [Body::Tokens, Body::Custom, Body::State];
+
+impl Body {
+    /// One HTTP chunk for each event, as the server sends them.
+    fn chunks(self) -> Vec<Bytes> {
+        let block = |name: &str, data: &str, n: usize| {
+            Bytes::from(format!("event: {name}\r\ndata: {data}\r\nid: {}-0\r\n\r\n", 1_789_000_000_000 + n / 6))
+        };
+        match self {
+            Body::Custom => (0..20_000).map(|n| block("custom", &format!(r#"{{"i":{n}}}"#), n)).collect(),
+            Body::State => {
+                let item = |n| format!(r#"{{"n":{n},"text":"{}","list":[1,2,3]}}"#, "x".repeat(80));
+                let items: Vec<String> = (0..40_000).map(item).collect();
+                vec![block("values", &format!(r#"{{"items":[{}]}}"#, items.join(",")), 0)]
+            }
+            Body::Tokens => {
+                let capture = include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
+                let datas = capture.split("\n\n").filter(|block| block.starts_with("event: messages\n"));
+                let token = datas.filter_map(|block| block.split("data: ").nth(1)).find(|data| data.contains("Chunk"));
+                let token = token.unwrap_or_default().lines().next().unwrap_or_default();
+                (0..20_000).map(|n| block("messages", &token.replace("Let me ", &format!("word{n} ")), n)).collect()
+            }
+        }
+    }
+
+    fn events(self) -> Vec<Event> {
+        let mut events = Vec::new();
+        read(self.chunks(), |event| events.push(event));
+        events
+    }
+}
+
+fn size(chunks: &[Bytes]) -> BytesCount {
+    BytesCount::new(chunks.iter().map(Bytes::len).sum::<usize>())
+}
+
+fn read(chunks: Vec<Bytes>, mut take: impl FnMut(Event)) {
+    let (mut framer, mut decoder, mut seq) = (Framer::new(64 << 20), Decoder::default(), 0);
+    for chunk in chunks {
+        framer.push(chunk);
+        while let Some(frame) = framer.next_frame() {
+            if let Frame::Block(block) = frame
+                && let Some(event) = decoder.decode(block)
+            {
+                seq += 1;
+                take(event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1));
+            }
+        }
+    }
+}
+
+#[divan::bench(args = BODIES)]
+fn framer(bencher: Bencher, body: Body) {
+    let chunks = body.chunks();
+    bencher.counter(size(&chunks)).counter(ItemsCount::new(chunks.len())).with_inputs(|| chunks.clone()).bench_values(
+        |chunks| {
+            let mut framer = Framer::new(64 << 20);
+            let mut blocks = 0;
+            for chunk in chunks {
+                framer.push(chunk);
+                while framer.next_frame().is_some() {
+                    blocks += 1;
+                }
+            }
+            blocks
+        },
+    );
+}
+
+#[divan::bench(args = BODIES)]
+fn framer_and_decoder(bencher: Bencher, body: Body) {
+    let chunks = body.chunks();
+    bencher
+        .counter(size(&chunks))
+        .counter(ItemsCount::new(chunks.len()))
+        .with_inputs(|| chunks.clone())
+        .bench_values(|chunks| read(chunks, drop));
+}
+
+#[divan::bench(args = BODIES)]
+fn json(bencher: Bencher, body: Body) {
+    let events = body.events();
+    let size: usize = events.iter().map(|event| event.data.text().len()).sum();
+    bencher
+        .counter(BytesCount::new(size))
+        .counter(ItemsCount::new(events.len()))
+        .bench(|| events.iter().all(|event| is_json(event.data.text())));
+}
+
+#[divan::bench(args = BODIES)]
+fn lines(bencher: Bencher, body: Body) {
+    let records: Vec<Record> = body.events().into_iter().map(Record::Event).collect();
+    let mut out = Vec::new();
+    records.iter().for_each(|record| write_record(&mut out, record).expect("memory takes all"));
+    bencher.counter(BytesCount::new(out.len())).counter(ItemsCount::new(records.len())).bench_local(|| {
+        out.clear();
+        records.iter().for_each(|record| write_record(&mut out, record).expect("memory takes all"));
+    });
+}
+
+#[divan::bench(args = BODIES)]
+fn harmless(bencher: Bencher, body: Body) {
+    let mut out = Vec::new();
+    body.events()
+        .into_iter()
+        .for_each(|event| write_record(&mut out, &Record::Event(event)).expect("memory takes all"));
+    let lines = String::from_utf8(out).expect("text");
+    bencher.counter(BytesCount::new(lines.len())).bench(|| text::json(&lines).len());
+}
+
+#[divan::bench(args = BODIES)]
+fn projections(bencher: Bencher, body: Body) {
+    let items: Vec<Item> = body.events().into_iter().map(|event| Item::Record(Record::Event(event))).collect();
+    bencher.counter(ItemsCount::new(items.len())).with_inputs(Projections::default).bench_refs(|projections| {
+        items.iter().for_each(|item| projections.apply(item));
+    });
+}
