@@ -420,3 +420,19 @@ fn the_doctor_looks_while_its_page_is_open() {
     dash.keys("<Esc>");
     assert!(looking(&dash).is_none());
 }
+
+#[test]
+fn what_is_played_to_its_end_moves_no_cursor() {
+    let mut dash = demo_like((120, 30));
+    dash.app.settings.tape.max_rows = 40;
+    dash.open_thread();
+    dash.capture("thread-all-modes");
+    take(&mut dash, Step::Key(Key::plain(Code::Char('R'))));
+    take(&mut dash, Step::Stream("js-fanout-many"));
+    take(&mut dash, Step::Click(53, 5));
+    for _ in 0..4 {
+        goes_on(&mut dash, Step::Tick);
+    }
+    let viewer = dash.app.viewer().unwrap();
+    assert!(viewer.standing().is_none() && viewer.anchor().is_some());
+}

@@ -155,7 +155,7 @@ fn lines(name: &str) -> Vec<String> {
     let projections = project(events(name));
     for message in projections.messages.items() {
         assert_eq!(message.text_at(u64::MAX), message.text, "{name}");
-        assert!(message.spans.is_sorted(), "{name}: {:?}", message.spans);
+        assert!(message.spans.iter().is_sorted(), "{name}: {:?}", message.spans);
     }
     shown(projections.messages.items())
 }

@@ -69,7 +69,7 @@ fn state(viewer: &Viewer, seq: u64) -> Option<u64> {
 
 /// Whether an event brought a part of the message's text.
 fn was_said(message: &Message, seq: u64) -> bool {
-    message.spans.iter().any(|span| span.0 == seq)
+    message.spans.has(seq)
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn thread(size: (u16, u16)) -> Dash {
 fn places() -> [(&'static str, Dash); 2] {
     let followed = thread((140, 40));
     let mut read = thread((80, 24));
-    let wrote = |event: &&Event| &*event.name == "updates" && !event.ns.is_empty();
+    let wrote = |event: &Event| &*event.name == "updates" && !event.ns.is_empty();
     let middle = read.app.viewer().unwrap().tape.iter_from(1).find(wrote).unwrap().seq;
     read.feed(Msg::Paste(format!("#{middle}")));
     assert_eq!(read.app.viewer().unwrap().anchor(), Some(middle));

@@ -241,9 +241,11 @@ impl Blocks {
         let after = items.partition_point(|m| m.first_seq <= seq);
         // Messages of parallel branches are written at once: the one that this event changed, else the newest.
         let near = items[..after].iter().enumerate().rev().take(NEAR);
-        let has = |spans: &[(u64, u32)]| spans.binary_search_by_key(&seq, |span| span.0).is_ok();
         let written = |m: &Message| {
-            m.last_seq == seq || has(&m.spans) || has(&m.thoughts) || m.tool_calls.iter().any(|call| call.seq == seq)
+            m.last_seq == seq
+                || m.spans.has(seq)
+                || m.thoughts.has(seq)
+                || m.tool_calls.iter().any(|call| call.seq == seq)
         };
         let at = near.clone().find(|(_, m)| written(m)).map_or(after.saturating_sub(1), |(i, _)| i);
         let number = messages.evicted() + at as u64;

@@ -64,11 +64,11 @@ impl Recording {
                     _ if self.next >= end => break,
                     (Some(event), _) => {
                         self.next += 1;
-                        Record::Event(event.clone())
+                        Record::Event(event)
                     }
                     (None, Some(first)) if self.next < first => {
                         let why = let_go(self.next, first - 1);
-                        let at = tape.whole(first).map(|event| event.at).unwrap_or_default();
+                        let at = tape.time(first).unwrap_or_default();
                         self.next = first;
                         Record::Gap { at, why }
                     }

@@ -76,8 +76,10 @@ pub(super) async fn play(
     let is_endless = link.is_endless();
     let stop = options.stop.clone();
     let (sender, mut batches) = mpsc::channel(BATCHES);
-    // On a task of its own, so that reading goes on while this one writes.
-    let source = tokio::spawn(follow(link, options, sender));
+    // On a thread of its own, beside that of the connection: so the three of them share the work of a fast stream, and
+    // reading goes on while this one writes.
+    let runtime = tokio::runtime::Handle::current();
+    let source = tokio::task::spawn_blocking(move || runtime.block_on(follow(link, options, sender)));
     let mut seen = Seen::default();
     let mut look = tokio::time::interval(LOOK);
     loop {

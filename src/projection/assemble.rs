@@ -4,6 +4,7 @@
 use super::content::{CallBit, Part, Said, bits};
 use super::message::{Message, Role, ToolCall};
 use super::messages::{Messages, Place, fingerprint};
+use super::pair::{MessageIn, OriginIn, Pair};
 use super::usage::Usage;
 use super::values::StateUpdate;
 use super::wire::{Fields, Items, Payload, Text};
@@ -15,38 +16,6 @@ use std::collections::HashMap;
 
 /// Messages announced but never sent that are remembered.
 const MAX_ANNOUNCED: usize = 1024;
-
-#[derive(Deserialize, Default)]
-struct MessageIn<'a> {
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default, borrow)]
-    role: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    tool_calls: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    invalid_tool_calls: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    tool_call_chunks: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    tool_call_id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
-    #[serde(default, borrow)]
-    usage_metadata: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    chunk_position: Text<'a>,
-    #[serde(default, borrow)]
-    response_metadata: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    additional_kwargs: Option<&'a RawValue>,
-}
 
 impl<'a> MessageIn<'a> {
     /// What stands where a message is expected and is no object.
@@ -79,18 +48,10 @@ impl<'a> MessageIn<'a> {
     }
 }
 
-#[derive(Deserialize, Default)]
-struct MetaIn<'a> {
-    #[serde(default, borrow)]
-    langgraph_node: Text<'a>,
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-}
-
 #[derive(Deserialize)]
 struct Announced<'a> {
     #[serde(default, borrow)]
-    metadata: MetaIn<'a>,
+    metadata: OriginIn<'a>,
 }
 
 #[derive(Deserialize)]
@@ -113,7 +74,7 @@ impl Messages {
         let place = Place { seq: payload.event.seq, at: payload.event.at, ns: payload.ns.clone() };
         match payload.name {
             "messages" if payload.enveloped => return super::blocks::apply(self, json, &place),
-            "messages" => return self.tuple(json, &place),
+            "messages" => return payload.pair.as_ref().map_or(0, |pair| self.tuple(pair, &place)),
             "messages/partial" => return self.list(json, false, &place),
             "messages/complete" => return self.list(json, true, &place),
             "messages/metadata" => self.announce(json),
@@ -147,10 +108,9 @@ impl Messages {
     }
 
     /// `[message or piece, metadata]`.
-    fn tuple(&mut self, json: &str, place: &Place) -> u64 {
-        let Ok((message, meta)) = serde_json::from_str::<(MessageIn<'_>, MetaIn<'_>)>(json) else { return 0 };
+    fn tuple(&mut self, Pair { message, origin }: &Pair<'_>, place: &Place) -> u64 {
         if !message.is_chunk() {
-            self.whole(&message, true, 0, place, &meta);
+            self.whole(message, true, 0, place, origin);
             return 0;
         }
         let known = match message.id.some() {
@@ -161,14 +121,14 @@ impl Messages {
         if message.id.some().is_none() {
             self.growing.insert(place.ns.clone(), i);
         }
-        self.name_origin(i, &meta);
+        self.name_origin(i, origin);
         let name = message.name.some().map(|n| self.names.short(n));
         let Some(target) = self.get_mut(i) else { return 0 };
         if target.is_whole {
             return 0;
         }
         target.name = target.name.take().or(name);
-        let tokens = target.grow(&message, place);
+        let tokens = target.grow(message, place);
         target.touch(place.seq, place.at);
         let is_asking = !target.tool_calls.is_empty();
         if target.complete && message.id.some().is_none() {
@@ -187,7 +147,7 @@ impl Messages {
             let Ok(message) = serde_json::from_str::<MessageIn<'_>>(raw.get()) else { continue };
             // Python never sends a model's message as complete; its last form says why it finished.
             let complete = complete || message.is_finish();
-            if let Some(i) = self.whole(&message, complete, 0, place, &MetaIn::default())
+            if let Some(i) = self.whole(&message, complete, 0, place, &OriginIn::default())
                 && self.items()[i].role == Role::Ai
                 && self.items()[i].last_seq == place.seq
             {
@@ -241,7 +201,7 @@ impl Messages {
                 held.push((print, number));
                 continue;
             }
-            if let Some(i) = self.listed(raw, &mut said, place, &MetaIn::default()) {
+            if let Some(i) = self.listed(raw, &mut said, place, &OriginIn::default()) {
                 held.push((print, self.number(i)));
             }
         }
@@ -257,7 +217,7 @@ impl Messages {
         }
         for (node, json) in payload.writes() {
             let Ok(Written { messages }) = serde_json::from_str::<Written<'_>>(json) else { continue };
-            let meta = MetaIn { langgraph_node: Text(Some(node)), ..MetaIn::default() };
+            let meta = OriginIn { langgraph_node: Text(Some(node)), ..OriginIn::default() };
             let list = if messages.get().starts_with('[') { Items::of(messages) } else { vec![messages] };
             let mut said = HashMap::new();
             for raw in list {
@@ -272,7 +232,7 @@ impl Messages {
         raw: &RawValue,
         said: &mut HashMap<u64, usize>,
         place: &Place,
-        meta: &MetaIn<'_>,
+        meta: &OriginIn<'_>,
     ) -> Option<usize> {
         let message = match raw.get().as_bytes().first() {
             Some(b'{') => serde_json::from_str::<MessageIn<'_>>(raw.get()).ok()?,
@@ -296,7 +256,7 @@ impl Messages {
         complete: bool,
         nth: usize,
         place: &Place,
-        meta: &MetaIn<'_>,
+        meta: &OriginIn<'_>,
     ) -> Option<usize> {
         if message.kind.is("remove") {
             match message.id.some()? {
@@ -345,7 +305,7 @@ impl Messages {
     }
 
     /// Notes where a message comes from, where that was not known yet.
-    fn name_origin(&mut self, i: usize, meta: &MetaIn<'_>) {
+    fn name_origin(&mut self, i: usize, meta: &OriginIn<'_>) {
         let announced = match self.items().get(i).and_then(|m| m.id.clone()) {
             Some(id) if !self.announced.is_empty() => self.announced.remove(&*id),
             _ => None,

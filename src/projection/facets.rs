@@ -196,6 +196,9 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
         "error" => true,
         "tasks" => set() && payload.read::<Task<'_>>().is_some_and(|task| is_set(task.error)),
         "debug" => set() && payload.read::<Debug<'_>>().is_some_and(|debug| is_set(debug.payload.error)),
+        "messages" if payload.pair.is_some() => {
+            payload.pair.as_ref().is_some_and(|pair| pair.message.status.is("error"))
+        }
         "messages" if !payload.enveloped => {
             let failed = |(message, _): (MessageHead<'_>, IgnoredAny)| message.status.is("error");
             said("\"error\"") && payload.read().is_some_and(failed)

@@ -1,6 +1,7 @@
 //! One message, as far as it is known.
 
 use super::content::{Citation, Part, Said};
+use super::spans::Spans;
 use super::usage::Usage;
 use crate::stream::Namespace;
 use jiff::{SignedDuration, Timestamp};
@@ -98,9 +99,9 @@ pub struct Message {
     /// Sources that were named.
     pub citations: Vec<Citation>,
     /// After which event the text was how long; see [`Message::text_at`].
-    pub spans: Vec<(u64, u32)>,
+    pub spans: Spans,
     /// The same for the reasoning.
-    pub thoughts: Vec<(u64, u32)>,
+    pub thoughts: Spans,
     /// Calls of tools.
     pub tool_calls: Vec<ToolCall>,
     /// For a tool's answer: the call that it answers.
@@ -138,9 +139,7 @@ pub struct Message {
 impl Message {
     /// The text as it was after an event.
     pub fn text_at(&self, seq: u64) -> &str {
-        let known = self.spans.partition_point(|(at, _)| *at <= seq);
-        let end = known.checked_sub(1).map_or(0, |i| self.spans[i].1 as usize);
-        self.text.get(..end).unwrap_or(&self.text)
+        self.text.get(..self.spans.end_at(seq)).unwrap_or(&self.text)
     }
 
     /// Whether it was there after an event.
@@ -167,12 +166,12 @@ impl Message {
 
     /// The event that brought a byte of the text.
     pub fn text_seq(&self, at: usize) -> u64 {
-        brought(&self.spans, at).unwrap_or(self.first_seq)
+        self.spans.brought(at).unwrap_or(self.first_seq)
     }
 
     /// The event that brought a byte of the reasoning.
     pub fn thought_seq(&self, at: usize) -> u64 {
-        brought(&self.thoughts, at).unwrap_or(self.first_seq)
+        self.thoughts.brought(at).unwrap_or(self.first_seq)
     }
 
     /// A piece with tokens in it came.
@@ -185,7 +184,7 @@ impl Message {
     /// Bytes of what it says, and of what is remembered of how it came.
     pub(super) fn says(&self) -> usize {
         let calls: usize = self.tool_calls.iter().map(|call| call.args.len()).sum();
-        let spans = (self.spans.len() + self.thoughts.len()) * size_of::<(u64, u32)>();
+        let spans = self.spans.weight() + self.thoughts.weight();
         self.text.len() + self.reasoning.len() + calls + spans
     }
 
@@ -208,12 +207,13 @@ impl Message {
         Said { text: self.text, reasoning: self.reasoning, parts: self.parts, citations: self.citations } = said;
         if self.text.len() != before.0 {
             // A line that stands for a block may have become shorter.
-            let end = self.text.len() as u32;
-            self.spans.iter_mut().rev().take_while(|span| span.1 > end).for_each(|span| span.1 = end);
-            note_span(&mut self.spans, seq, self.text.len());
+            if self.text.len() < before.0 {
+                self.spans.clip(self.text.len());
+            }
+            self.spans.note(seq, self.text.len());
         }
         if self.reasoning.len() != before.1 {
-            note_span(&mut self.thoughts, seq, self.reasoning.len());
+            self.thoughts.note(seq, self.reasoning.len());
         }
     }
 
@@ -228,7 +228,7 @@ impl Message {
         if said.reasoning != self.reasoning {
             self.rewrites += u32::from(!said.reasoning.starts_with(&self.reasoning));
             self.reasoning = said.reasoning;
-            note_span(&mut self.thoughts, seq, self.reasoning.len());
+            self.thoughts.note(seq, self.reasoning.len());
             changed = true;
         }
         changed |= self.replace(said.text, seq);
@@ -248,24 +248,9 @@ impl Message {
         self.rewrites += u32::from(!text.starts_with(&self.text));
         let common = self.text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
         let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-        for span in &mut self.spans {
-            span.1 = span.1.min(common as u32);
-        }
+        self.spans.clip(common);
         self.text = text;
-        note_span(&mut self.spans, seq, self.text.len());
+        self.spans.note(seq, self.text.len());
         true
     }
-}
-
-fn note_span(spans: &mut Vec<(u64, u32)>, seq: u64, end: usize) {
-    let end = u32::try_from(end).unwrap_or(u32::MAX);
-    match spans.last_mut() {
-        Some(last) if last.0 == seq => last.1 = end,
-        _ => spans.push((seq, end)),
-    }
-}
-
-fn brought(spans: &[(u64, u32)], at: usize) -> Option<u64> {
-    let before = spans.partition_point(|(_, end)| *end as usize <= at);
-    spans.get(before).or(spans.last()).map(|span| span.0)
 }

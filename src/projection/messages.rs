@@ -1,6 +1,7 @@
 //! Messages, each once, whatever combination of modes told of it. How events are read into it is in `assemble`.
 
 use super::message::{Message, Role, ToolCall};
+use super::spans::Spans;
 use crate::stream::{Names, Namespace};
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
@@ -192,8 +193,8 @@ impl Messages {
             reasoning: String::new(),
             parts: Vec::new(),
             citations: Vec::new(),
-            spans: Vec::new(),
-            thoughts: Vec::new(),
+            spans: Spans::default(),
+            thoughts: Spans::default(),
             tool_calls: Vec::new(),
             tool_call_id: None,
             asked_by: None,

@@ -14,10 +14,12 @@ mod lifecycle;
 mod message;
 mod messages;
 mod metrics;
+mod pair;
 mod path;
 mod peek;
 mod redact;
 mod rows;
+mod spans;
 mod timeline;
 mod updates;
 mod usage;
@@ -37,6 +39,7 @@ pub use path::Path;
 pub use peek::Peek;
 pub use redact::{Removal, Rules};
 pub use rows::Rows;
+pub use spans::Spans;
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;
@@ -66,6 +69,7 @@ pub struct Projections {
     pub metrics: Metrics,
     /// Where runs, steps and failures are.
     pub landmarks: Landmarks,
+    metadata: pair::Metadata,
 }
 
 /// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
@@ -77,6 +81,7 @@ pub struct Story {
     pub updates: Updates,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
+    metadata: pair::Metadata,
 }
 
 impl Story {
@@ -84,7 +89,7 @@ impl Story {
     pub fn apply(&mut self, item: &Item) {
         match item {
             Item::Record(Record::Event(event)) => {
-                let payload = Payload::of(event);
+                let payload = Payload::of(event).paired(&mut self.metadata);
                 self.messages.apply(&payload);
                 self.updates.apply(&payload);
                 self.lifecycle.apply_event(&payload);
@@ -99,6 +104,7 @@ impl Projections {
     pub fn weight(&self) -> usize {
         let of_message = |m: &Message| {
             let calls = m.tool_calls.iter().map(|call| 200 + call.args.len());
+            // What it was told of when is shared between copies.
             400 + m.text.len() + m.reasoning.len() + calls.sum::<usize>()
         };
         let custom = self.custom.rows().len() * size_of::<CustomRow>();
@@ -112,7 +118,7 @@ impl Projections {
         self.ledger.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
-                let payload = Payload::of(event);
+                let payload = Payload::of(event).paired(&mut self.metadata);
                 let tokens = self.messages.apply(&payload);
                 self.ledger.tokens(event.at, tokens);
                 self.metrics.apply(&payload, &self.messages, tokens);

@@ -1,6 +1,7 @@
 //! How events are read: borrowed, only the fields that are needed, and forgiving. Also the second dialect, whose payload
 //! lies inside an envelope `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
 
+use super::pair::Pair;
 use crate::stream::{Event, Namespace};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -24,6 +25,8 @@ pub(super) struct Payload<'a> {
     pub node: Option<Cow<'a, str>>,
     /// Interrupts that lie beside the payload in the envelope.
     pub interrupts: Option<&'a RawValue>,
+    /// The message and what comes beside it, where that was read.
+    pub pair: Option<Pair<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -61,9 +64,10 @@ impl<'a> Payload<'a> {
             };
             let json = Some(params.data.get());
             let (node, interrupts) = (params.node.0, params.interrupts);
-            return Payload { event, name: method, ns, json, enveloped: true, node, interrupts };
+            return Payload { event, name: method, ns, json, enveloped: true, node, interrupts, pair: None };
         }
-        Payload { event, name: &event.name, ns: event.ns.clone(), json, enveloped: false, node: None, interrupts: None }
+        let ns = event.ns.clone();
+        Payload { event, name: &event.name, ns, json, enveloped: false, node: None, interrupts: None, pair: None }
     }
 
     /// Reads the payload as a type.
@@ -121,6 +125,16 @@ impl Text<'_> {
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Text(text(<&'de RawValue>::deserialize(deserializer)?)))
+    }
+}
+
+/// A whole number, or nothing where there is something else: an odd one costs only itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Number(pub Option<i64>);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Number(<&'de RawValue>::deserialize(deserializer)?.get().parse().ok()))
     }
 }
 

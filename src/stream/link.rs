@@ -1,10 +1,12 @@
 //! The links to a real agent server: a run that we start, a run that we join, the stream of a whole thread.
 
 use super::modes::{RunTerms, reopening_refused, run_gives};
+use super::pump::pumped;
 use super::terms::{Link, Notice, Opened, Verdict};
 use super::{Outcome, error_text};
 use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 use crate::model::{Run, RunCreate, Thread};
+use futures::StreamExt;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -28,6 +30,13 @@ impl From<EventStream> for Opened {
     fn from(stream: EventStream) -> Opened {
         let EventStream { status, run_id, thread_id, answered, body } = stream;
         Opened { status, thread_id, run_id, answered, body }
+    }
+}
+
+impl Opened {
+    /// The same, with a body that is read ahead on a task of its own.
+    pub(super) fn read_ahead(self) -> Opened {
+        Opened { body: pumped(self.body).boxed(), ..self }
     }
 }
 
@@ -116,7 +125,8 @@ impl RunLink {
         match self.server.start_run(self.thread.as_deref(), &self.body).await {
             Ok(stream) => {
                 self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
-                Ok(Opened { thread_id: stream.thread_id.clone().or(self.thread.clone()), ..stream.into() })
+                let thread_id = stream.thread_id.clone().or(self.thread.clone());
+                Ok(Opened { thread_id, ..stream.into() }.read_ahead())
             }
             Err(error) if is_refusal(&error) => {
                 self.start = Start::Unsent;
@@ -186,7 +196,7 @@ impl RunLink {
     async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
         let asked = asked_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(thread, run, &asked, after).await?;
-        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..stream.into() })
+        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..stream.into() }.read_ahead())
     }
 }
 
@@ -305,7 +315,8 @@ impl Link for JoinLink {
         }
         let asked = asked_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(&self.thread, &self.run, &asked, after).await?;
-        Ok(Opened { thread_id: Some(self.thread.clone()), run_id: Some(self.run.clone()), ..stream.into() })
+        let (thread_id, run_id) = (Some(self.thread.clone()), Some(self.run.clone()));
+        Ok(Opened { thread_id, run_id, ..stream.into() }.read_ahead())
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

@@ -1,6 +1,7 @@
 //! Streams of server-sent events, from bytes to the tape.
 
 mod chain;
+mod chunk;
 mod closed;
 mod decode;
 mod event;
@@ -10,6 +11,7 @@ mod modes;
 mod names;
 mod numbers;
 mod overlap;
+mod pump;
 mod record;
 mod recorder;
 mod recording;

@@ -1,12 +1,12 @@
 //! The tape: the bounded log of what a source said, and the only truth about a stream.
 
+use super::chunk::{Chunk, Packer};
 use super::{Event, Record};
+use jiff::Timestamp;
 use std::collections::VecDeque;
 
 /// Marks kept; a tape that reconnects for months must not grow by that alone.
 const MAX_MARKS: usize = 65_536;
-/// What an event takes beside its payload.
-const ROW_OVERHEAD: usize = 160;
 
 /// How large a tape may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,9 @@ pub struct Mark {
 #[derive(Debug, Default)]
 pub struct Tape {
     limits: Limits,
-    rows: VecDeque<Event>,
+    chunks: VecDeque<Chunk>,
+    packer: Packer,
+    rows: usize,
     bytes: usize,
     last: u64,
     marks: VecDeque<Mark>,
@@ -45,8 +47,6 @@ pub struct Tape {
     evicted_bytes: u64,
     /// The event after which it is shown, where that is not the newest.
     moment: Option<u64>,
-    /// Bytes of what is newer than that.
-    newer_bytes: usize,
 }
 
 impl Tape {
@@ -70,12 +70,10 @@ impl Tape {
             self.let_go(usize::MAX);
         }
         self.last = event.seq;
-        self.bytes += weight(&event);
-        if self.moment.is_some() {
-            self.newer_bytes += weight(&event);
-        }
-        self.rows.push_back(event);
-        while self.rows.len() > 1 && (self.rows.len() > self.limits.max_rows || self.bytes > self.limits.max_bytes) {
+        self.packer.add(event, &mut self.chunks);
+        self.rows += 1;
+        self.bytes += self.find(self.last).and_then(|(chunk, place)| chunk.weight(place)).unwrap_or_default();
+        while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > self.limits.max_bytes) {
             self.let_go(1);
         }
     }
@@ -83,27 +81,51 @@ impl Tape {
     /// Shows it as it was when this event had come: what is newer is passed over by all but [`Tape::whole`] and
     /// [`Tape::newest_seq`], while it goes on to be kept. Nothing: as it is.
     pub fn stand_at(&mut self, moment: Option<u64>) {
-        let to = moment.unwrap_or(self.last).min(self.last);
-        let from = self.last_seq();
-        // Only what is kept is gone through, whatever the numbers are.
-        let kept = self.first_kept().unwrap_or(1).saturating_sub(1);
-        let between = |from: u64, to: u64| {
-            let rows = (from.max(kept)..to.min(self.last)).filter_map(|before| self.whole(before.saturating_add(1)));
-            rows.map(weight).sum::<usize>()
-        };
-        self.newer_bytes = (self.newer_bytes + between(to, from)).saturating_sub(between(from, to));
-        self.moment = moment.map(|_| to);
+        self.moment = moment.map(|moment| moment.min(self.last));
     }
 
     /// The event with this number, if it is still here.
-    pub fn get(&self, seq: u64) -> Option<&Event> {
+    pub fn get(&self, seq: u64) -> Option<Event> {
         self.whole(seq).filter(|_| seq <= self.last_seq())
     }
 
     /// The event with this number, whatever moment is shown.
-    pub fn whole(&self, seq: u64) -> Option<&Event> {
-        let first = self.first_kept()?;
-        self.rows.get(usize::try_from(seq.checked_sub(first)?).ok()?)
+    pub fn whole(&self, seq: u64) -> Option<Event> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.event(place)
+    }
+
+    /// When the event with this number came, whatever moment is shown.
+    pub fn time(&self, seq: u64) -> Option<Timestamp> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.at(place)
+    }
+
+    /// The oldest event that came at this time or after it.
+    pub fn first_since(&self, at: Timestamp) -> Option<u64> {
+        let found = self.places().find(|(chunk, place)| chunk.at(*place).is_some_and(|came| came >= at));
+        found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
+    }
+
+    /// The newest event with this id.
+    pub fn newest_with_id(&self, id: &str) -> Option<u64> {
+        let shown = |(chunk, place): &(&Chunk, usize)| chunk.seq(*place) <= self.last_seq();
+        let found = self.places().rev().filter(shown).find(|(chunk, place)| chunk.id(*place) == Some(id));
+        found.map(|(chunk, place)| chunk.seq(place))
+    }
+
+    fn find(&self, seq: u64) -> Option<(&Chunk, usize)> {
+        let chunk = self.chunks.get(self.chunk_of(seq))?;
+        Some((chunk, chunk.place(seq)?))
+    }
+
+    /// The number of the chunk that holds an event, if any does.
+    fn chunk_of(&self, seq: u64) -> usize {
+        self.chunks.partition_point(|chunk| chunk.first() <= seq).saturating_sub(1)
+    }
+
+    fn places(&self) -> impl DoubleEndedIterator<Item = (&Chunk, usize)> {
+        self.chunks.iter().flat_map(|chunk| chunk.places().map(move |place| (chunk, place)))
     }
 
     /// The oldest event still here.
@@ -113,7 +135,7 @@ impl Tape {
 
     /// The oldest event still here, whatever moment is shown.
     pub fn first_kept(&self) -> Option<u64> {
-        self.rows.front().map(|e| e.seq)
+        self.chunks.front().map(Chunk::first)
     }
 
     /// The newest event's number; 0 before the first.
@@ -129,7 +151,7 @@ impl Tape {
     /// Events still here.
     pub fn len(&self) -> usize {
         let newer = usize::try_from(self.last.saturating_sub(self.last_seq())).unwrap_or(usize::MAX);
-        self.rows.len().saturating_sub(newer)
+        self.rows.saturating_sub(newer)
     }
 
     /// Whether there is no event.
@@ -137,22 +159,19 @@ impl Tape {
         self.len() == 0
     }
 
-    /// Bytes of memory that the events take, roughly.
-    pub fn bytes(&self) -> usize {
-        self.bytes.saturating_sub(self.newer_bytes)
-    }
-
-    /// Bytes of memory that the events take, whatever moment is shown.
+    /// Bytes of memory that the events take, roughly, whatever moment is shown.
     pub fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
     /// The events from this number on, or from the oldest still here.
-    pub fn iter_from(&self, seq: u64) -> impl DoubleEndedIterator<Item = &Event> + ExactSizeIterator {
-        let skip = seq.saturating_sub(self.first_seq().unwrap_or(seq));
-        let end = self.len();
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(end);
-        self.rows.range(skip..end)
+    pub fn iter_from(&self, seq: u64) -> impl Iterator<Item = Event> {
+        let (from, last) = (self.chunk_of(seq), self.last_seq());
+        let places = self.chunks.range(from..).flat_map(|chunk| chunk.places().map(move |place| (chunk, place)));
+        let places = places.map(|(chunk, place)| (chunk.seq(place), chunk, place));
+        let wanted =
+            places.skip_while(move |(number, ..)| *number < seq).take_while(move |(number, ..)| *number <= last);
+        wanted.filter_map(|(_, chunk, place)| chunk.event(place))
     }
 
     /// The records that are no events, in order.
@@ -179,13 +198,13 @@ impl Tape {
 
     /// Events still here, whatever moment is shown.
     pub fn kept_rows(&self) -> usize {
-        self.rows.len()
+        self.rows
     }
 
     /// Lets the oldest events go until so many bytes went; the newest one always stays.
     pub fn shrink_by(&mut self, bytes: usize) {
         let wanted = self.bytes.saturating_sub(bytes);
-        while self.rows.len() > 1 && self.bytes > wanted {
+        while self.rows > 1 && self.bytes > wanted {
             self.let_go(1);
         }
     }
@@ -195,33 +214,33 @@ impl Tape {
         self.evicted_rows
     }
 
-    /// Bytes that were let go.
+    /// Bytes of payload that were let go.
     pub fn evicted_bytes(&self) -> u64 {
         self.evicted_bytes
     }
 
     fn let_go(&mut self, rows: usize) {
         for _ in 0..rows {
-            let Some(event) = self.rows.pop_front() else { return };
-            let weight = weight(&event);
-            self.bytes -= weight;
-            if self.moment.is_some_and(|moment| moment < event.seq) {
-                self.newer_bytes = self.newer_bytes.saturating_sub(weight);
+            let Some(chunk) = self.chunks.front_mut() else { return };
+            let Some((weight, size)) = chunk.let_go() else { return };
+            if chunk.len() == 0 {
+                self.chunks.pop_front();
             }
+            self.rows -= 1;
+            self.bytes = self.bytes.saturating_sub(weight);
             self.evicted_rows += 1;
-            self.evicted_bytes += weight as u64;
+            self.evicted_bytes += size;
         }
     }
-}
-
-fn weight(event: &Event) -> usize {
-    ROW_OVERHEAD + event.data.text().len() + event.id.as_ref().map_or(0, |id| id.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stream::Data;
+
+    /// What an event of ten bytes weighs.
+    const TEN: usize = 32 + 10;
 
     fn event(seq: u64, size: usize) -> Record {
         Record::Event(Event {
@@ -252,7 +271,7 @@ mod tests {
         assert_eq!(tape.iter_from(5).map(|e| e.seq).collect::<Vec<_>>(), [5]);
         assert_eq!(tape.iter_from(9).count(), 0);
         assert_eq!(tape.marks().iter().map(|m| m.after).collect::<Vec<_>>(), [0, 5]);
-        assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 2 * 170));
+        assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 20));
     }
 
     #[test]
@@ -262,15 +281,15 @@ mod tests {
         tape.stand_at(Some(2));
         tape.push(event(4, 10));
         assert_eq!((tape.first_seq(), tape.last_seq(), tape.newest_seq(), tape.len()), (Some(2), 2, 4, 1));
-        assert_eq!((tape.bytes(), tape.kept_bytes()), (170, 3 * 170));
+        assert_eq!((tape.len(), tape.kept_bytes()), (1, 3 * TEN));
         assert_eq!((tape.get(3), tape.whole(3).map(|event| event.seq)), (None, Some(3)));
         assert_eq!(tape.iter_from(0).map(|e| e.seq).collect::<Vec<_>>(), [2]);
         // What is shown was let go.
         tape.push(event(5, 10));
         assert_eq!((tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(0).count()), (None, Some(3), 0, 0));
-        assert_eq!((tape.bytes(), tape.kept_bytes()), (0, 3 * 170));
+        assert_eq!((tape.len(), tape.kept_bytes()), (0, 3 * TEN));
         tape.stand_at(None);
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len(), tape.bytes()), (Some(3), 5, 3, 3 * 170));
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len(), tape.kept_bytes()), (Some(3), 5, 3, 3 * TEN));
     }
 
     #[test]
@@ -282,7 +301,7 @@ mod tests {
             tape.stand_at(None);
             assert_eq!(tape.last_seq(), seq);
         }
-        assert_eq!((tape.kept_rows(), tape.bytes()), (2, 2 * 170));
+        assert_eq!((tape.kept_rows(), tape.kept_bytes()), (2, 2 * TEN));
     }
 
     #[test]

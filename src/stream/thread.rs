@@ -61,7 +61,7 @@ impl Link for ThreadLink {
                 let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
                 Ok(Opened { status, thread_id: Some(self.thread.id.clone()), run_id: None, answered: None, body })
             }
-            _ => self.thread.open(!is_python, after).await,
+            _ => Ok(self.thread.open(!is_python, after).await?.read_ahead()),
         }
     }
 

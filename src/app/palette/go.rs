@@ -342,7 +342,7 @@ impl App {
             return self.explain_argument("There is no such time on that day.");
         };
         // Arrival times only grow, but for a clock that was set back.
-        let first = viewer.tape.iter_from(0).find(|event| event.at >= wanted).map_or(newest.seq, |event| event.seq);
+        let first = viewer.tape.first_since(wanted).unwrap_or(newest.seq);
         self.go_to_event(first)
     }
 

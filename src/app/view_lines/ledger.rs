@@ -125,7 +125,7 @@ impl Book<'_> {
         let count = |n: u64| text::count(n);
         let sums = [
             ("received", ledger.received, Some(ledger.bytes), false),
-            ("on the tape", tape.len() as u64, Some(tape.bytes() as u64), false),
+            ("on the tape", tape.len() as u64, Some(ledger.bytes.saturating_sub(tape.evicted_bytes())), false),
             ("let go from it", tape.evicted_rows(), Some(tape.evicted_bytes()), false),
             ("came twice", ledger.duplicates, None, false),
             ("came late", ledger.late, None, false),

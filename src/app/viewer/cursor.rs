@@ -30,9 +30,9 @@ impl Viewer {
     pub fn seq_of(&self, id: &str) -> Option<u64> {
         let told = &self.projections;
         let begun = told.metrics.run(id).map(|run| run.seq).or_else(|| told.messages.with_id(id).map(|m| m.first_seq));
-        let is_it = |event: &&Event| event.id.as_deref() == Some(id);
-        let seq = begun.or_else(|| self.tape.iter_from(0).rev().find(is_it).map(|event| event.seq))?;
-        self.tape.get(seq).map(|event| event.seq)
+        let seq = begun.or_else(|| self.tape.newest_with_id(id))?;
+        let first = self.tape.first_seq()?;
+        (first..=self.tape.last_seq()).contains(&seq).then_some(seq)
     }
 
     /// Entries of the view with the focus that came since it was paused. The books are no list of what came.
@@ -251,7 +251,7 @@ impl Viewer {
     }
 
     /// The event under the cursor: the one that the view with the focus tells of there.
-    pub fn event_under_cursor(&self) -> Option<&Event> {
+    pub fn event_under_cursor(&self) -> Option<Event> {
         let view = self.view();
         self.tape.get(self.seq_at(view, self.place(view).cursor)?)
     }

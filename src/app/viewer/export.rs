@@ -236,7 +236,7 @@ impl Viewer {
             View::Raw | View::Custom => {
                 let seq = self.seq_at(view, Spot { key, line: 0 });
                 if let Some(event) = seq.and_then(|seq| self.tape.get(seq)) {
-                    self.event(event, is_text, part);
+                    self.event(&event, is_text, part);
                 }
             }
             view => {

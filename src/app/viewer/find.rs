@@ -228,7 +228,7 @@ impl Viewer {
     }
 
     /// The event that tells of an entry.
-    fn event_of(&self, view: View, key: u64) -> Option<&Event> {
+    fn event_of(&self, view: View, key: u64) -> Option<Event> {
         self.tape.get(self.seq_at(view, Spot { key, line: 0 })?)
     }
 
@@ -243,14 +243,14 @@ impl Viewer {
                 let Some(message) = self.message(key) else { return (Look::Nothing, 0) };
                 let mut seqs = vec![message.first_seq, message.last_seq];
                 seqs.dedup();
-                let events: Vec<&Event> = seqs.into_iter().filter_map(|seq| self.tape.get(seq)).collect();
-                let read = events.iter().map(|event| cost(event)).sum::<usize>() + message.text.len();
-                (filter.fit_message(message, &events.into_iter().map(facets).collect::<Vec<_>>()), read)
+                let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.tape.get(seq)).collect();
+                let read = events.iter().map(cost).sum::<usize>() + message.text.len();
+                (filter.fit_message(message, &events.iter().map(facets).collect::<Vec<_>>()), read)
             }
             // What heads the bars says what they are, whichever are shown.
             View::Timeline if !self.bars.is_bar(key) => (true, 0),
             _ => match self.event_of(view, key) {
-                Some(event) => (filter.fit(&facets(event)), cost(event)),
+                Some(event) => (filter.fit(&facets(&event)), cost(&event)),
                 // What the tape let go cannot be asked any more.
                 None => (false, 0),
             },

@@ -29,7 +29,7 @@ impl Viewer {
     /// The clock of an entry: since its run began, or since the entry before.
     pub(super) fn clock(&self, view: View, key: u64) -> Clock<'_> {
         let Some(seq) = self.entry_seq(view, key) else { return Clock::Since(None) };
-        let at = |key: u64| self.tape.get(self.entry_seq(view, key)?).map(|event| event.at);
+        let at = |key: u64| self.tape.time(self.entry_seq(view, key)?);
         match self.timestamps {
             Timestamps::Absolute => Clock::Wall(&self.tz),
             Timestamps::Relative => Clock::Since(self.projections.metrics.run_at(seq).and_then(|run| run.start())),

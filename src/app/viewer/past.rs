@@ -14,9 +14,9 @@ const TURN: usize = 2 << 20;
 const EVENT: usize = 400;
 /// States kept along the tape, and their bytes together.
 const MOST: usize = 64;
-const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 24 << 20;
 /// One that is larger is not kept: to copy it would be felt.
-const LARGEST: usize = 32 << 20;
+const LARGEST: usize = 8 << 20;
 /// Events between two states that are kept, at first.
 const FIRST_STEP: u64 = 2048;
 /// States kept of what came last, whatever the others' distance: the way back begins there.
@@ -24,7 +24,7 @@ const RECENT: usize = 2;
 /// Events between two states that are kept near the moment that is shown, and how many: the way back, event by event.
 const NEAR_STEP: u64 = 256;
 const NEAR: usize = 6;
-const NEAR_BYTES: usize = 64 << 20;
+const NEAR_BYTES: usize = 24 << 20;
 /// Signs beside the events that are kept.
 const MAX_SIGNS: usize = 65_536;
 
@@ -244,7 +244,7 @@ impl Viewer {
     pub fn standing(&self) -> Option<Standing> {
         let moment = self.past.moment.as_ref()?;
         let (at, target, playing) = (moment.at, moment.target, moment.playing.is_some());
-        let time = self.tape.get(at).map(|event| event.at);
+        let time = self.tape.time(at);
         Some(Standing { at, time, target, span: self.span(), playing, speed: self.past.speed })
     }
 
@@ -391,7 +391,7 @@ impl Viewer {
 
     fn play(&mut self) {
         let Some(moment) = &mut self.past.moment else { return };
-        let from = self.tape.whole(moment.at).or_else(|| self.tape.whole(moment.at + 1)).map(|event| event.at);
+        let from = self.tape.time(moment.at).or_else(|| self.tape.time(moment.at + 1));
         moment.playing = Some((self.now, from.unwrap_or(self.now)));
     }
 
@@ -411,14 +411,18 @@ impl Viewer {
             return self.play();
         }
         if moment.at >= newest {
-            return self.return_to_now();
+            // Nobody asked for the end: who looks at an event goes on looking at it.
+            let cursor = self.anchor;
+            self.return_to_now();
+            self.anchor = cursor;
+            return;
         }
         let until = self.past.speed.times().map(|times| {
             let gone = self.now.duration_since(since).max(SignedDuration::ZERO);
             from.checked_add(gone.saturating_mul(times)).unwrap_or(Timestamp::MAX)
         });
         // Let go meanwhile or not: what is next is gone to.
-        let came = |seq: u64| self.tape.whole(seq).is_none_or(|event| until.is_none_or(|until| event.at <= until));
+        let came = |seq: u64| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
         let most = moment.at + (TURN / EVENT) as u64;
         while moment.target < newest.min(most) && came(moment.target + 1) {
             moment.target += 1;
@@ -433,7 +437,7 @@ impl Viewer {
         let mut is_torn = false;
         while moment.at < moment.target && room > 0 {
             let next = moment.at + 1;
-            let Some(event) = tape.whole(next).cloned() else {
+            let Some(event) = tape.whole(next) else {
                 // It was let go meanwhile: what is still there is told without it.
                 let first = tape.first_kept().unwrap_or(next).max(1);
                 *projections = Projections::default();

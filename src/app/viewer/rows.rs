@@ -144,16 +144,17 @@ impl Viewer {
         let line = match view {
             View::Messages | View::Values => None,
             View::Updates => kept(p.updates.rows(), key)
-                .map(|row| view_lines::updates::line(row, self.tape.get(row.seq), width, &clock)),
+                .map(|row| view_lines::updates::line(row, self.tape.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(&p.timeline, key, width),
             View::Lifecycle => {
                 kept(p.lifecycle.rows(), key).map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &clock))
             }
-            View::Custom => kept(p.custom.rows(), key)
-                .map(|row| view_lines::custom::line(row, self.tape.get(row.seq), self.as_received, width, &clock)),
+            View::Custom => kept(p.custom.rows(), key).map(|row| {
+                view_lines::custom::line(row, self.tape.get(row.seq).as_ref(), self.as_received, width, &clock)
+            }),
             View::Raw => self.tape.get(key).map(|event| {
                 let state = p.values.at(event.seq);
-                view_lines::raw::line(event, state, self.as_received, width, &clock)
+                view_lines::raw::line(&event, state, self.as_received, width, &clock)
             }),
             View::Ledger => self.ledger_row(key).map(|row| row.line.clone()),
         };

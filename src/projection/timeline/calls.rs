@@ -1,8 +1,9 @@
 //! Calls of models and tools: what messages tell of them in each form, and the newer protocol's channel for tools.
 
 use super::fold::{NEAR, Told};
-use super::read::{OriginIn, PhaseIn, short};
+use super::read::{PhaseIn, short};
 use super::{BarKind, BarSource, BarState, Timeline};
+use crate::projection::pair::{MessageIn, OriginIn, Pair};
 use crate::projection::wire::{Fields, Items, Payload, Text};
 use crate::stream::{MAX_NAME, error_text};
 use serde::Deserialize;
@@ -18,28 +19,6 @@ const UNNAMED: &str = "model";
 struct AnnouncedIn<'a> {
     #[serde(default, borrow)]
     metadata: OriginIn<'a>,
-}
-
-#[derive(Deserialize)]
-struct MessageIn<'a> {
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    tool_call_id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
-    #[serde(default, borrow)]
-    tool_calls: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    tool_call_chunks: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    chunk_position: Text<'a>,
-    #[serde(default, borrow)]
-    response_metadata: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -65,9 +44,9 @@ struct BlockIn<'a> {
 
 impl Timeline {
     pub(super) fn tuple(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some((message, origin)) = payload.read::<(MessageIn<'_>, OriginIn<'_>)>() else { return };
-        let node = self.origin(&origin, &payload.ns, told);
-        self.message(&message, node, origin.ls_model_name.some(), None, told);
+        let Some(Pair { message, origin }) = &payload.pair else { return };
+        let node = self.origin(origin, &payload.ns, told);
+        self.message(message, node, origin.ls_model_name.some(), None, told);
     }
 
     pub(super) fn announce(&mut self, payload: &Payload<'_>, told: Told) {

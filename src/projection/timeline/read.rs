@@ -3,10 +3,11 @@
 
 use super::fold::{NEAR, Told};
 use super::{BarKind, BarSource, BarState, Timeline};
-use crate::projection::wire::{Fields, InterruptIn, Items, Payload, Text, summary, text};
+use crate::projection::pair::OriginIn;
+use crate::projection::wire::{Fields, InterruptIn, Items, Number, Payload, Text, summary, text};
 use crate::stream::{Namespace, error_text};
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -88,19 +89,6 @@ struct EventIn<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// Where a message or a call comes from.
-#[derive(Deserialize, Default)]
-pub(super) struct OriginIn<'a> {
-    #[serde(default, borrow)]
-    langgraph_node: Text<'a>,
-    #[serde(default)]
-    langgraph_step: Number,
-    #[serde(default, borrow)]
-    langgraph_checkpoint_ns: Text<'a>,
-    #[serde(default, borrow)]
-    pub ls_model_name: Text<'a>,
-}
-
 /// The newer protocol: the life of a graph, and of tools.
 #[derive(Deserialize)]
 pub(super) struct PhaseIn<'a> {
@@ -114,16 +102,6 @@ pub(super) struct PhaseIn<'a> {
     pub tool_call_id: Text<'a>,
     #[serde(default, borrow)]
     pub tool_name: Text<'a>,
-}
-
-/// A whole number, or nothing where there is something else: an odd one costs only itself.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Number(Option<i64>);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Number(<&'de RawValue>::deserialize(deserializer)?.get().parse().ok()))
-    }
 }
 
 impl Timeline {

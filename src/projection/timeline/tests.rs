@@ -1,6 +1,7 @@
 //! Bars from events that were made up: attempts, several modes at once, gaps, and a great many of them.
 
 use super::*;
+use crate::projection::pair::Metadata;
 use crate::stream::{Data, End, Event, EventNames};
 use serde_json::json;
 
@@ -21,7 +22,7 @@ impl Feed {
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.into());
         let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, name, ns, id: None, data };
-        self.timeline.apply_event(&Payload::of(&event));
+        self.timeline.apply_event(&Payload::of(&event).paired(&mut Metadata::default()));
         self.seq
     }
 
