@@ -5,6 +5,7 @@ mod browse;
 mod changes;
 mod effects;
 mod export;
+mod frames;
 mod input;
 mod link;
 mod outside;
@@ -26,6 +27,7 @@ use crate::app::profiles::Origin;
 use crate::app::{App, Settings, subscriptions, update};
 use crate::config::{Config, Mouse, Profile, Watch};
 use crate::ui::{Still, Theme};
+use frames::Frames;
 use futures::StreamExt;
 use jiff::Timestamp;
 use signals::{Signal, Signals};
@@ -155,7 +157,9 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
     if let Some(watch) = options.watch {
         runner.follow(watch);
     }
-    let ended = drive(&mut app, &mut runner, &mut receiver, (first, outside), screen, signals).await;
+    let mut frames = Frames::default();
+    let ended = drive(&mut app, &mut runner, &mut receiver, (first, outside), (screen, &mut frames), signals).await;
+    frames.tell();
     finish_recordings(&mut app, &mut runner, &mut receiver).await;
     ended
 }
@@ -192,7 +196,7 @@ async fn drive(
     runner: &mut Runner,
     receiver: &mut mpsc::Receiver<Msg>,
     (first, mut options): (Vec<Effect>, Outside),
-    screen: &mut Screen,
+    (screen, frames): (&mut Screen, &mut Frames),
     signals: &mut Signals,
 ) -> io::Result<Ended> {
     let mut still = Still::default();
@@ -262,6 +266,7 @@ async fn drive(
                 Some(Err(_)) | None => return Ok(Ended::TerminalGone),
             },
             () = sleep_until(asked), if asked.is_some() => {
+                let begun = Instant::now();
                 // The terminal may have changed its size before its event has reached us.
                 let size = screen.size()?;
                 if size != app.size {
@@ -271,6 +276,7 @@ async fn drive(
                 let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
                 screen.draw(|frame| still.draw(app, &theme, frame))?;
                 last_frame = Instant::now();
+                frames.took(last_frame - begun);
                 frame_at = None;
             }
             Some((key, text)) = runner.next_panic() => {

@@ -1,0 +1,164 @@
+//! What an event costs on a tape of a thousand, and on one of ten million: `cargo bench --bench curve [EVENTS]` (a million,
+//! unless another number is given). Each line should be as the one before it.
+
+use runtail::app::msg::{ServerRef, StreamTarget};
+use runtail::app::viewer::{View, Viewer};
+use runtail::config::TapeLimits;
+use runtail::stream::{Data, Event, Item, Limits, Names, Record, Tape};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Events that a source sends at once.
+const BATCH: u64 = 256;
+/// Jumps and pages that are measured.
+const LOOKS: u32 = 500;
+const WINDOW: (usize, usize) = (138, 34);
+
+fn main() {
+    let most = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
+    for (name, view, make) in
+        [("tokens", View::Messages, token as fn(u64) -> Arc<str>), ("small events", View::Custom, small)]
+    {
+        println!("\n**{name}**\n");
+        println!("| events | append, ns | and fold, ns | page, µs | seek, µs | filter, ns an event | a moment, ms |");
+        println!("|---|---|---|---|---|---|---|");
+        let mut size = 1_000;
+        while size <= most {
+            let append = append(size, make);
+            let (mut viewer, fold) = fold(size, view, make);
+            let page = pages(&mut viewer, view);
+            let seek = seeks(&mut viewer, size);
+            let filter = filter(&mut viewer, size);
+            let moment = moments(&mut viewer, size);
+            println!("| {size} | {append:.0} | {fold:.0} | {page:.1} | {seek:.1} | {filter:.0} | {moment:.1} |");
+            size *= 10;
+        }
+    }
+}
+
+/// A token of an answer with the metadata of the real server.
+fn token(seq: u64) -> Arc<str> {
+    use std::sync::OnceLock;
+    static TOKEN: OnceLock<(String, String)> = OnceLock::new();
+    let (before, after) = TOKEN.get_or_init(|| {
+        let capture = include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
+        let line = capture.lines().find(|line| line.contains("AIMessageChunk") && line.contains("Let me "));
+        let data = line.and_then(|line| line.strip_prefix("data: ")).expect("the capture has a token");
+        let (before, after) = data.split_once("Let me ").expect("the capture's first words");
+        (before.into(), after.into())
+    });
+    // A paragraph now and then, as models write.
+    let end = if seq.is_multiple_of(200) { r"\n\n" } else { " " };
+    format!("{before}word{seq}{end}{after}").into()
+}
+
+fn small(seq: u64) -> Arc<str> {
+    format!(r#"{{"i":{seq}}}"#).into()
+}
+
+/// Makes events, batch by batch; what takes them is measured, what makes them is not.
+fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMut(Vec<Event>)) -> f64 {
+    let mut names = Names::default();
+    let name = names.get(if is_token { "messages" } else { "custom" });
+    let mut spent = Duration::ZERO;
+    let mut seq = 0;
+    while seq < size {
+        let upto = (seq + BATCH).min(size);
+        let id: Arc<str> = format!("{}-0", 1_789_000_000_000 + seq / 6).into();
+        let events: Vec<Event> = (seq + 1..=upto)
+            .map(|seq| {
+                let at = jiff::Timestamp::from_microsecond(1_789_000_000_000_000 + seq as i64).expect("a time");
+                let (name, id, data) = (name.clone(), Some(id.clone()), Data::Json(make(seq)));
+                Event { seq, at, conn: 1, name, ns: [].into(), id, data }
+            })
+            .collect();
+        let began = Instant::now();
+        take(events);
+        spent += began.elapsed();
+        seq = upto;
+    }
+    spent.as_nanos() as f64 / size as f64
+}
+
+fn append(size: u64, make: fn(u64) -> Arc<str>) -> f64 {
+    let mut tape = Tape::new(Limits { max_rows: usize::MAX, max_bytes: usize::MAX });
+    let cost = run(size, false, make, |events| events.into_iter().for_each(|event| tape.push(Record::Event(event))));
+    assert_eq!(tape.len() as u64, size);
+    cost
+}
+
+fn fold(size: u64, view: View, make: fn(u64) -> Arc<str>) -> (Viewer, f64) {
+    let server = ServerRef { profile: "local".into(), name: "local".into(), url: "http://localhost:2024".into() };
+    let limits = TapeLimits { max_rows: usize::MAX, max_bytes: u64::MAX, ..TapeLimits::default() };
+    let target = StreamTarget::Tail { thread: "t".into() };
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let mut viewer = Viewer::new(1, server, target, &limits, now, jiff::tz::TimeZone::UTC);
+    viewer.show(view);
+    let cost = run(size, view == View::Messages, make, |events| {
+        viewer.take(events.into_iter().map(|event| Item::Record(Record::Event(event))).collect());
+    });
+    (viewer, cost)
+}
+
+/// A frame after a step of a page up, from the end.
+fn pages(viewer: &mut Viewer, view: View) -> f64 {
+    let windows = [(view, WINDOW.0, WINDOW.1)];
+    viewer.prepare(&windows);
+    black_box(viewer.window(view));
+    let began = Instant::now();
+    for _ in 0..LOOKS {
+        viewer.step(-1, true);
+        viewer.prepare(&windows);
+        black_box(viewer.window(view));
+    }
+    began.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
+}
+
+/// A frame after a jump to an event, in the list of all.
+fn seeks(viewer: &mut Viewer, size: u64) -> f64 {
+    viewer.show(View::Raw);
+    let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
+    viewer.prepare(&windows);
+    let mut random = fastrand::Rng::with_seed(7);
+    let began = Instant::now();
+    for _ in 0..LOOKS {
+        viewer.go_to(random.u64(1..=size));
+        viewer.prepare(&windows);
+        black_box(viewer.window(View::Raw));
+    }
+    began.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
+}
+
+/// All frames that it takes to look through the list of all for what fits a filter.
+fn filter(viewer: &mut Viewer, size: u64) -> f64 {
+    let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
+    let began = Instant::now();
+    viewer.filter("999");
+    loop {
+        viewer.prepare(&windows);
+        if viewer.hidden().is_some_and(|(_, all, looked_at)| looked_at >= all) {
+            break;
+        }
+    }
+    let cost = began.elapsed().as_nanos() as f64 / size as f64;
+    viewer.filter("");
+    cost
+}
+
+/// All turns that it takes to show the stream as it was at a moment.
+fn moments(viewer: &mut Viewer, size: u64) -> f64 {
+    let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
+    let mut random = fastrand::Rng::with_seed(7);
+    let times = 5;
+    let began = Instant::now();
+    for _ in 0..times {
+        viewer.stand_at(random.u64(1..=size));
+        viewer.prepare(&windows);
+        while viewer.is_on_the_way() {
+            viewer.prepare(&windows);
+        }
+        viewer.return_to_now();
+    }
+    began.elapsed().as_secs_f64() * 1e3 / f64::from(times)
+}

@@ -1,0 +1,164 @@
+//! The dashboard under load, as its user meets it: in a pseudo-terminal of 140x40, with a stream open that comes at a steady
+//! pace, or as fast as it is taken. `cargo bench --bench dashboard`, or with the names of what is wanted: `paced`, `whole`,
+//! `memory`, `big`.
+//!
+//! A key's time is that from its writing to the bytes that changed the screen as it should; a frame's is what the program
+//! itself logs (laid out, drawn, written). The emulator that reads the screen takes its share of the cores.
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::bodies::Body;
+use support::server::{RUN, Stream, THREAD, serve};
+use support::terminal::Terminal;
+use support::{ms, quantile};
+
+const VIEWS: [&str; 8] = ["Messages", "Updates", "Values", "Timeline", "Lifecycle", "Custom", "Raw", "Ledger"];
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    println!("| stream | events | key p50 | p99 | longest | frame p50 | p99 | longest | resident MiB |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    if wants("paced") {
+        for body in [Body::Tokens, Body::Custom] {
+            let stream = Stream { body, events: 1_000_000, pace: Some(50_000) };
+            under_load(&format!("{body:?}, 50,000 a second"), stream);
+        }
+    }
+    if wants("memory") {
+        let stream = Stream { body: Body::Tokens, events: 1_000_000, pace: None };
+        under_load("Tokens, as fast as taken", stream);
+        let stream = Stream { body: Body::Tokens, events: 2_000_000, pace: None };
+        under_load("Tokens, twice as many", stream);
+    }
+    if wants("big") {
+        for (name, size, events) in [("one of 50 MB", 50_000_000, 1), ("ten of 5 MB", 5_000_000, 10)] {
+            under_load(&format!("States, {name}"), Stream { body: Body::States(size), events, pace: None });
+        }
+    }
+    if wants("whole") {
+        println!("\n| stream | headless, s | on the screen, s | ratio |\n|---|---|---|---|");
+        whole("Tokens, 200 MB", Stream { body: Body::Tokens, events: 181_597, pace: None });
+        whole("Custom, 50 MB", Stream { body: Body::Custom, events: 863_985, pace: None });
+        whole("States, one of 50 MB", Stream { body: Body::States(50_000_000), events: 1, pace: None });
+        whole("States, ten of 5 MB", Stream { body: Body::States(5_000_000), events: 10, pace: None });
+    }
+}
+
+/// A number as the screen shows it.
+fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap()).collect();
+    parts.join(",")
+}
+
+/// Opens the stream in a dashboard; gives it, the file of its log, and when the stream was asked for.
+fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
+    let log = std::env::temp_dir().join(format!("runtail-bench-{}-{name}.log", std::process::id()));
+    let mut terminal = Terminal::start(&["--url", url, "--log", &log.to_string_lossy()]);
+    terminal.until("the server is there", |screen| screen.contents().contains("answers"));
+    terminal.keys(":");
+    terminal.until("a place to type", |screen| screen.contents().contains(" :"));
+    terminal.keys(&format!("{url}/threads/{THREAD}/runs/{RUN}"));
+    terminal.until("the address", |screen| screen.contents().contains(&RUN[..30]));
+    terminal.rest(Duration::from_millis(50));
+    let began = Instant::now();
+    terminal.keys("\r");
+    (terminal, log, began)
+}
+
+/// Whether a view's tab is the one that is shown.
+fn shows(screen: &vt100::Screen, number: usize) -> bool {
+    let tab = format!("{number} {}", VIEWS[number - 1]);
+    let (rows, cols) = screen.size();
+    (0..6.min(rows)).any(|row| {
+        let line: String = screen.rows(0, cols).nth(row.into()).unwrap_or_default();
+        line.find(&tab).is_some_and(|at| {
+            let column = line[..at].chars().count() as u16 + 2;
+            screen.cell(row, column).is_some_and(vt100::Cell::bold)
+        })
+    })
+}
+
+fn under_load(title: &str, stream: Stream) {
+    let url = serve(stream);
+    let (mut terminal, log, _) = open(&url, "load");
+    terminal.until("the stream", |screen| screen.contents().contains(" in · "));
+    terminal.keys("f");
+    terminal.until("the stream alone", |screen| screen.contents().contains("7 Raw"));
+    let mut times = Vec::new();
+    let total = format!("{} in", count(stream.events));
+    let is_over = |screen: &vt100::Screen| screen.contents().contains(&total);
+    let mut turn = 0;
+    while !is_over(terminal.screen()) || turn < 8 {
+        let mut press = |terminal: &mut Terminal, keys: &str, what: &str, holds: &dyn Fn(&vt100::Screen) -> bool| {
+            let pressed = Instant::now();
+            terminal.keys(keys);
+            times.push(terminal.until(what, holds).saturating_duration_since(pressed));
+            terminal.rest(Duration::from_millis(10 + fastrand::u64(0..25)));
+        };
+        let view = turn % 8 + 1;
+        press(&mut terminal, &view.to_string(), "the view", &|screen| shows(screen, view));
+        let has = |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
+        if view == 7 && has("FOLLOW")(terminal.screen()) {
+            press(&mut terminal, "g", "a pause", &has("PAUSED"));
+            press(&mut terminal, "G", "following", &has("FOLLOW"));
+        }
+        press(&mut terminal, "?", "help", &has("PageDown page"));
+        press(&mut terminal, "\x1b", "no help", &|screen| !has("PageDown page")(screen));
+        turn += 1;
+    }
+    terminal.keys("8");
+    terminal.until("every event in the books", is_over);
+    let resident = terminal.status("VmHWM") / 1024;
+    terminal.quit();
+    let [p50, p99, longest] = frames(&log);
+    println!(
+        "| {title} | {} | {} | {} | {} | {p50} | {p99} | {longest} | {resident} |",
+        count(stream.events),
+        ms(quantile(&mut times, 0.5)),
+        ms(quantile(&mut times, 0.99)),
+        ms(quantile(&mut times, 1.0)),
+    );
+}
+
+/// What the log says of the frames: half of them, all but a hundredth, and the longest, in milliseconds.
+fn frames(log: &std::path::Path) -> [String; 3] {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let _ = std::fs::remove_file(log);
+    let line = text.lines().rev().find(|line| line.contains("frames drawn")).unwrap_or_default().to_string();
+    let micros = |name: &str| {
+        let value = line.split_once(&format!("{name}=")).map(|(_, rest)| rest.split(' ').next().unwrap_or_default());
+        value.and_then(|value| value.parse().ok()).map_or("?".into(), |micros| ms(Duration::from_micros(micros)))
+    };
+    [micros("p50"), micros("p99"), micros("longest")]
+}
+
+fn whole(title: &str, stream: Stream) {
+    let url = serve(stream);
+    let mut headless = Vec::new();
+    let mut shown = Vec::new();
+    for _ in 0..5 {
+        let began = Instant::now();
+        let status = Command::new(env!("CARGO_BIN_EXE_runtail"))
+            .args(["--url", &url, "join", THREAD, RUN, "-o", "jsonl"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "join ends well");
+        headless.push(began.elapsed());
+        let (mut terminal, log, began) = open(&url, "whole");
+        let total = format!("{} in", count(stream.events));
+        let at = terminal.until("the whole stream", |screen| {
+            let text = screen.contents();
+            text.contains(&total) && text.contains("ended: success")
+        });
+        shown.push(at - began);
+        terminal.quit();
+        let _ = std::fs::remove_file(log);
+    }
+    let (headless, shown) = (quantile(&mut headless, 0.5).as_secs_f64(), quantile(&mut shown, 0.5).as_secs_f64());
+    println!("| {title} | {headless:.2} | {shown:.2} | {:.2} |", shown / headless);
+}

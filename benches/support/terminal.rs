@@ -1,0 +1,121 @@
+//! A pseudo-terminal with the program in it, and an emulator that keeps its screen.
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How long a screen may take, before the bench gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The terminal.
+pub struct Terminal {
+    _master: Box<dyn MasterPty + Send>,
+    input: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    output: Receiver<(Instant, Vec<u8>)>,
+    parser: vt100::Parser,
+    /// Bytes that were written to it.
+    pub written: usize,
+}
+
+impl Terminal {
+    /// Starts the program in a terminal of 140 columns and 40 rows.
+    pub fn start(args: &[&str]) -> Terminal {
+        let (cols, rows) = (140, 40);
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_runtail"));
+        command.args(args);
+        // The configuration of whoever measures is none of its business.
+        let nowhere = std::env::temp_dir();
+        for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"] {
+            command.env(name, &nowhere);
+        }
+        command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        let child = pty.slave.spawn_command(command).expect("the program starts");
+        drop(pty.slave);
+        let mut reader = pty.master.try_clone_reader().expect("a reader");
+        let input = pty.master.take_writer().expect("a writer");
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 64 * 1024];
+            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                if sender.send((Instant::now(), buffer[..n].to_vec())).is_err() {
+                    return;
+                }
+            }
+        });
+        let parser = vt100::Parser::new(rows, cols, 0);
+        Terminal { _master: pty.master, input, child, output, parser, written: 0 }
+    }
+
+    /// Types.
+    pub fn keys(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).expect("the terminal takes keys");
+        self.input.flush().expect("the terminal takes keys");
+    }
+
+    /// Reads what comes until something holds of the screen; gives the time at which the bytes came that made it so.
+    pub fn until(&mut self, what: &str, holds: impl Fn(&vt100::Screen) -> bool) -> Instant {
+        let began = Instant::now();
+        if holds(self.parser.screen()) {
+            return began;
+        }
+        loop {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok((at, bytes)) => {
+                    self.take(&bytes);
+                    if holds(self.parser.screen()) {
+                        return at;
+                    }
+                }
+                Err(_) => panic!("{what}: not in {PATIENCE:?}; the screen:\n{}", self.parser.screen().contents()),
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{what}: not in time; the screen:\n{}",
+                self.parser.screen().contents()
+            );
+        }
+    }
+
+    /// Takes what comes for a while.
+    pub fn rest(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        loop {
+            match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok((_, bytes)) => self.take(&bytes),
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(RecvTimeoutError::Disconnected) => return std::thread::sleep(until - Instant::now()),
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.written += bytes.len();
+        self.parser.process(bytes);
+    }
+
+    /// The screen.
+    pub fn screen(&self) -> &vt100::Screen {
+        self.parser.screen()
+    }
+
+    /// A figure of `/proc/PID/status`, as `VmHWM`, in KiB.
+    pub fn status(&self, name: &str) -> u64 {
+        let pid = self.child.process_id().unwrap_or_default();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+    }
+
+    /// Leaves, and waits for the program's end.
+    pub fn quit(mut self) {
+        self.keys("\x03");
+        while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            self.rest(Duration::from_millis(20));
+        }
+    }
+}
