@@ -3,6 +3,7 @@
 use crate::app::key::{Code, Key};
 use crate::app::msg::Msg;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
+use futures::stream::SelectAll;
 use std::io;
 use std::time::Duration;
 
@@ -11,13 +12,16 @@ const WHEEL: i8 = 3;
 
 /// Opens the terminal's events. Only while this lives is the terminal read, so it is dropped for a suspend.
 ///
+/// The stream stands in a set, which asks it only when it has woken somebody. Asked itself it tries for a lock that its
+/// thread holds as long as no key comes, and gives the processor away seven times until it gives up.
+///
 /// # Errors
 /// Where the terminal cannot be read, for example since no file can be opened any more.
-pub fn open() -> io::Result<EventStream> {
+pub fn open() -> io::Result<SelectAll<EventStream>> {
     // A stream without a source panics; asking for one tells.
     crossterm::event::poll(Duration::ZERO)
         .map_err(|e| io::Error::new(e.kind(), format!("its keys cannot be read ({e}); are too many files open?")))?;
-    Ok(EventStream::new())
+    Ok(SelectAll::from_iter([EventStream::new()]))
 }
 
 /// The message of an event; many events mean nothing.

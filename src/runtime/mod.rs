@@ -301,9 +301,11 @@ async fn drive(
     }
 }
 
-/// Sleeps until a time, or for ever where there is none.
+/// Sleeps until a time, or for ever where there is none. A time that has come needs no timer: those are rounded up to a
+/// millisecond, and setting one wakes another thread.
 async fn sleep_until(at: Option<Instant>) {
     match at {
+        Some(at) if at <= Instant::now() => {}
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
