@@ -13,6 +13,7 @@ mod polls;
 mod recording;
 mod round;
 mod services;
+mod sheet;
 mod signals;
 mod subs;
 mod terminal;

@@ -1,5 +1,6 @@
 //! The terminal: the only place that writes raw bytes to it. Every way out gives it back as it was.
 
+use super::sheet::Sheet;
 use crate::config::Notify;
 use crate::text;
 use base64::Engine;
@@ -8,11 +9,11 @@ use crossterm::event::{
     EnableMouseCapture,
 };
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
 };
-use crossterm::{cursor, execute, queue};
-use ratatui::backend::CrosstermBackend;
+use crossterm::{cursor, execute};
+use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
@@ -26,7 +27,7 @@ static UI_THREAD: OnceLock<ThreadId> = OnceLock::new();
 /// The terminal while the dashboard has it.
 pub struct Screen {
     /// Never dropped: its drop complains on stderr, and panics where that is closed too. [`restore`] does what is needed.
-    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
+    terminal: ManuallyDrop<Terminal<Sheet<Stdout>>>,
     mouse: bool,
 }
 
@@ -39,22 +40,20 @@ impl Screen {
         // NO_COLOR is honoured by the theme; crossterm's own way of it would wipe bold and reverse as well.
         crossterm::style::force_color_output(true);
         modes_on()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let terminal = Terminal::new(Sheet::new(io::stdout(), size()?.into()))?;
         Ok(Screen { terminal: ManuallyDrop::new(terminal), mouse: false })
     }
 
-    /// Columns and rows.
-    pub fn size(&self) -> io::Result<(u16, u16)> {
-        let size = self.terminal.size()?;
-        Ok((size.width, size.height))
+    /// Columns and rows as they are now, which the next frames go by.
+    pub fn size(&mut self) -> io::Result<(u16, u16)> {
+        let (width, height) = size()?;
+        self.terminal.backend_mut().resize(Size { width, height });
+        Ok((width, height))
     }
 
     /// Draws one frame, shown by the terminal as a whole.
     pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        queue!(io::stdout(), BeginSynchronizedUpdate)?;
-        let drawn = self.terminal.draw(render).map(|_| ());
-        execute!(io::stdout(), EndSynchronizedUpdate)?;
-        drawn
+        self.terminal.draw(render).map(|_| ())
     }
 
     /// Forgets what is on the screen, so that the next frame is drawn whole.
@@ -62,6 +61,7 @@ impl Screen {
     /// `Terminal::clear` would ask the terminal where its cursor is, which races with the reading of keys.
     pub fn clear(&mut self) -> io::Result<()> {
         execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal.backend_mut().forget();
         self.terminal.swap_buffers();
         Ok(())
     }
