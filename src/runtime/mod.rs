@@ -201,10 +201,12 @@ async fn drive(
     signals: &mut Signals,
 ) -> io::Result<Ended> {
     let mut still = Still::default();
-    let mut keys = input::open()?;
-    let mut last_frame = Instant::now() - DATA_FRAME;
-    let mut frame_at = Some(Instant::now());
     let mut pending = first;
+    // The first frame needs no server and no key, so nothing that does goes before it.
+    pending.extend(show(app, screen, &mut still, &options)?);
+    let mut keys = input::open()?;
+    let mut last_frame = Instant::now();
+    let mut frame_at = None;
     loop {
         for effect in std::mem::take(&mut pending) {
             match effect {
@@ -268,14 +270,7 @@ async fn drive(
             },
             () = sleep_until(asked), if asked.is_some() => {
                 let begun = Instant::now();
-                // The terminal may have changed its size before its event has reached us.
-                let size = screen.size()?;
-                if size != app.size {
-                    pending = update(app, Timestamp::now(), Msg::Resize(size.0, size.1));
-                }
-                app.settle();
-                let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
-                screen.draw(|frame| still.draw(app, &theme, frame))?;
+                pending = show(app, screen, &mut still, &options)?;
                 last_frame = Instant::now();
                 frames.took(last_frame - begun);
                 frame_at = None;
@@ -300,6 +295,20 @@ async fn drive(
             }
         }
     }
+}
+
+/// Draws the screen as it is now. Gives what another size of the terminal asks for.
+fn show(app: &mut App, screen: &mut Screen, still: &mut Still, options: &Outside) -> io::Result<Vec<Effect>> {
+    // The terminal may have changed its size before its event has reached us.
+    let size = screen.size()?;
+    let effects = match size == app.size {
+        true => Vec::new(),
+        false => update(app, Timestamp::now(), Msg::Resize(size.0, size.1)),
+    };
+    app.settle();
+    let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
+    screen.draw(|frame| still.draw(app, &theme, frame))?;
+    Ok(effects)
 }
 
 /// Sleeps until a time, or for ever where there is none. A time that has come needs no timer: those are rounded up to a
