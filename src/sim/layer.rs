@@ -1,6 +1,7 @@
 //! Between the wire and the servers: writes down every request and lets the rules have their way with the answers.
 
 use super::fault::{Answer, BodyFault, Request, Rule};
+use super::world::History;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -87,7 +88,12 @@ pub struct Gate {
     pub server: String,
     /// Ends what waits for ever.
     pub stop: CancellationToken,
+    /// What an agent server has to remember before it answers.
+    pub history: Option<History>,
 }
+
+/// What an agent server answers without looking at anything that happened on it.
+const NO_HISTORY: [&str; 2] = ["/info", "/ok"];
 
 /// The layer itself.
 pub async fn pass(State(gate): State<Gate>, request: axum::extract::Request, next: Next) -> Response {
@@ -107,6 +113,9 @@ pub async fn pass(State(gate): State<Gate>, request: axum::extract::Request, nex
         headers,
         body: bytes.to_vec(),
     });
+    if let Some(history) = gate.history.filter(|_| !NO_HISTORY.contains(&parts.uri.path())) {
+        history.await;
+    }
     let request = axum::extract::Request::from_parts(parts, Body::from(bytes));
     let Some(rule) = rule else { return next.run(request).await };
     if !rule.delay.is_zero() {

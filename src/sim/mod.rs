@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use world::History;
 
 /// The key that every control plane of the simulator takes.
 pub const KEY: &str = "demo-key";
@@ -234,13 +235,22 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// The demo world, on ports that the system chooses.
+    /// The demo world, on ports that the system chooses. An agent server remembers what happened on it when somebody first
+    /// asks.
     pub async fn demo() -> io::Result<Sim> {
-        Sim::start(Options::demo()).await
+        Ok(Sim::listen(Options::demo()).await?.0)
     }
 
-    /// Starts servers.
-    pub async fn start(mut options: Options) -> io::Result<Sim> {
+    /// Starts servers, with all that happened on them.
+    pub async fn start(options: Options) -> io::Result<Sim> {
+        let (sim, histories) = Sim::listen(options).await?;
+        for history in histories {
+            history.await;
+        }
+        Ok(sim)
+    }
+
+    async fn listen(mut options: Options) -> io::Result<(Sim, Vec<History>)> {
         if options.scenario == Scenario::Contract {
             options.dialect = Dialect::Contract;
         }
@@ -265,6 +275,7 @@ impl Sim {
             listeners.push(listener);
         }
         let agent_listeners = listeners.split_off(names.len());
+        let mut agents = Vec::new();
         for ((name, region), listener) in names.iter().zip(listeners) {
             let url = format!("http://{}", listener.local_addr()?);
             let plane = Plane::new(name, region, &url, &options);
@@ -276,25 +287,29 @@ impl Sim {
                 api_key: KEY.to_owned(),
                 workspace: plane.workspace.clone(),
             });
-            sim.serve(name, plane.router(), listener);
+            sim.serve(name, plane.router(), listener, None);
             sim.planes.push(plane);
         }
         for ((_, region), listener) in names.iter().zip(agent_listeners) {
             let name = format!("agents-{region}");
             let url = format!("http://{}", listener.local_addr()?);
             let agent = Agent::new(&name, &url, &options, stop.child_token());
-            sim.addresses.push(AgentAddr { name: name.clone(), url });
-            sim.serve(&name, agent.router(), listener);
+            sim.addresses.push(AgentAddr { name, url });
             sim.agents.push(agent);
+            agents.push(listener);
         }
         options.rules.iter().for_each(|rule| sim.rule(rule.clone()));
-        world::fill(&options, &sim.planes, &sim.agents, &stop).await;
-        Ok(sim)
+        let histories = world::fill(&options, &sim.planes, &sim.agents, &stop);
+        let servers = sim.agents.iter().zip(&sim.addresses).zip(&histories);
+        for (((agent, AgentAddr { name, .. }), history), listener) in servers.zip(agents) {
+            sim.serve(name, agent.router(), listener, Some(history.clone()));
+        }
+        Ok((sim, histories))
     }
 
-    fn serve(&self, name: &str, router: axum::Router, listener: TcpListener) {
+    fn serve(&self, name: &str, router: axum::Router, listener: TcpListener, history: Option<History>) {
         use axum::serve::ListenerExt;
-        let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone() };
+        let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone(), history };
         let router = router.layer(axum::middleware::from_fn_with_state(gate, layer::pass));
         let listener = listener.tap_io(|stream| {
             // Events must leave as they come; where that cannot be had, they come later.

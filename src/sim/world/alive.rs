@@ -63,19 +63,23 @@ const HABITS: [Habit; 5] = [
     },
 ];
 
-/// Starts the life of a region.
-pub fn begin(plane: &Arc<Plane>, agent: &Arc<Agent>, stop: &CancellationToken) {
+/// Starts the life of an agent server.
+pub fn practise(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
     for (n, habit) in HABITS.into_iter().enumerate() {
         let id = uuid7(Timestamp::now());
-        let metadata = json!({"owner": habit.owner, "subject": habit.about, "region": plane.region, "live": true});
+        let metadata = json!({"owner": habit.owner, "subject": habit.about, "region": region, "live": true});
         let thread = Thread::new(id.clone(), Timestamp::now(), metadata.as_object().cloned().unwrap_or_default());
         agent.memory().threads.insert(id.clone(), thread);
-        spawn(stop, practise(agent.clone(), id, habit, n));
+        spawn(stop, live(agent.clone(), id, habit, n));
     }
+}
+
+/// Starts the pushes to a region's deployments.
+pub fn push(plane: &Arc<Plane>, stop: &CancellationToken) {
     let pushed: &[(&'static str, u64)] =
         if plane.region == "us" { &[("support-bot", 95), ("triage", 210)] } else { &[("translation-hub", 130)] };
     for (n, (name, rest)) in pushed.iter().enumerate() {
-        spawn(stop, push(plane.clone(), name, *rest, n as u64));
+        spawn(stop, push_to(plane.clone(), name, *rest, n as u64));
     }
 }
 
@@ -100,7 +104,7 @@ fn input(habit: Habit, turn: usize) -> Value {
 }
 
 /// One thread's life. It ends when someone deletes the thread.
-async fn practise(agent: Arc<Agent>, thread: String, habit: Habit, first: usize) {
+async fn live(agent: Arc<Agent>, thread: String, habit: Habit, first: usize) {
     agent.pause(Duration::from_millis(300 + 900 * first as u64)).await;
     for turn in 0.. {
         let Some(waiting) = agent.with_thread(&thread, |thread| {
@@ -134,7 +138,7 @@ fn tidy(thread: &mut Thread) {
 }
 
 /// Pushes to a deployment's branch: the first at once, the next ones when the last is long deployed.
-async fn push(plane: Arc<Plane>, name: &'static str, rest: u64, first: u64) {
+async fn push_to(plane: Arc<Plane>, name: &'static str, rest: u64, first: u64) {
     let sleep = |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)));
     sleep(first * 40).await;
     for turn in first.. {
