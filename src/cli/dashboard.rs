@@ -5,6 +5,7 @@ use super::{Exit, Failure, Globals, resolve};
 use crate::app::profiles::{KEY_VARIABLE, Origin};
 use crate::config::{Config, Watch};
 use crate::runtime::{self, Ended, Options, Surroundings};
+use jiff::tz::TimeZone;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ pub(super) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
     if profiles.is_empty() && !is_followed && replay.is_none() {
         return Err(super::context::no_profile());
     }
-    let tz = jiff::tz::TimeZone::system();
+    let tz = time_zone();
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
     if let Some(file) = replay {
@@ -66,6 +67,13 @@ pub(super) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
         Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
         Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
     }
+}
+
+/// The zone of the person's clock. Where no `TZ` names one it is the system's, which is one file; to learn its name, which
+/// is shown nowhere, jiff reads the folders of all zones there are.
+fn time_zone() -> TimeZone {
+    let unnamed = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
+    std::env::var_os("TZ").map_or_else(unnamed, |_| None).unwrap_or_else(TimeZone::system)
 }
 
 /// With `-d` the dashboard is that of one agent server.
