@@ -147,6 +147,17 @@ pub fn age(d: std::time::Duration) -> String {
     }
 }
 
+/// What [`age`] counts an age in: it says another one after so long at the latest.
+pub fn age_unit(d: std::time::Duration) -> std::time::Duration {
+    let seconds = match d.as_secs() {
+        0..60 => 1,
+        60..3600 => 60,
+        3600..86400 => 3600,
+        _ => 86400,
+    };
+    std::time::Duration::from_secs(seconds)
+}
+
 /// A size in bytes for people: `512 B`, `1.1 kB`, `50.0 MB`.
 pub fn bytes(n: u64) -> String {
     match n {

@@ -52,6 +52,7 @@ pub mod streams;
 mod subscriptions;
 pub mod tabs;
 pub mod textarea;
+mod ticks;
 pub mod timeline;
 mod typing;
 mod update;
@@ -92,13 +93,9 @@ use server::{Loaded, Server};
 use sign_in::{SignIn, Stage};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 use streams::Streams;
 use viewer::Viewer;
 use watch::Watch;
-
-/// The pause between two turns of a search.
-const SEARCH_TURN: Duration = Duration::from_millis(16);
 
 /// The panes, in the order of Tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -459,35 +456,5 @@ impl App {
     /// The revisions of the selected row.
     pub fn history(&self) -> Option<&History> {
         self.histories.get(self.fleet.picker.selected.as_ref()?)
-    }
-
-    /// When something on the screen counts, the time until its next number; none when nothing does.
-    pub fn next_tick(&self) -> Option<Duration> {
-        if self.frozen {
-            return None;
-        }
-        let second = Duration::from_secs(1);
-        // A search, and the way through the past, go on in turns; only where it is shown it goes on at all.
-        let shown = self.viewer().filter(|_| self.logs.is_none() && self.regions().stream.is_some());
-        if let Some(viewer) = shown {
-            // Somebody waits for the moment: keys come between two turns, nothing else has to.
-            if viewer.is_on_the_way() {
-                return Some(Duration::ZERO);
-            }
-            if viewer.finding().is_scanning() || viewer.is_turning() {
-                return Some(SEARCH_TURN);
-            }
-        }
-        let live = self.viewer().is_some_and(Viewer::is_open) && self.logs.is_none();
-        let moving = self.history().is_some_and(|h| h.revisions.first().is_some_and(|r| !r.phase().is_final()));
-        let limited = self.profiles.iter().any(|p| p.limited_until.is_some_and(|until| until > self.now));
-        let waits = |o: &Overlay| matches!(o, Overlay::SignIn(sign_in) if sign_in.waiting.is_some());
-        if live || moving || limited || self.overlays.last().is_some_and(waits) || self.notice().is_some() {
-            return Some(second);
-        }
-        // What is stale says how old it is, and when it is asked for again.
-        let failing = |p: &ProfileState| p.control_plane && p.error.is_some();
-        let failing = self.profiles.iter().any(failing) || self.history().is_some_and(|h| h.error.is_some());
-        failing.then_some(second)
     }
 }
