@@ -156,7 +156,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
     }
     let mut runner = Runner::new(services, sender, app.settings.tape.max_event);
     if let Some(watch) = options.watch {
-        runner.follow(watch);
+        runner.follow(watch)?;
     }
     let mut frames = Frames::default();
     let ended = drive(&mut app, &mut runner, &mut receiver, (first, outside), (screen, &mut frames), signals).await;

@@ -3,6 +3,7 @@
 use crate::api::ApiError;
 use crate::app::msg::{Pace, Wish};
 use jiff::{SignedDuration, Timestamp};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -112,11 +113,19 @@ impl Round {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep_until(due.min(now + GLANCE)) => {}
+                () = tokio::time::sleep_until(due.min(next_glance(now))) => {}
                 changed = told.changed() => if changed.is_err() { return },
             }
         }
     }
+}
+
+/// The next of the moments at which everybody who rests looks at the clock: together, so that they wake the machine once.
+fn next_glance(now: Instant) -> Instant {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let first = *FIRST.get_or_init(|| now);
+    let passed = now.duration_since(first).as_nanos() / GLANCE.as_nanos();
+    first + GLANCE * u32::try_from(passed + 1).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -162,6 +171,17 @@ mod tests {
         round.answered(Some(&asked));
         let due = round.due(Duration::from_secs(60));
         assert!(!round.slept(due, now, round.asked_at + SignedDuration::from_secs(1800)));
+    }
+
+    #[test]
+    fn all_look_at_the_clock_together() {
+        let now = Instant::now();
+        let next = next_glance(now);
+        assert!(next > now && next <= now + GLANCE, "{next:?}");
+        for part in 1..5 {
+            assert_eq!(next_glance(next - GLANCE * part / 5), next);
+        }
+        assert_eq!(next_glance(next), next + GLANCE);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -56,23 +57,21 @@ impl Runner {
         self.services = Arc::new(self.services.polling(config.poll.clone()));
     }
 
-    /// Follows the configuration file as long as the dashboard runs.
-    pub fn follow(&mut self, mut watch: Watch) {
+    /// Follows the configuration file as long as the dashboard runs. The file may lie where a look takes its time, so it has
+    /// a thread of its own: one that only sleeps and looks wakes nobody else.
+    pub fn follow(&mut self, mut watch: Watch) -> io::Result<()> {
         let out = self.out.clone();
-        self.tasks.spawn(async move {
-            loop {
-                tokio::time::sleep(LOOK_AGAIN).await;
-                let looked = tokio::task::spawn_blocking(move || (watch.look(), watch)).await;
-                // A look neither panics nor is cancelled; if it did, the file is not followed any more.
-                let Ok((read, again)) = looked else { return };
-                watch = again;
-                if let Some(read) = read
-                    && out.send(Msg::Configured(read)).await.is_err()
+        let follow = move || {
+            while !out.is_closed() {
+                std::thread::sleep(LOOK_AGAIN);
+                if let Some(read) = watch.look()
+                    && out.blocking_send(Msg::Configured(read)).is_err()
                 {
                     return;
                 }
             }
-        });
+        };
+        std::thread::Builder::new().name("configuration".into()).spawn(follow).map(drop)
     }
 
     /// Runs an effect.
