@@ -34,6 +34,24 @@ fn the_demo_shows_deployments() {
 }
 
 #[test]
+fn the_first_frame_comes_before_anybody_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    // What both write to one terminal stands there in its order.
+    let text = r#"
+        [profiles.slow]
+        url = "http://127.0.0.1:9"
+        api_key_command = ["sh", "-c", "printf 'who wants a key?' > /dev/tty; echo key"]
+    "#;
+    std::fs::write(&file, text).unwrap();
+    let term = Term::spawn(&["--config", &file.to_string_lossy()], 140, 40);
+    let at = |text: &str| String::from_utf8_lossy(&term.raw_output()).find(text);
+    term.wait_until("the key is asked for", |_| at("who wants a key?").is_some());
+    assert!(at("Asking the control planes") < at("who wants a key?"), "{}", term.screen());
+    assert!(at("Asking the control planes").is_some(), "{}", term.screen());
+}
+
+#[test]
 fn q_quits_and_leaves_a_normal_terminal() {
     for (cols, rows) in [(140, 40), (80, 24)] {
         let mut term = demo(cols, rows);

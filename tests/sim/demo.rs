@@ -1,8 +1,10 @@
 //! The demo world: it is full, it moves, and it answers like any other.
 
 use crate::{Live, World, world};
-use runtail::sim::{KEY, Options};
+use runtail::sim::{KEY, Options, Sim};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
 
 async fn demo() -> World {
     world(Options { speed: 40.0, ..Options::demo() }).await
@@ -66,4 +68,26 @@ async fn agent_servers_have_threads_of_every_kind_and_some_that_live() {
             assert!(seen.iter().any(|event| event.name == name), "{name}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_agent_server_remembers_its_past_when_it_is_first_asked() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let sim = Sim::demo().await.expect("servers on loopback");
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let url = sim.agents()[0].url.clone();
+    // Who it is, it knows without one.
+    assert!(http.get(format!("{url}/info")).send().await.expect("an answer").status().is_success());
+    let threads = async || {
+        let request = http.post(format!("{url}/threads/search")).body(json!({"limit": 100}).to_string());
+        let found: Value = request.send().await.expect("an answer").json().await.expect("JSON");
+        found.as_array().map_or(0, Vec::len)
+    };
+    // The first goes away before it has its answer; the others wait for the same past.
+    let mut impatient = TcpStream::connect(url.trim_start_matches("http://")).expect("it listens");
+    impatient.write_all(b"POST /threads/search HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").expect("it reads");
+    drop(impatient);
+    let (one, other) = tokio::join!(threads(), threads());
+    assert!((12..=20).contains(&one), "{one}");
+    assert_eq!(one, other);
 }

@@ -1,0 +1,237 @@
+//! How soon the dashboard stands on the screen, and what it costs while it stands still: `cargo bench --bench start`, or
+//! `… -- SECONDS` to look at each still screen for so long. The binary runs in a pseudo-terminal of 140x40.
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+const RUNTAIL: &str = env!("CARGO_BIN_EXE_runtail");
+const SIZE: PtySize = PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 };
+/// How often each start is measured.
+const STARTS: usize = 200;
+/// How long a still screen is looked at, where nobody says otherwise.
+const STILL: u64 = 20;
+/// How long a screen has to come to rest before it is looked at.
+const SETTLE: Duration = Duration::from_secs(6);
+/// After so long something hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn main() {
+    let seconds = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(STILL);
+    let folder = tempfile::tempdir().expect("a folder");
+    // Connections are taken by the system, and nobody ever answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = format!("http://{}", silent.local_addr().expect("an address"));
+    let silent = profile(folder.path(), "silent", &silent, "any");
+    starts(&silent);
+    if cfg!(target_os = "linux") {
+        stills(folder.path(), &silent, Duration::from_secs(seconds));
+    }
+}
+
+/// A configuration of one profile, as arguments.
+fn profile(folder: &Path, name: &str, url: &str, key: &str) -> Vec<String> {
+    let file = folder.join(format!("{name}.toml"));
+    let key_file = folder.join(format!("{name}.key"));
+    std::fs::write(&key_file, key).expect("a file");
+    private(&key_file);
+    let text = format!("[profiles.{name}]\nurl = {url:?}\napi_key_file = {:?}\n", key_file.to_string_lossy());
+    std::fs::write(&file, text).expect("a file");
+    vec!["--config".into(), file.to_string_lossy().into_owned()]
+}
+
+/// Keys are for their owner alone.
+fn private(file: &Path) {
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(file, mode).expect("our own file");
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+}
+
+/// A process in a terminal, and what it writes.
+struct Term {
+    master: Box<dyn MasterPty + Send>,
+    input: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    output: Receiver<Vec<u8>>,
+    parser: vt100::Parser,
+}
+
+impl Term {
+    fn spawn(line: &[String]) -> Term {
+        let pty = native_pty_system().openpty(SIZE).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(&line[0]);
+        command.args(&line[1..]);
+        command.cwd(env!("CARGO_MANIFEST_DIR"));
+        command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
+        let mut reader = pty.master.try_clone_reader().expect("its output");
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let input = pty.master.take_writer().expect("its input");
+        let child = pty.slave.spawn_command(command).expect("a process");
+        Term { master: pty.master, input, child, output, parser: vt100::Parser::new(SIZE.rows, SIZE.cols, 0) }
+    }
+
+    /// Reads until the screen is as wanted, or the process has ended.
+    fn until(&mut self, wanted: impl Fn(&str) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !wanted(&self.parser.screen().contents()) {
+            match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.parser.process(&bytes),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => panic!("it never came:\n{}", self.parser.screen().contents()),
+            }
+        }
+    }
+
+    /// Reads for a while: bytes and pieces that came.
+    fn during(&mut self, time: Duration) -> (usize, usize) {
+        let (until, mut bytes, mut pieces) = (Instant::now() + time, 0, 0);
+        while let Ok(read) = self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            self.parser.process(&read);
+            (bytes, pieces) = (bytes + read.len(), pieces + 1);
+        }
+        (bytes, pieces)
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.input.write_all(keys.as_bytes()).expect("it reads its keys");
+    }
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = self.master.resize(SIZE);
+    }
+}
+
+/// Header and footer: a frame comes whole, so all between them is there too.
+fn is_frame(screen: &str) -> bool {
+    let mut lines = screen.lines().map(str::trim);
+    lines.next().is_some_and(|header| header.starts_with("runtail"))
+        && lines.next_back().is_some_and(|l| l.contains("help"))
+}
+
+fn starts(silent: &[String]) {
+    println!("from exec to the first whole frame, {STARTS} times      median       p99");
+    // Only what leads to the screen counts, and not how the process is ended after that.
+    let took = |line: &[String], wanted: fn(&str) -> bool| {
+        let once = |_| {
+            let start = Instant::now();
+            let mut term = Term::spawn(line);
+            term.until(wanted);
+            start.elapsed()
+        };
+        let mut all: Vec<Duration> = (0..STARTS).map(once).collect();
+        all.sort_unstable();
+        (all[STARTS / 2], all[STARTS * 99 / 100])
+    };
+    let runtail = |args: &[String]| [&[RUNTAIL.to_owned()], args].concat();
+    let ground = took(&["true".to_owned()], |_| false);
+    let rows = [
+        ("`true`, to its end", ground),
+        ("`runtail --version`, to its end", took(&runtail(&["--version".to_owned()]), |_| false)),
+        ("a profile whose server never answers", took(&runtail(silent), is_frame)),
+        ("--demo", took(&runtail(&["--demo".to_owned()]), is_frame)),
+    ];
+    for (what, (median, p99)) in rows {
+        let times = median.as_secs_f64() / ground.0.as_secs_f64();
+        println!("{what:<45} {median:>9.1?} {p99:>9.1?}   {times:.1} x true");
+    }
+}
+
+/// The simulator as a process of its own: its address and its key.
+struct Sim(std::process::Child, String, String);
+
+impl Sim {
+    fn start() -> Sim {
+        let args = ["sim", "--scenario", "fleet:20"];
+        let mut child = Command::new(RUNTAIL)
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the simulator");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("its first line");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [.., url, "key", key] = words[..] else { panic!("{line:?}") };
+        Sim(child, url.to_owned(), key.to_owned())
+    }
+}
+
+impl Drop for Sim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn stills(folder: &Path, silent: &[String], time: Duration) {
+    let sim = Sim::start();
+    let answers = profile(folder, "answers", &sim.1, &sim.2);
+    let refused = profile(folder, "refused", &sim.1, "another");
+    let replay = ["--replay".to_owned(), "tests/fixtures/support-run.jsonl".to_owned()];
+    let demo = ["--demo".to_owned()];
+    println!("\na still screen for {time:?}                     switches   CPU ticks     bytes    pieces");
+    for (what, args, keys) in [
+        ("--demo", &demo[..], ""),
+        ("a profile of 20 deployments, polled", &answers, ""),
+        ("the same without focus", &answers, "\x1b[O"),
+        ("a profile whose key was refused", &refused, ""),
+        ("a profile whose server never answers", silent, ""),
+        ("a stream that has ended", &replay, ""),
+        ("the JSON of one of its events", &replay, "\r"),
+    ] {
+        let mut term = Term::spawn(&[&[RUNTAIL.to_owned()], args].concat());
+        term.until(is_frame);
+        term.during(SETTLE);
+        term.keys(keys);
+        term.during(SETTLE / 2);
+        let pid = term.child.process_id().expect("it runs");
+        let (known, ran) = (switches(pid), ticks(pid));
+        let (bytes, pieces) = term.during(time);
+        // A thread that ended meanwhile takes its count with it.
+        let new = switches(pid).into_iter().map(|(task, count)| count - known.get(&task).copied().unwrap_or_default());
+        let (switches, ticks) = (new.sum::<u64>(), ticks(pid) - ran);
+        println!("{what:<45} {switches:>9} {ticks:>11} {bytes:>9} {pieces:>9}");
+    }
+}
+
+/// Context switches of each thread of a process.
+fn switches(pid: u32) -> HashMap<OsString, u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let count = |status: String| {
+        let both = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+        both.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
+    };
+    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+    tasks.map(|task| (task.file_name(), count(read(task.path().join("status"))))).collect()
+}
+
+/// The ticks (hundredths of a second) that a process ran.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    // Behind the name, which may hold anything.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
