@@ -1,5 +1,6 @@
 //! Between the wire and the servers: writes down every request and lets the rules have their way with the answers.
 
+use super::agent::Agent;
 use super::fault::{Answer, BodyFault, Request, Rule};
 use super::world::History;
 use axum::body::{Body, Bytes};
@@ -88,8 +89,8 @@ pub struct Gate {
     pub server: String,
     /// Ends what waits for ever.
     pub stop: CancellationToken,
-    /// What an agent server has to remember before it answers.
-    pub history: Option<History>,
+    /// The agent server, and what it has to remember before it answers; none of a control plane.
+    pub agent: Option<(Arc<Agent>, History)>,
 }
 
 /// What an agent server answers without looking at anything that happened on it.
@@ -113,7 +114,8 @@ pub async fn pass(State(gate): State<Gate>, request: axum::extract::Request, nex
         headers,
         body: bytes.to_vec(),
     });
-    if let Some(history) = gate.history.filter(|_| !NO_HISTORY.contains(&parts.uri.path())) {
+    if let Some((agent, history)) = gate.agent.filter(|_| !NO_HISTORY.contains(&parts.uri.path())) {
+        agent.visit();
         history.await;
     }
     let request = axum::extract::Request::from_parts(parts, Body::from(bytes));

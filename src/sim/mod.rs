@@ -287,7 +287,8 @@ impl Sim {
                 api_key: KEY.to_owned(),
                 workspace: plane.workspace.clone(),
             });
-            sim.serve(name, plane.router(), listener, None);
+            let served = plane.clone();
+            sim.serve(name, move || served.router(), listener, None);
             sim.planes.push(plane);
         }
         for ((_, region), listener) in names.iter().zip(agent_listeners) {
@@ -302,21 +303,29 @@ impl Sim {
         let histories = world::fill(&options, &sim.planes, &sim.agents, &stop);
         let servers = sim.agents.iter().zip(&sim.addresses).zip(&histories);
         for (((agent, AgentAddr { name, .. }), history), listener) in servers.zip(agents) {
-            sim.serve(name, agent.router(), listener, Some(history.clone()));
+            let served = agent.clone();
+            sim.serve(name, move || served.router(), listener, Some((agent.clone(), history.clone())));
         }
         Ok((sim, histories))
     }
 
-    fn serve(&self, name: &str, router: axum::Router, listener: TcpListener, history: Option<History>) {
+    /// Serves on a task, which also makes the routes: the listener is there already, and who connects waits.
+    fn serve(
+        &self,
+        name: &str,
+        routes: impl FnOnce() -> axum::Router + Send + 'static,
+        listener: TcpListener,
+        agent: Option<(Arc<Agent>, History)>,
+    ) {
         use axum::serve::ListenerExt;
-        let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone(), history };
-        let router = router.layer(axum::middleware::from_fn_with_state(gate, layer::pass));
+        let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone(), agent };
         let listener = listener.tap_io(|stream| {
             // Events must leave as they come; where that cannot be had, they come later.
             let _ = stream.set_nodelay(true);
         });
         let stop = self.stop.clone();
         tokio::spawn(async move {
+            let router = routes().layer(axum::middleware::from_fn_with_state(gate, layer::pass));
             let ended = async move { stop.cancelled().await };
             // An accept loop that fails ends the server; its clients see that.
             let _ = axum::serve(listener, router).with_graceful_shutdown(ended).await;

@@ -97,6 +97,11 @@ impl Feed {
         self.log().items.iter().any(|item| item.stored && item.id == id)
     }
 
+    /// Whether anybody reads it.
+    pub fn is_read(&self) -> bool {
+        !self.log().readers.is_empty()
+    }
+
     /// How far the slowest reader is behind.
     pub fn lag(&self) -> u64 {
         let log = self.log();

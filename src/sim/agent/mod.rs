@@ -30,7 +30,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// How long somebody who asked for something is taken to be here.
+const VISIT: Duration = Duration::from_secs(60);
 
 /// One agent server.
 #[derive(Debug)]
@@ -58,6 +62,8 @@ pub struct Agent {
     /// While the world is made, its past takes no time.
     pub hurried: AtomicBool,
     memory: Mutex<Memory>,
+    /// When somebody last asked for something that happens here.
+    asked: watch::Sender<Instant>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
 }
@@ -97,6 +103,7 @@ impl Agent {
             stop,
             hurried: AtomicBool::new(false),
             memory: Mutex::new(Memory { assistants, ..Memory::default() }),
+            asked: watch::channel(Instant::now()).0,
             changed: watch::channel(0).0,
             released: watch::channel(HashSet::new()).0,
         })
@@ -133,6 +140,24 @@ impl Agent {
     /// The stream of a thread, which may not exist yet.
     pub fn thread_feed(&self, thread: &str) -> Arc<Feed> {
         self.memory().feeds.entry(thread.to_owned()).or_insert_with(|| Arc::new(Feed::new(self.kept_bytes))).clone()
+    }
+
+    /// Somebody asks for something that happens here.
+    pub fn visit(&self) {
+        self.asked.send_replace(Instant::now());
+    }
+
+    /// Waits until somebody is here: one who asked for something in the last minute, or who follows a thread.
+    pub async fn company(&self) {
+        let mut asked = self.asked.subscribe();
+        loop {
+            let lately = asked.borrow_and_update().elapsed() < VISIT;
+            if lately || self.memory().feeds.values().any(|feed| feed.is_read()) {
+                return;
+            }
+            // The sender lives as long as the server.
+            let _ = asked.changed().await;
+        }
     }
 
     /// Lets time pass, faster by the simulator's speed. Too little to measure is only a chance for others to run.
@@ -291,4 +316,28 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asked_a_minute_ago_is_gone_and_who_follows_a_thread_is_not() {
+        let agent = Agent::new("a", "http://127.0.0.1:1", &crate::sim::Options::demo(), CancellationToken::new());
+        let alone = async || futures::poll!(pin!(agent.company())).is_pending();
+        assert!(!alone().await);
+        tokio::time::advance(VISIT).await;
+        assert!(alone().await);
+        let mut waits = pin!(agent.company());
+        assert!(futures::poll!(waits.as_mut()).is_pending());
+        agent.visit();
+        assert!(futures::poll!(waits).is_ready(), "it is told of somebody who comes");
+        let reader = agent.thread_feed("t").reader(|_| true);
+        tokio::time::advance(VISIT).await;
+        assert!(!alone().await);
+        drop(reader);
+        assert!(alone().await);
+    }
 }

@@ -103,10 +103,11 @@ fn input(habit: Habit, turn: usize) -> Value {
     }
 }
 
-/// One thread's life. It ends when someone deletes the thread.
+/// One thread's life, which rests while nobody is there to see it. It ends when someone deletes the thread.
 async fn live(agent: Arc<Agent>, thread: String, habit: Habit, first: usize) {
     agent.pause(Duration::from_millis(300 + 900 * first as u64)).await;
     for turn in 0.. {
+        agent.company().await;
         let Some(waiting) = agent.with_thread(&thread, |thread| {
             tidy(thread);
             thread.checkpoints.last().is_some_and(|last| !last.interrupts().is_empty())
