@@ -316,6 +316,17 @@ fn a_stream_goes_on_in_its_tab_until_it_is_closed() {
 }
 
 #[test]
+fn who_opens_a_recording_is_not_told_of_a_connection() {
+    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
+    dash.app.open_recording("tests/fixtures/support-run.jsonl".into());
+    let screen = dash.screen();
+    assert!(screen.contains("◐ reading") && screen.contains("Reading the recording…"), "{screen}");
+    assert!(!screen.to_lowercase().contains("connecting"), "{screen}");
+    dash.end(runtail::stream::Outcome::Success);
+    assert!(!dash.screen().contains("eading"), "{}", dash.screen());
+}
+
+#[test]
 fn a_still_dashboard_needs_no_ticks() {
     let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
     dash.threads();

@@ -112,6 +112,9 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
 fn link_line(app: &App, viewer: &Viewer) -> Line {
     let line = Line::new();
     match &viewer.link {
+        LinkState::Connecting { .. } if viewer.is_recording() => {
+            line.with(Tone::Moving, "◐ ").with(Tone::Plain, "reading")
+        }
         LinkState::Connecting { since, conn } => {
             let waited = Duration::try_from(app.now - *since).unwrap_or_default();
             let again = if *conn > 1 { format!(" again ({conn})") } else { String::new() };
@@ -195,6 +198,7 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     }
     match &viewer.link {
         LinkState::Failed(error) => return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again.")),
+        LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
         LinkState::Connecting { .. } => return (Tone::Dim, "Connecting…".into()),
         LinkState::Ended(_) if viewer.tape.last_seq() == 0 => {
             let why = match viewer.target {
