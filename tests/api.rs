@@ -49,12 +49,11 @@ async fn all_pages_of_deployments() {
     let all = server.control().deployments(&query).await.unwrap();
     assert_eq!(all.len(), 250);
     assert_eq!(all[249].id, "d249");
-    let queries: Vec<String> = server.seen().into_iter().map(|s| s.query).collect();
-    assert_eq!(
-        queries,
-        [0, 100, 200].map(|offset| format!("name_contains=a%26b&limit=100&offset={offset}")),
-        "a short page is the last"
-    );
+    let mut queries: Vec<String> = server.seen().into_iter().map(|s| s.query).collect();
+    queries.sort();
+    let asked = |offset| format!("name_contains=a%26b&limit=100&offset={offset}");
+    assert_eq!(queries[..3], [0, 100, 200].map(asked));
+    assert!(queries.len() <= 5, "few are asked for beyond the end: {queries:?}");
 }
 
 #[tokio::test]

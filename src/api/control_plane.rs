@@ -76,6 +76,9 @@ pub struct Revisions<T = Revision> {
 }
 
 impl ControlPlane {
+    /// Requests that those who need many have under way at once: pages of a list, newest revisions of its rows.
+    pub const AT_ONCE: usize = 4;
+
     /// A control plane by its full base, prefix included.
     pub fn new(http: Http, base: Url) -> ControlPlane {
         http.allow(&base);

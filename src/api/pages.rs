@@ -1,9 +1,13 @@
 //! Lists that are read page by page by limit and offset, to their end.
 
 use super::control_plane::{ControlPlane, rows};
+use super::http::Answer;
 use super::{ApiError, Listing};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesOrdered, StreamExt};
 use serde_json::Value;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Rows asked for at once; the most that the server gives.
 pub(super) const PAGE: usize = 100;
@@ -23,7 +27,11 @@ pub(super) struct List {
     pub what: &'static str,
 }
 
-/// The pages of a list. Not to be cut short in the middle: what is asked for next depends on what came.
+/// A page that was asked for.
+type Asked = BoxFuture<'static, Result<(Answer, Value), ApiError>>;
+
+/// The pages of a list, in its order. A few are asked for at once, so that a long list does not cost the way to the server
+/// for each of them. Not to be cut short in the middle: what is asked for next depends on what came.
 ///
 /// A page with fewer rows than asked for is the last (the rule of the official clients; there is no total). A server
 /// that ignores the offset sends the same rows again, which ends the listing as incomplete; one that sends more rows
@@ -31,8 +39,10 @@ pub(super) struct List {
 #[derive(Debug)]
 pub struct Pages {
     control_plane: ControlPlane,
-    list: List,
-    offset: usize,
+    list: Arc<List>,
+    /// Pages that were asked for and not read yet.
+    coming: FuturesOrdered<Asked>,
+    asked: usize,
     pages: usize,
     seen: HashSet<String>,
     ended: bool,
@@ -40,7 +50,8 @@ pub struct Pages {
 
 impl Pages {
     pub(super) fn new(control_plane: ControlPlane, list: List) -> Pages {
-        Pages { control_plane, list, offset: 0, pages: 0, seen: HashSet::new(), ended: false }
+        let (list, coming, seen) = (Arc::new(list), FuturesOrdered::new(), HashSet::new());
+        Pages { control_plane, list, coming, asked: 0, pages: 0, seen, ended: false }
     }
 
     /// Pages that were read.
@@ -63,8 +74,9 @@ impl Pages {
             let many = self.seen.len();
             return Err(self.control_plane.odd(format!("more than {many} {what}: the rest is left out")));
         }
-        let paging = [("limit", PAGE.to_string()), ("offset", self.offset.to_string())];
-        let (answer, value) = self.control_plane.page(&self.list, &paging).await?;
+        self.ask();
+        let Some(page) = self.coming.next().await else { return Ok(None) };
+        let (answer, value) = page?;
         let mut rows = rows(&answer, value, "resources")?;
         self.pages += 1;
         let count = rows.len();
@@ -77,8 +89,19 @@ impl Pages {
             return Err(answer.odd(&format!("the server sends the same page again, there may be more {what}")));
         }
         self.ended = count != PAGE;
-        self.offset += count;
         Ok(Some(rows))
+    }
+
+    /// Asks for what may come next. That a list goes on is only known of a page that was full, so the more of them there
+    /// were, the more are asked for beyond it: a short list costs one request, and few are made past the end.
+    fn ask(&mut self) {
+        let ahead = (self.pages + 1).min(ControlPlane::AT_ONCE);
+        while self.coming.len() < ahead && self.asked < MAX_PAGES {
+            let (control_plane, list) = (self.control_plane.clone(), self.list.clone());
+            let paging = [("limit", PAGE.to_string()), ("offset", (self.asked * PAGE).to_string())];
+            self.coming.push_back(Box::pin(async move { control_plane.page(&list, &paging).await }));
+            self.asked += 1;
+        }
     }
 
     /// Reads to the end. A failure of the first page is an error; one of a later page leaves what came before it.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::pin::pin;
 
 /// Requests that one profile's server gets at once.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = ControlPlane::AT_ONCE;
 
 /// What can be done with deployments.
 #[derive(Debug, Subcommand)]
@@ -149,7 +149,8 @@ async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, Ap
         other => return other,
     }
     let mut listing = Listing { items: Vec::new(), incomplete: None };
-    for answer in join_all(pinned.iter().map(|id| control.deployment_row(id))).await {
+    let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(AT_ONCE);
+    while let Some(answer) = answers.next().await {
         match answer {
             Ok(row) if suits(&row, query) => listing.items.push(row),
             Ok(_) => {}

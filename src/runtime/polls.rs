@@ -1,10 +1,12 @@
-//! Polls of the control planes: what asks, how often, and what it tells. Each is a task of its own with at most one
-//! request under way, jittered, slow when nobody looks, silent where the server wants to be left alone.
+//! Polls of the control planes: what asks, how often, and what it tells. Each is a task of its own with few requests under
+//! way, jittered, slow when nobody looks, silent where the server wants to be left alone.
 
 use super::round::{Round, SHORTEST, Told, dice, pause, quickened};
 use super::services::Services;
 use super::subs::Out;
-use crate::api::{ApiError, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, ThreadQuery};
+use crate::api::{
+    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, ThreadQuery,
+};
 use crate::app::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted};
 use crate::config::Poll;
 use crate::model::{Deployment, Revision};
@@ -19,7 +21,7 @@ use tokio::time::Instant;
 /// How long a deployment has to stay selected before its revisions are asked for.
 const SETTLE: Duration = Duration::from_millis(150);
 /// Newest revisions that are asked for at once, in each profile.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = ControlPlane::AT_ONCE;
 /// A list is read again after so long for each page more than one, where that is longer than the usual pause.
 const PER_PAGE: Duration = Duration::from_secs(2);
 /// Pause between two looks at a log that is followed.
@@ -60,7 +62,7 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
 struct Reading {
     /// The first list is shown as it comes.
     is_first: bool,
-    /// The server has no list: the pinned deployments are read one by one.
+    /// The server has no list: the pinned deployments are read each by itself.
     has_no_list: bool,
 }
 
@@ -108,8 +110,14 @@ impl Reading {
                 }
             }
         }
-        for id in pinned.iter().filter(|_| self.has_no_list) {
-            match control_plane.deployment_row(id).await {
+        let one = |id: &String| {
+            let (control_plane, id) = (control_plane.clone(), id.clone());
+            async move { control_plane.deployment_row(&id).await }
+        };
+        let pinned: Vec<_> = pinned.iter().filter(|_| self.has_no_list).map(one).collect();
+        let mut pinned = futures::stream::iter(pinned).buffered(AT_ONCE);
+        while let Some(row) = pinned.next().await {
+            match row {
                 Ok(row) => drop(take(vec![row], &mut incomplete)),
                 // One that cannot be read does not take the others with it, but a refused key does.
                 Err(error) => {
