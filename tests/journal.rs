@@ -5,7 +5,9 @@ mod common;
 
 use common::{BEARER, CANARY, Server, json, profile};
 use proptest::prelude::*;
-use runtail::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Outcome, PlanError, ThreadQuery};
+use runtail::api::{
+    AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Outcome, PlanError, ThreadQuery,
+};
 use runtail::config::{Config, Profile, SecretSource};
 use runtail::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use secrecy::SecretString;
@@ -62,7 +64,7 @@ async fn read(control: &ControlPlane, agent: &AgentServer, which: usize) {
 }
 
 fn clients(server: &Server, profile: &Profile, journal: &Journal) -> (ControlPlane, AgentServer) {
-    let http = Http::noting(profile, journal.clone()).expect("a client");
+    let http = Http::sharing(profile, journal.clone(), Connections::default()).expect("a client");
     (ControlPlane::new(http.clone(), server.url.clone()), AgentServer::new(http, server.url.clone()))
 }
 
@@ -142,7 +144,7 @@ async fn what_got_no_answer_is_noted_as_such() {
     let url = format!("http://{}", nobody.local_addr().unwrap()).parse().unwrap();
     drop(nobody);
     let journal = Journal::default();
-    let http = Http::noting(&profile(), journal.clone()).unwrap();
+    let http = Http::sharing(&profile(), journal.clone(), Connections::default()).unwrap();
     let auth = AuthAuthenticateRequest::default();
     ControlPlane::new(http, url).authenticate(&auth).await.unwrap_err();
     assert!(matches!(&journal.entries()[0].outcome, Outcome::NoAnswer(why) if why.contains("refused")), "{journal:?}");

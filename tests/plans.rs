@@ -5,7 +5,7 @@ mod common;
 
 use common::{Server, answer, json, profile};
 use proptest::prelude::*;
-use runtail::api::{ApiError, ControlPlane, Http, Journal, Kind, PlanError};
+use runtail::api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, PlanError};
 use runtail::config::Format;
 use runtail::model::{Consent, DeploymentSpec, Intent, NewRevision, Plan};
 use runtail::sim::{self, Options, Rule, Sim};
@@ -342,7 +342,7 @@ async fn seen_of(record: Value, toml: String, echo: String) -> String {
         ),
     })
     .await;
-    let http = Http::noting(&profile(), journal.clone()).unwrap();
+    let http = Http::sharing(&profile(), journal.clone(), Connections::default()).unwrap();
     let control = ControlPlane::new(http, server.url.clone());
     let intent = Intent::UpdateDeployment { id: "d".into(), spec: spec(&toml) };
     let mut all = format!("{intent:?}");

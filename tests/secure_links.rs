@@ -3,14 +3,15 @@
 #![cfg(feature = "tui")]
 
 mod common;
+#[path = "common/tls.rs"]
+mod tls;
 
 use common::CANARY;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use tls::server_config;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 
 /// What came in, as text.
 type Heard = Arc<Mutex<String>>;
@@ -46,19 +47,8 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, notes: Heard) {
 
 /// A server at localhost with a certificate for this name, by an authority of its own.
 async fn tls_server(name: &str) -> (String, String, Heard) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::OrganizationName, "Runtail Test Authority");
-    let key = KeyPair::generate().unwrap();
-    let root = params.self_signed(&key).unwrap().pem();
-    let issuer = Issuer::new(params, key);
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec![name.to_string()]).unwrap();
-    let certificate = params.signed_by(&key, &issuer).unwrap().der().clone();
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key.into()).unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let (root, config) = server_config(name, &[]);
+    let acceptor = TlsAcceptor::from(config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
     let heard = Heard::default();

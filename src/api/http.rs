@@ -2,6 +2,7 @@
 
 use super::answer::{self, About, Plane, Shown};
 use super::body::{read_body, read_head};
+use super::connections::Connections;
 use super::journal::{Journal, Noted, Outcome};
 use super::keyless::Keyless;
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
@@ -10,24 +11,20 @@ use crate::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
 use crate::text;
 use bytes::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to come about.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long a plain request may take in all; every official client uses the same (control-plane reference §10).
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the head of a stream's answer may take. The stream itself has no limit.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Connections are not kept longer than uvicorn keeps them (5 s), or a POST could meet one that is just being closed.
-const POOL_IDLE: Duration = Duration::from_secs(4);
 /// Largest answer that is read whole. A thread's state may well have 50 MB.
 const MAX_BODY: usize = 256 << 20;
 /// Largest part of a refusal's body that is read.
@@ -62,10 +59,7 @@ struct Inner {
     skew: AtomicI64,
     /// Until when the control plane wants to be left alone, after a 429.
     quiet_until: Mutex<Option<Instant>>,
-    /// For plain http on this machine: no proxy, no certificate store to load.
-    local: OnceLock<Client>,
-    /// For everything else.
-    remote: OnceLock<Client>,
+    connections: Connections,
 }
 
 /// One plain request.
@@ -117,11 +111,11 @@ impl Http {
     /// # Errors
     /// `Kind::Refused` when a key cannot be had; the hint says how to fix it.
     pub fn new(profile: &Profile) -> Result<Http, ApiError> {
-        Http::noting(profile, Journal::default())
+        Http::sharing(profile, Journal::default(), Connections::default())
     }
 
-    /// The same, with the journal in which it notes what it sends to change something.
-    pub fn noting(profile: &Profile, journal: Journal) -> Result<Http, ApiError> {
+    /// The same, with the journal in which it notes what it sends to change something, and with the connections of others.
+    pub fn sharing(profile: &Profile, journal: Journal, connections: Connections) -> Result<Http, ApiError> {
         let fetch = |source: &Option<config::SecretSource>, keys: &str, what: &str| {
             let Some(source) = source else { return Ok(None) };
             source.resolve().map(Some).map_err(|e| ApiError {
@@ -145,8 +139,7 @@ impl Http {
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
-            local: OnceLock::new(),
-            remote: OnceLock::new(),
+            connections,
         };
         let http = Http(Arc::new(inner));
         for url in profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url)) {
@@ -174,8 +167,7 @@ impl Http {
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
-            local: OnceLock::new(),
-            remote: OnceLock::new(),
+            connections: self.0.connections.clone(),
         }));
         http.allow(base);
         http
@@ -240,7 +232,7 @@ impl Http {
         if !call.reads {
             self.check_write(&at)?;
         }
-        let mut request = self.request(call.plane, &call.method, &call.url)?;
+        let mut request = self.request(call.plane, &call.method, &call.url, call.reads)?;
         request = request.header(header::ACCEPT, "application/json").timeout(call.timeout);
         if let Some(body) = call.body {
             request = request.json(body);
@@ -258,6 +250,7 @@ impl Http {
             });
         }
         let response = sent.map_err(|e| broken(&e))?;
+        self.0.connections.note(&call.url, response.version());
         let skew = clock_skew(response.headers(), jiff::Timestamp::now());
         if let (Plane::Control, Some(skew)) = (call.plane, skew) {
             self.0.skew.store(skew, Ordering::Relaxed);
@@ -297,7 +290,7 @@ impl Http {
         if writes {
             self.check_write(&at)?;
         }
-        let mut request = self.request(Plane::Agent, &method, &url)?;
+        let mut request = self.request(Plane::Agent, &method, &url, !writes)?;
         request = request
             .header(header::ACCEPT, "text/event-stream")
             .header(header::CACHE_CONTROL, "no-store")
@@ -336,13 +329,12 @@ impl Http {
     }
 
     /// Starts a request: checks that its target may be spoken to and puts on it what its service expects (contract §5).
-    fn request(&self, plane: Plane, method: &Method, url: &Url) -> Result<RequestBuilder, ApiError> {
+    fn request(&self, plane: Plane, method: &Method, url: &Url, reads: bool) -> Result<RequestBuilder, ApiError> {
         let at = self.place(method, url);
         if !matches!(url.scheme(), "http" | "https") {
             return Err(self.refuse(&at, "this address is neither http nor https".into(), None));
         }
-        let local = config::is_loopback(url);
-        if url.scheme() == "http" && !local && !self.0.allow_http {
+        if url.scheme() == "http" && !config::is_loopback(url) && !self.0.allow_http {
             let hint = "use https, or say `allow_http = true` in the profile".to_string();
             return Err(self.refuse(&at, "plain http to another machine is not allowed".into(), Some(hint)));
         }
@@ -354,9 +346,7 @@ impl Http {
             let detail = format!("{} does not belong to this profile, and its keys stay at home", at.host);
             return Err(self.refuse(&at, detail, None));
         }
-        let client =
-            if local && url.scheme() == "http" { client(&self.0.local, true) } else { client(&self.0.remote, false) };
-        let client = client.map_err(|e| network::failure(&e, url, at.clone()))?;
+        let client = self.0.connections.client(url, reads).map_err(|e| network::failure(&e, url, at.clone()))?;
         let secret = |text: String| {
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
                 self.refuse(&at, "what says who asks holds characters that no header can carry".into(), None)
@@ -557,29 +547,6 @@ impl fmt::Debug for Http {
             .field("bearer", &self.0.bearer.is_some())
             .finish_non_exhaustive()
     }
-}
-
-/// Builds a client once. Both never follow redirects, never retry by themselves and have no total timeout.
-fn client(cell: &OnceLock<Client>, local: bool) -> Result<Client, reqwest::Error> {
-    if let Some(client) = cell.get() {
-        return Ok(client.clone());
-    }
-    static PROVIDER: Once = Once::new();
-    // Fails only where somebody installed a provider before us, which is as good.
-    PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-    let mut builder = Client::builder()
-        .user_agent(concat!("runtail/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(POOL_IDLE)
-        .tcp_keepalive(Duration::from_secs(30))
-        .referer(false);
-    if local {
-        builder = builder.no_proxy().tls_certs_only([]);
-    }
-    let client = builder.build()?;
-    Ok(cell.get_or_init(|| client).clone())
 }
 
 /// An address below a base, its parts encoded. Parts come from people and servers: an empty one, or one of dots, would

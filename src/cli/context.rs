@@ -1,12 +1,13 @@
 //! What a command works with: the configuration, the chosen profiles, and their clients.
 
 use super::{Failure, Globals, output};
-use crate::api::{ApiError, ControlPlane, Http, Kind, Place, Retry};
+use crate::api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
 use crate::config::{Config, ConfigError, Profile};
 use crate::text;
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// The configuration as the arguments chose from it.
 #[derive(Debug, Clone)]
@@ -61,10 +62,13 @@ impl Site {
     /// Opens a profile. Its keys may come from a command that takes its time, so that happens on a thread of its own.
     pub async fn open(profile: Profile) -> Result<Site, ApiError> {
         let owned = profile.clone();
-        let http = match tokio::task::spawn_blocking(move || Http::new(&owned)).await {
+        // A process runs one command.
+        static CONNECTIONS: LazyLock<Connections> = LazyLock::new(Connections::default);
+        let http = |profile: &Profile| Http::sharing(profile, Journal::default(), CONNECTIONS.clone());
+        let http = match tokio::task::spawn_blocking(move || http(&owned)).await {
             Ok(made) => made?,
             // The task neither panics nor is cancelled; if it did, trying here is as good.
-            Err(_) => Http::new(&profile)?,
+            Err(_) => http(&profile)?,
         };
         let control = profile.control_plane.clone();
         let control = control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));

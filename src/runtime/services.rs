@@ -3,7 +3,7 @@
 use super::abilities::Surroundings;
 use super::changes::Changes;
 use super::export::Files;
-use crate::api::{AgentServer, ApiError, ControlPlane, Http, Journal, Kind, Place, Retry};
+use crate::api::{AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
 use crate::app::msg::ServerRef;
 use crate::config::{Poll, Profile};
 use crate::model::{LogLine, Secrets};
@@ -22,6 +22,8 @@ pub struct Services {
     tried: Arc<Mutex<HashMap<Arc<str>, Arc<Entry>>>>,
     /// What was sent to change something, in the whole session.
     pub journal: Journal,
+    /// The connections to all servers.
+    connections: Connections,
     /// Poll interval and time limit.
     pub poll: Poll,
     /// Options that a suggested command needs to see the same servers, each with a blank before it.
@@ -49,6 +51,7 @@ struct Clients {
 struct Entry {
     profile: Profile,
     journal: Journal,
+    connections: Connections,
     making: Mutex<Option<Making>>,
     /// The secrets of each deployment, to take them out of what others write. They never leave this floor.
     secrets: Arc<Mutex<HashMap<String, Arc<Secrets>>>>,
@@ -57,9 +60,18 @@ struct Entry {
 impl Services {
     /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
     pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
-        let (none, tried, changes, journal) = Default::default();
-        let (surroundings, files) = (Surroundings::default(), Files::default());
-        Services { profiles: none, tried, journal, poll, command_options, changes, surroundings, files }.with(profiles)
+        let none = Services {
+            profiles: HashMap::new(),
+            tried: Arc::default(),
+            journal: Journal::default(),
+            connections: Connections::default(),
+            poll,
+            command_options,
+            changes: Arc::default(),
+            surroundings: Surroundings::default(),
+            files: Files::default(),
+        };
+        none.with(profiles)
     }
 
     /// The services of these profiles instead. Those that are defined as before keep their clients and what is known of
@@ -74,7 +86,7 @@ impl Services {
             if let Some(tried) = lock(&self.tried).remove(profile.name.as_str()).filter(same) {
                 return tried;
             }
-            let mut entry = Entry::new(profile, &self.journal);
+            let mut entry = Entry::new(profile, self);
             // The rows on the screen stay, and with them what may stand in their logs.
             if let Some(before) = before.filter(|before| before.profile.same_target(profile)) {
                 entry.secrets = before.secrets.clone();
@@ -94,7 +106,7 @@ impl Services {
     pub async fn reach(&self, profile: &Profile) -> Result<(), ApiError> {
         let known = self.profiles.get(profile.name.as_str()).filter(|entry| entry.profile == *profile);
         let entry = known.cloned().unwrap_or_else(|| {
-            let entry = Arc::new(Entry::new(profile, &self.journal));
+            let entry = Arc::new(Entry::new(profile, self));
             lock(&self.tried).insert(profile.name.as_str().into(), entry.clone());
             entry
         });
@@ -192,9 +204,9 @@ impl Services {
 }
 
 impl Entry {
-    fn new(profile: &Profile, journal: &Journal) -> Entry {
-        let (profile, journal) = (profile.clone(), journal.clone());
-        Entry { profile, journal, making: Mutex::default(), secrets: Arc::default() }
+    fn new(profile: &Profile, services: &Services) -> Entry {
+        let (journal, connections) = (services.journal.clone(), services.connections.clone());
+        Entry { profile: profile.clone(), journal, connections, making: Mutex::default(), secrets: Arc::default() }
     }
 
     /// The control plane, and every agent server that the profile names.
@@ -212,7 +224,8 @@ impl Entry {
     /// The clients. Who asks for a key may have to ask a person, so that is done once at a time, and goes on when the one
     /// who wanted it does not want it any more.
     async fn clients(&self) -> Result<Clients, ApiError> {
-        let making = lock(&self.making).get_or_insert_with(|| make(self.profile.clone(), self.journal.clone())).clone();
+        let make = || make(self.profile.clone(), self.journal.clone(), self.connections.clone());
+        let making = lock(&self.making).get_or_insert_with(make).clone();
         let made = making.clone().await;
         if made.is_err() {
             // A failure is not kept: after `r` the key is looked for again.
@@ -225,10 +238,10 @@ impl Entry {
     }
 }
 
-fn make(profile: Profile, journal: Journal) -> Making {
+fn make(profile: Profile, journal: Journal, connections: Connections) -> Making {
     let name = profile.name.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let http = Http::noting(&profile, journal)?;
+        let http = Http::sharing(&profile, journal, connections)?;
         let base = profile.control_plane.clone();
         let control_plane = base.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::HEEDING));
         Ok(Clients { http, control_plane })
