@@ -116,10 +116,10 @@ pub(super) fn act_logs(app: &mut App, action: Action) {
         Action::Open | Action::Right => {
             let line = app.logs.as_ref().and_then(|l| l.under_cursor()).map(|e| e.line.clone());
             if let Some(line) = line {
-                let mut fields = line.extra.clone();
+                let mut fields = line.extra.map(|extra| *extra).unwrap_or_default();
                 fields.insert("timestamp".into(), line.at.map(|at| at.to_string()).into());
-                fields.insert("level".into(), line.level.into());
-                fields.insert("message".into(), line.message.into());
+                fields.insert("level".into(), line.level.as_deref().into());
+                fields.insert("message".into(), (*line.message).into());
                 app.inspect_record("log line".into(), &fields);
             }
         }

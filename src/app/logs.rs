@@ -3,13 +3,14 @@
 use super::filter::{Fields, Filter};
 use super::scroll::{Flat, Place};
 use crate::api::{ApiError, LogFilter, LogKind, LogScope};
-use crate::model::{LogLine, Severity};
+use crate::model::{Extra, LogLine, Severity};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How much a view keeps.
-const ROOM: Room = Room { lines: 20_000, slack: 2_000, bytes: 32 << 20 };
+const ROOM: Room = Room { lines: 100_000, slack: 10_000, bytes: 32 << 20 };
 /// Two clocks whose difference is said to have changed by no more than this go as before: it is told in whole seconds, and
 /// the way to a server takes its time.
 const JITTER: SignedDuration = SignedDuration::from_secs(2);
@@ -38,7 +39,7 @@ struct Room {
     lines: usize,
     /// and those beyond that which are let go at once.
     slack: usize,
-    /// Most bytes of their messages.
+    /// Most bytes of what they say.
     bytes: usize,
 }
 
@@ -55,6 +56,38 @@ struct Known {
     is_incomplete: bool,
 }
 
+/// What is kept of a line: there may be a hundred thousand of them.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// When it was written, by the server's clock.
+    pub at: Option<Timestamp>,
+    /// The level word as the server said it.
+    pub level: Option<Box<str>>,
+    /// What it says, as it came.
+    pub message: Box<str>,
+    /// Everything else, which few lines have.
+    pub extra: Option<Box<Extra>>,
+}
+
+impl From<LogLine> for Kept {
+    fn from(LogLine { id: _, at, level, message, extra }: LogLine) -> Kept {
+        let extra = (!extra.is_empty()).then(|| Box::new(extra));
+        Kept { at, level: level.map(String::into_boxed_str), message: message.into_boxed_str(), extra }
+    }
+}
+
+impl Kept {
+    /// How grave the line is.
+    pub fn severity(&self) -> Severity {
+        self.level.as_deref().map_or(Severity::Unknown, Severity::of)
+    }
+
+    /// Bytes that it takes: of its message, and of its fields with what a field costs to keep.
+    fn weight(&self) -> usize {
+        self.message.len() + self.extra.as_deref().map_or(0, fields)
+    }
+}
+
 /// A line in a view.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -63,7 +96,7 @@ pub struct Entry {
     /// Number of its log.
     pub source: usize,
     /// The line.
-    pub line: LogLine,
+    pub line: Kept,
     /// The log's name, for the filter.
     name: Arc<str>,
     /// Its time, or that of the line before it in its own log, by the server's clock.
@@ -98,7 +131,7 @@ pub struct LogView {
     pub minutes: Option<i64>,
     /// In their order.
     entries: Vec<Entry>,
-    /// Bytes of their messages.
+    /// Bytes of what they say.
     bytes: usize,
     room: Room,
     shown: Vec<usize>,
@@ -123,7 +156,7 @@ impl Fields for Entry {
     }
 
     fn words(&self) -> Vec<Cow<'_, str>> {
-        vec![self.line.message.as_str().into()]
+        vec![(&*self.line.message).into()]
     }
 
     fn field(&self, name: &'static str) -> Cow<'_, str> {
@@ -203,10 +236,10 @@ impl LogView {
         // A line without a time was written with the one before it; the first of all with the one that follows.
         known.last = known.last.or_else(|| lines.iter().find_map(|line| line.at));
         let mut batch = Vec::with_capacity(lines.len());
-        for line in lines {
+        for line in lines.into_iter().map(Kept::from) {
             known.last = line.at.or(known.last);
             // It would push everything else out, and then go itself.
-            if line.message.len() > self.room.bytes {
+            if line.weight() > self.room.bytes {
                 self.let_go += 1;
                 continue;
             }
@@ -223,7 +256,7 @@ impl LogView {
     fn merge(&mut self, batch: Vec<Entry>) {
         let Some(first) = batch.iter().map(Entry::order).min() else { return };
         let from = self.entries.partition_point(|e| e.order() < first);
-        self.bytes += batch.iter().map(|e| e.line.message.len()).sum::<usize>();
+        self.bytes += batch.iter().map(|e| e.line.weight()).sum::<usize>();
         self.entries.extend(batch);
         self.entries[from..].sort_by_key(Entry::order);
     }
@@ -238,7 +271,7 @@ impl LogView {
             if gone >= least && self.bytes <= bytes {
                 break;
             }
-            self.bytes -= entry.line.message.len();
+            self.bytes -= entry.line.weight();
             gone += 1;
         }
         self.entries.drain(..gone);
@@ -372,6 +405,19 @@ impl LogView {
             Some(1440) => Some(7 * 24 * 60),
             Some(_) => None,
         };
+    }
+}
+
+fn fields(all: &Extra) -> usize {
+    all.iter().map(|(name, value)| 256 + name.len() + inside(value)).sum()
+}
+
+fn inside(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| 80 + inside(item)).sum(),
+        Value::Object(all) => fields(all),
+        _ => 0,
     }
 }
 

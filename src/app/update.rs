@@ -536,7 +536,7 @@ fn copy(app: &mut App) -> Vec<Effect> {
         }),
         (None, Pane::Revisions) => app.revision_picker.selected.clone(),
         (None, Pane::Stream) if app.logs.is_some() => {
-            app.logs.as_ref().and_then(|l| l.under_cursor()).map(|e| e.line.message.clone())
+            app.logs.as_ref().and_then(|l| l.under_cursor()).map(|e| e.line.message.to_string())
         }
         (None, Pane::Stream) => match (app.streams.shown(), &mut app.server) {
             (Some(viewer), _) => viewer.copy_text(),

@@ -69,6 +69,10 @@ impl From<Value> for LogLine {
             None if extra.is_empty() => String::new(),
             None => Value::Object(extra.clone()).to_string(),
         });
+        // What the fields stood in is not small, and there may be a hundred thousand lines.
+        if extra.is_empty() {
+            extra = Extra::new();
+        }
         LogLine { id, at, level, message, extra }
     }
 }

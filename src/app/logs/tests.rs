@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use serde_json::json;
 
 const HEIGHT: usize = 3;
 
@@ -33,7 +34,7 @@ fn take(view: &mut LogView, source: usize, lines: Vec<LogLine>) {
 }
 
 fn messages(view: &LogView) -> Vec<String> {
-    (0..view.rows().end).filter_map(|row| Some(view.entry(row)?.line.message.clone())).collect()
+    (0..view.rows().end).filter_map(|row| Some(view.entry(row)?.line.message.to_string())).collect()
 }
 
 fn pause(view: &mut LogView, rows: isize) {
@@ -41,6 +42,18 @@ fn pause(view: &mut LogView, rows: isize) {
     let flat = view.rows();
     view.place.step(&flat, HEIGHT, -rows);
     view.settle(HEIGHT);
+}
+
+#[test]
+fn what_stands_beside_a_message_counts_too() {
+    let mut view = view(&["a"]);
+    view.room = Room { lines: 100, slack: 0, bytes: 4000 };
+    let wide = |n: usize| LogLine::from(json!({"message": format!("line {n}"), "trace": {"of": ["x".repeat(500)]}}));
+    take(&mut view, 0, (0..10).map(wide).collect());
+    assert!(view.bytes <= 4000 && view.counts().0 < 8, "{} bytes of {:?}", view.bytes, view.counts());
+    assert_eq!(view.let_go as usize + view.counts().0, 10);
+    take(&mut view, 0, vec![LogLine::from(json!({"message": "x", "trace": "y".repeat(5000)}))]);
+    assert!(view.counts().0 > 0, "one that is larger than all the room does not push the others out");
 }
 
 #[test]
@@ -69,10 +82,10 @@ fn clocks_an_hour_apart_do_not_take_the_lines_apart() {
     take(&mut late, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
     take(&mut late, 1, vec![line(2, "b2"), timeless("b2+"), line(5, "b5")]);
     pause(&mut late, 4);
-    assert_eq!(late.under_cursor().map(|e| e.line.message.as_str()), Some("b2"));
+    assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
     late.set_skew(1, SignedDuration::from_secs(-HOUR));
     assert_eq!(messages(&late), ["a1", "b2", "b2+", "a4", "b5"]);
-    assert_eq!(late.under_cursor().map(|e| e.line.message.as_str()), Some("b2"));
+    assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
     // It is known for what is read anew; a second more or less is none.
     let mut again = late.again(2);
     again.set_skew(1, SignedDuration::from_secs(-HOUR + 1));
