@@ -186,3 +186,24 @@ fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
     assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
     assert!(subscriptions(&dash.app).iter().any(|s| list_of("prod-eu")(&s.key)));
 }
+
+#[test]
+fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
+    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
+    let ids: Vec<(String, String)> = (0..300).map(|n| (format!("d{n:03}"), format!("r{n:03}"))).collect();
+    let rows: Vec<(&str, &str)> = ids.iter().map(|(id, newest)| (id.as_str(), newest.as_str())).collect();
+    dash.answer(list_of(US), listed(deployments(&rows)));
+    dash.app.settle();
+    for (_, newest) in &ids {
+        let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
+        let list = runtail::api::Revisions { items, was_sorted: true };
+        let next = NextPoll::At(dash.now);
+        dash.answer(|key| matches!(key, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
+        assert_eq!(dash.app.history().map(|history| history.revisions.len()), Some(1), "those that are looked at stay");
+        dash.later(1000);
+        dash.keys("<Down>");
+    }
+    let (first, last) = (format!("{US}/d000"), format!("{US}/d299"));
+    assert!(dash.app.histories.len() <= 200 && !dash.app.histories.contains_key(&first));
+    assert!(dash.app.histories.contains_key(&last));
+}

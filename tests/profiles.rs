@@ -480,7 +480,7 @@ impl World {
         );
         let app = &self.dash.app;
         for row in &app.fleet.rows {
-            let name = row.deployment.as_ref().map(|d| d.name.clone());
+            let name = row.deployment.as_ref().map(|_| row.name.clone());
             assert!(name.iter().all(|n| force.contains(n)), "a row of {name:?}, and in force are {force:?}");
             assert_eq!(Some(&*row.profile_name), app.profiles.get(row.profile).map(|p| &*p.name));
             if let Some(newest) = &row.newest {

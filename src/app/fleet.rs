@@ -117,6 +117,40 @@ impl Live {
     }
 }
 
+/// What the list keeps of a deployment's record. There may be ten thousand, of which a few are ever looked at: the rest of
+/// a record is asked for then.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The identifier used in paths.
+    pub id: String,
+    /// The deployment's own status word.
+    pub status: Option<String>,
+    /// `github`, `external_docker`, …
+    pub source: Option<String>,
+    /// `dev`, `prod`, …
+    pub deployment_type: Option<String>,
+    /// The newest revision.
+    pub latest_revision_id: Option<String>,
+    /// The revision that serves traffic, where the server says it.
+    pub active_revision_id: Option<String>,
+    /// When the deployment was created.
+    pub created_at: Option<Timestamp>,
+}
+
+impl From<Deployment> for Listed {
+    fn from(deployment: Deployment) -> Listed {
+        Listed {
+            id: deployment.id,
+            status: deployment.status,
+            source: deployment.source,
+            deployment_type: deployment.source_config.deployment_type,
+            latest_revision_id: deployment.latest_revision_id,
+            active_revision_id: deployment.active_revision_id,
+            created_at: deployment.created_at,
+        }
+    }
+}
+
 /// One row of the list.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -131,13 +165,13 @@ pub struct Row {
     /// The name shown.
     pub name: String,
     /// The deployment; none for an agent server without a control plane.
-    pub deployment: Option<Deployment>,
+    pub deployment: Option<Listed>,
     /// Address of its agent server.
     pub url: Option<String>,
     /// Its newest revision, as far as it is known.
     pub newest: Option<Revision>,
     /// Why the newest revision could not be read the last time.
-    pub newest_error: Option<ApiError>,
+    pub newest_error: Option<Box<ApiError>>,
     /// The server says that it is not there any more, though a list named it.
     pub gone: bool,
 }
@@ -193,7 +227,7 @@ impl Fields for Row {
 
     fn field(&self, name: &'static str) -> Cow<'_, str> {
         let deployment = self.deployment.as_ref();
-        let text = |get: fn(&Deployment) -> Option<&str>| deployment.and_then(get).unwrap_or_default().into();
+        let text = |get: fn(&Listed) -> Option<&str>| deployment.and_then(get).unwrap_or_default().into();
         match name {
             "name" => self.name.as_str().into(),
             "profile" => self.profile_name.as_ref().into(),
@@ -202,7 +236,7 @@ impl Fields for Row {
             "newest" => self.newest.as_ref().map_or("", |r| r.status.as_str()).into(),
             "live" => self.live().word().into(),
             "source" => text(|d| d.source.as_deref()),
-            "type" => text(|d| d.source_config.deployment_type.as_deref()),
+            "type" => text(|d| d.deployment_type.as_deref()),
             "url" => self.url.as_deref().unwrap_or_default().into(),
             "ref" => {
                 let config = |r: &Revision| r.source_revision_config.clone();
@@ -344,7 +378,7 @@ impl Fleet {
                 tag: tag.clone(),
                 name: if deployment.name.is_empty() { deployment.id.clone() } else { deployment.name.clone() },
                 url: deployment.agent_url().map(str::to_string),
-                deployment: Some(deployment),
+                deployment: Some(deployment.into()),
                 newest,
                 newest_error,
                 gone: false,
@@ -373,7 +407,7 @@ impl Fleet {
 
     /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late. Says whether
     /// it was taken.
-    pub fn take_newest(&mut self, row: &str, revision: Revision) -> bool {
+    pub fn take_newest(&mut self, row: &str, mut revision: Revision) -> bool {
         let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return false };
         let newer = |known: &Revision| match known.id == revision.id {
             true => known.phase().is_final() && !revision.phase().is_final(),
@@ -382,6 +416,8 @@ impl Fleet {
         if row.newest.as_ref().is_some_and(newer) {
             return false;
         }
+        // What only its own list shows is not kept ten thousand times.
+        (revision.extra, revision.source_revision_config.extra) = Default::default();
         (row.newest, row.newest_error) = (Some(revision), None);
         // Ten thousand rows are only ordered and filtered anew where it matters.
         self.stale |= !self.filter.is_empty() || matches!(self.sort.column, Column::Newest | Column::Live);
@@ -398,7 +434,7 @@ impl Fleet {
     /// The newest revision of a row could not be read.
     pub fn newest_failed(&mut self, row: &str, error: ApiError) {
         if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
-            row.newest_error = Some(error);
+            row.newest_error = Some(Box::new(error));
         }
     }
 

@@ -1,13 +1,28 @@
 //! The revisions of one deployment, with the time spent in each status as we saw it.
 
+use super::fleet::Listed;
 use super::msg::NextPoll;
 use crate::api::{ApiError, Revisions};
-use crate::model::{Deployment, Phase, Revision, Roles};
+use crate::model::{Phase, Revision, Roles};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 
 /// How much later than promised a poll may come and still have seen all there was to see.
 const LATE: SignedDuration = SignedDuration::from_secs(15);
+
+/// Deployments whose revisions are kept: who walks over thousands of rows comes back to few of them.
+pub const MOST: usize = 200;
+
+/// Lets go of the revisions that were read longest ago where there are too many, but for those of one row.
+pub fn make_room(histories: &mut HashMap<String, History>, but: &str) {
+    while histories.len() > MOST {
+        let others = histories.iter().filter(|(row, _)| *row != but);
+        let Some(oldest) = others.min_by_key(|(_, history)| history.loaded_at).map(|(row, _)| row.clone()) else {
+            return;
+        };
+        histories.remove(&oldest);
+    }
+}
 
 /// A status and since when it was seen.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +95,7 @@ impl History {
 
     /// What each revision is for its deployment: the server's word where it gave one, else from the list. `as_of` is when
     /// the server gave that word.
-    pub fn roles(&self, deployment: Option<&Deployment>, as_of: Option<Timestamp>) -> Roles {
+    pub fn roles(&self, deployment: Option<&Listed>, as_of: Option<Timestamp>) -> Roles {
         let newest = self.revisions.iter().find(|r| r.phase() == Phase::Deployed);
         // A revision that was seen to become DEPLOYED after the deployment's record was read took over since.
         let took_over = newest.filter(|r| {
@@ -113,7 +128,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RevisionRole;
+    use crate::model::{Deployment, RevisionRole};
 
     fn revision(id: &str, status: &str) -> Revision {
         Revision { id: id.into(), status: status.into(), ..Revision::default() }
@@ -151,13 +166,13 @@ mod tests {
         assert_eq!(shown(&history, "b", 50), [phase("QUEUED", 20, false), phase("BUILDING", 30, true)]);
         take(&mut history, 60, &[("b", "DEPLOYED"), ("a", "DEPLOYED")]);
         assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
-        let role = |id: &str, deployment: Option<&Deployment>, as_of: Option<i64>| {
+        let role = |id: &str, deployment: Option<&Listed>, as_of: Option<i64>| {
             history.roles(deployment, as_of.map(at)).of(id, "DEPLOYED")
         };
         assert_eq!(role("b", None, None), RevisionRole::Serving);
         assert_eq!(role("a", None, None), RevisionRole::Superseded);
         // The server's word counts from when it was given: here it was rolled back after what was seen.
-        let rolled_back = Deployment { active_revision_id: Some("a".into()), ..Deployment::default() };
+        let rolled_back = Listed::from(Deployment { active_revision_id: Some("a".into()), ..Deployment::default() });
         assert_eq!(role("a", Some(&rolled_back), Some(70)), RevisionRole::Serving);
         assert_eq!(role("b", Some(&rolled_back), Some(70)), RevisionRole::Superseded);
         assert_eq!(role("b", Some(&rolled_back), Some(50)), RevisionRole::Serving);

@@ -177,9 +177,13 @@ impl App {
 
     /// Shows what differs between the selected revision and the marked one, else the one before it.
     pub(super) fn compare_selected(&mut self) {
-        let Some((of, Some(this))) = self.meant() else { return };
+        let Some((of, _)) = self.meant() else { return };
         let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
         let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
+        // Only the list has all fields of a revision.
+        let Some(this) = revisions.iter().find(|r| r.id == *of.revision) else {
+            return self.notify(false, "This revision is not among those listed: there is nothing to compare yet.");
+        };
         let other = match marked {
             Some(marked) => revisions.iter().find(|r| r.id == *marked.revision),
             None => revisions.iter().skip_while(|r| r.id != this.id).nth(1),
@@ -192,8 +196,8 @@ impl App {
             return self.notify(false, why);
         };
         // From the older to the newer, whichever was marked.
-        let newer_first = [&this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
-        let (before, after) = if newer_first { (other, &this) } else { (&this, other) };
+        let newer_first = [this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
+        let (before, after) = if newer_first { (other, this) } else { (this, other) };
         let title = format!("{} → {}", text::short_id(&before.id), text::short_id(&after.id));
         let [a, b] = [before, after].map(|r| serde_json::to_value(r).unwrap_or_default());
         let changes = without_natural(compare(&a, &b));

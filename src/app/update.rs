@@ -126,6 +126,7 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
             let error = result.as_ref().err().cloned();
             let newest = result.as_ref().ok().and_then(|r| r.items.first()).cloned();
             history.take(result, next, at, skew);
+            super::history::make_room(&mut app.histories, &id);
             if let Some(newest) = newest
                 && app.fleet.take_newest(&id, newest.clone())
             {

@@ -49,6 +49,18 @@ pub struct Deployment {
 }
 
 impl Deployment {
+    /// The same without what no list shows, which is most of it: for those who keep thousands.
+    pub fn in_a_list(mut self) -> Deployment {
+        let SourceConfig { deployment_type, custom_url, .. } = self.source_config;
+        self.source_config = SourceConfig { deployment_type, custom_url, ..SourceConfig::default() };
+        Deployment {
+            source_revision_config: SourceRevisionConfig::default(),
+            secrets: Vec::new(),
+            extra: Extra::new(),
+            ..self
+        }
+    }
+
     /// Address of the deployment's agent server: `url`, else `source_config.custom_url`.
     pub fn agent_url(&self) -> Option<&str> {
         let filled = |s: &'_ &str| !s.is_empty();

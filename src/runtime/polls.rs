@@ -60,7 +60,7 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
 
 /// How a profile's list is read.
 struct Reading {
-    /// The first list is shown as it comes.
+    /// No list was read yet.
     is_first: bool,
     /// The server has no list: the pinned deployments are read each by itself.
     has_no_list: bool,
@@ -78,17 +78,17 @@ impl Reading {
             Ok(control_plane) => control_plane,
             Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
-        let (mut items, mut incomplete, mut torn) = (Vec::new(), None, false);
+        let (mut items, mut incomplete, mut torn, is_first) = (Vec::new(), None, false, self.is_first);
         let mut take = |rows: Vec<Value>, incomplete: &mut Option<ApiError>| {
-            let mut page = Vec::with_capacity(rows.len());
+            let from = items.len();
             for row in rows {
                 match control_plane.read_deployment(services.keep_secrets(profile, row)) {
-                    Ok(deployment) => page.push(deployment),
+                    Ok(deployment) => items.push(deployment.in_a_list()),
                     Err(error) => *incomplete = Some(error),
                 }
             }
-            items.extend_from_slice(&page);
-            page
+            // The first list is shown as it comes.
+            if is_first { items[from..].to_vec() } else { Vec::new() }
         };
         let pinned = services.pinned(profile);
         let mut pages = control_plane.deployment_pages(&DeploymentQuery::default());
@@ -96,7 +96,7 @@ impl Reading {
             match pages.next().await {
                 Ok(Some(rows)) => {
                     let page = take(rows, &mut incomplete);
-                    if self.is_first && !out.send(Answer::Page(page)).await {
+                    if is_first && !out.send(Answer::Page(page)).await {
                         break;
                     }
                 }

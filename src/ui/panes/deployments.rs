@@ -152,7 +152,7 @@ fn cell(app: &App, profile: &ProfileState, row: &Row, column: Column) -> Cell {
             let age = deployment.created_at.map(|at| text::age(profile.since(at, app.now)));
             Cell { age: age.unwrap_or_else(|| "-".into()), ..Cell::of(Tone::Dim, "") }
         }
-        Column::Type => text(deployment.source_config.deployment_type.as_deref()),
+        Column::Type => text(deployment.deployment_type.as_deref()),
         Column::Source => text(deployment.source.as_deref()),
         Column::Url => text(row.url.as_deref()),
     }

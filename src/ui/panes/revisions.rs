@@ -1,12 +1,13 @@
 //! The revisions of the selected deployment, newest first, with the time spent in each status.
 
 use super::deployments::revision_age;
+use crate::app::fleet::Listed;
 use crate::app::history::History;
 use crate::app::layout::{Area, below};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::NextPoll;
 use crate::app::{App, Pane};
-use crate::model::{Deployment, Phase, Revision, RevisionRole};
+use crate::model::{Phase, Revision, RevisionRole};
 use crate::text;
 use crate::ui::Canvas;
 use crate::ui::theme::phase_look;
@@ -84,7 +85,7 @@ fn next_poll(history: &History, app: &App, halted: bool) -> String {
     }
 }
 
-fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canvas<'_>, rows: Area, focused: bool) {
+fn list(app: &App, history: &History, deployment: &Listed, canvas: &mut Canvas<'_>, rows: Area, focused: bool) {
     // On a wide screen what belongs together stays together.
     let rows = Area { w: rows.w.min(WIDEST), ..rows };
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
@@ -121,7 +122,7 @@ fn list(app: &App, history: &History, deployment: &Deployment, canvas: &mut Canv
     }
 }
 
-fn revision_line(history: &History, revision: &Revision, deployment: &Deployment, app: &App, width: usize) -> Line {
+fn revision_line(history: &History, revision: &Revision, deployment: &Listed, app: &App, width: usize) -> Line {
     let (glyph, tone) = phase_look(revision.phase());
     // The column is as wide as the longest word in it, so that long ones push nothing out of line.
     let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status))).max().unwrap_or(0);
