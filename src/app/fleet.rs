@@ -221,8 +221,8 @@ impl Fields for Row {
         [self.name.as_str().into(), format!("{}/{}", self.profile_name, self.name).into()]
     }
 
-    fn words(&self) -> Vec<Cow<'_, str>> {
-        ["state", "newest", "region", "id"].into_iter().map(|name| self.field(name)).collect()
+    fn any_word(&self, fits: impl Fn(&str) -> bool) -> bool {
+        ["state", "newest", "region", "id"].into_iter().any(|name| fits(&self.field(name)))
     }
 
     fn field(&self, name: &'static str) -> Cow<'_, str> {

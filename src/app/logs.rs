@@ -155,8 +155,8 @@ impl Fields for Entry {
         ["".into(), "".into()]
     }
 
-    fn words(&self) -> Vec<Cow<'_, str>> {
-        vec![(&*self.line.message).into()]
+    fn any_word(&self, fits: impl Fn(&str) -> bool) -> bool {
+        fits(&self.line.message)
     }
 
     fn field(&self, name: &'static str) -> Cow<'_, str> {
