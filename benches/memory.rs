@@ -84,7 +84,7 @@ const PARTS: [Part; 5] = [
         build: histories,
     },
     Part { name: "logs", what: "100,000 lines of a log", count: 100_000, budget: 64, build: logs },
-    Part { name: "tabs", what: "9 tabs of 10,000 token events", count: MAX_TABS, budget: 256, build: tabs },
+    Part { name: "tabs", what: "9 tabs of 10,000 token events", count: MAX_TABS, budget: 48, build: tabs },
 ];
 
 fn main() {
