@@ -3,10 +3,12 @@
 The first path segment names the body: `/tokens/threads/T/runs/R/stream`. Such a server costs next to nothing beside any
 client, so what is measured is the client."""
 
+import contextlib
 import json
 import os
 import pathlib
 import socket
+import subprocess
 import sys
 import threading
 
@@ -62,6 +64,16 @@ def serve(connection, folder):
                 answer(connection, [])
             else:
                 answer(connection, {"detail": "not here"}, "404 Not Found")
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """The address of a server of the bodies in a folder, on a process of its own."""
+    server = subprocess.Popen([sys.executable, __file__, folder], stdout=subprocess.PIPE, text=True)
+    try:
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+    finally:
+        server.kill()
 
 
 def main():

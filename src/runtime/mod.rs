@@ -45,7 +45,7 @@ const DATA_FRAME: Duration = Duration::from_millis(33);
 /// The pause between two frames that keys ask for.
 const KEY_FRAME: Duration = Duration::from_millis(8);
 /// How long messages are taken before keys and frames get their turn again.
-const TURN: Duration = Duration::from_millis(4);
+const TURN: Duration = Duration::from_millis(2);
 
 /// What the command line settled for the dashboard.
 #[derive(Debug)]
@@ -206,6 +206,8 @@ async fn drive(
     pending.extend(show(app, screen, &mut still, &options)?);
     let mut keys = input::open()?;
     let mut last_frame = Instant::now();
+    // The frame before it that a key asked for, and whether one asks for the next.
+    let (mut last_key_frame, mut is_keys) = (last_frame, false);
     let mut frame_at = None;
     loop {
         for effect in std::mem::take(&mut pending) {
@@ -262,7 +264,9 @@ async fn drive(
                             runner.test_panic(place);
                         }
                         pending = update(app, Timestamp::now(), msg);
-                        let soon = Instant::now().max(last_frame + KEY_FRAME);
+                        // Right behind a frame that data asked for, too; only keys that come by the dozen wait for each other.
+                        let soon = Instant::now().max(last_key_frame + KEY_FRAME);
+                        is_keys = true;
                         frame_at = Some(frame_at.map_or(soon, |f| f.min(soon)));
                     }
                 }
@@ -273,6 +277,9 @@ async fn drive(
                 pending = show(app, screen, &mut still, &options)?;
                 last_frame = Instant::now();
                 frames.took(last_frame - begun);
+                if std::mem::take(&mut is_keys) {
+                    last_key_frame = last_frame;
+                }
                 frame_at = None;
             }
             Some((key, text)) = runner.next_panic() => {

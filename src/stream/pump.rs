@@ -4,7 +4,8 @@
 use crate::api::ApiError;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{FutureExt, Stream, StreamExt};
+use futures::{Stream, StreamExt};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
@@ -33,28 +34,38 @@ pub(super) fn pumped(body: BoxStream<'static, Chunk>) -> Pumped {
 }
 
 async fn pump(mut body: BoxStream<'static, Chunk>, out: mpsc::Sender<Vec<Chunk>>) {
-    while let Some(first) = body.next().await {
-        let mut bytes = first.as_ref().map_or(0, Bytes::len);
-        let mut batch = vec![first];
+    let mut is_over = false;
+    while !is_over {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
         let mut has_waited = false;
-        let mut is_over = false;
-        while batch.len() < CHUNKS && bytes < BYTES && !is_over {
-            match body.next().now_or_never() {
-                Some(Some(next)) => {
-                    bytes += next.as_ref().map_or(0, Bytes::len);
-                    batch.push(next);
-                    has_waited = false;
-                }
-                Some(None) => is_over = true,
-                None if has_waited => break,
-                // The connection's task gets its turn, and goes on with what it has.
-                None => {
-                    tokio::task::yield_now().await;
-                    has_waited = true;
+        poll_fn(|cx| {
+            while batch.len() < CHUNKS && bytes < BYTES {
+                match body.poll_next_unpin(cx) {
+                    Poll::Ready(Some(chunk)) => {
+                        bytes += chunk.as_ref().map_or(0, Bytes::len);
+                        batch.push(chunk);
+                        has_waited = false;
+                    }
+                    Poll::Ready(None) => {
+                        is_over = true;
+                        break;
+                    }
+                    Poll::Pending if batch.is_empty() => return Poll::Pending,
+                    Poll::Pending if has_waited => break,
+                    // The connection's task gets its turn, and goes on with what it has. Not `yield_now`, which has the
+                    // runtime look at all sockets first.
+                    Poll::Pending => {
+                        has_waited = true;
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
                 }
             }
-        }
-        if out.send(batch).await.is_err() || is_over {
+            Poll::Ready(())
+        })
+        .await;
+        if out.send(batch).await.is_err() {
             return;
         }
     }
