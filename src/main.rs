@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if args.follows_one_stream() {
-        // Its connection and its source take turns at every chunk: on two threads they would wake each other.
+        // Its connection and who reads it ahead take turns at every chunk: on two threads they would wake each other.
         builder.worker_threads(1);
     }
     let runtime = match builder.enable_all().build() {

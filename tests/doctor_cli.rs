@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{CANARY, Server, json, raw};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use common::{CANARY, Server, json, raw, tls};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -198,12 +198,7 @@ async fn a_proxy_keeps_its_password() {
 
 /// An authority, and a server at localhost that shows a certificate of it with these names and this last day.
 async fn tls_server(names: &[&str], last_day: (i32, u8, u8)) -> (String, String) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::OrganizationName, "Runtail Test Authority");
-    let key = KeyPair::generate().unwrap();
-    let root = params.self_signed(&key).unwrap().pem();
-    let issuer = Issuer::new(params, key);
+    let (root, issuer) = tls::authority();
     let mut params = CertificateParams::new(names.iter().map(|name| name.to_string()).collect::<Vec<_>>()).unwrap();
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(last_day.0, last_day.1, last_day.2);

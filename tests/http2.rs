@@ -3,8 +3,6 @@
 #![cfg(feature = "tui")]
 
 mod common;
-#[path = "common/tls.rs"]
-mod tls;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,7 +10,7 @@ use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
 use axum::serve::{IncomingStream, Listener};
-use common::{CANARY, answer, json, profile};
+use common::{CANARY, answer, json, profile, tls};
 use futures::future::join_all;
 use futures::stream;
 use runtail::api::{AgentServer, Connections, ControlPlane, Http, Journal};

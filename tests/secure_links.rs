@@ -3,13 +3,11 @@
 #![cfg(feature = "tui")]
 
 mod common;
-#[path = "common/tls.rs"]
-mod tls;
 
 use common::CANARY;
+use common::tls::server_config;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
-use tls::server_config;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 

@@ -77,7 +77,7 @@ impl Default for Poll {
 pub struct TapeLimits {
     /// Events kept.
     pub max_rows: usize,
-    /// Bytes kept.
+    /// Bytes of memory that they may take.
     pub max_bytes: u64,
     /// Largest event that is kept whole, in bytes.
     pub max_event: u64,

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod follow;
+pub mod tls;
 
 use axum::Router;
 use axum::body::Body;

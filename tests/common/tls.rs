@@ -5,15 +5,21 @@ use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
-/// What a server needs to show a certificate for a name, with the protocols that it offers, and the certificate of the
-/// authority that signed it, as PEM.
-pub fn server_config(name: &str, protocols: &[&str]) -> (String, Arc<ServerConfig>) {
+/// An authority: its certificate, as PEM, and what it signs others with.
+pub fn authority() -> (String, Issuer<'static, KeyPair>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::OrganizationName, "Runtail Test Authority");
     let key = KeyPair::generate().unwrap();
     let root = params.self_signed(&key).unwrap().pem();
     let issuer = Issuer::new(params, key);
+    (root, issuer)
+}
+
+/// What a server needs to show a certificate for a name, with the protocols that it offers, and the certificate of the
+/// authority that signed it, as PEM.
+pub fn server_config(name: &str, protocols: &[&str]) -> (String, Arc<ServerConfig>) {
+    let (root, issuer) = authority();
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec![name.to_string()]).unwrap();
     let certificate = params.signed_by(&key, &issuer).unwrap().der().clone();

@@ -332,17 +332,18 @@ impl App {
         let Some(viewer) = self.streams.shown() else {
             return self.explain_argument("No stream is shown: there is no time to go to.");
         };
-        let Some(newest) = viewer.tape.get(viewer.tape.last_seq()) else {
+        let newest = viewer.tape.last_seq();
+        let Some(at) = viewer.tape.time(newest) else {
             return self.explain_argument("Nothing has come in this stream yet.");
         };
-        let day = newest.at.to_zoned(self.settings.tz.clone());
+        let day = at.to_zoned(self.settings.tz.clone());
         let parts = [hour, minute, second].map(|part| part as i8);
         let wanted = day.date().at(parts[0], parts[1], parts[2], 0).to_zoned(self.settings.tz.clone());
         let Ok(wanted) = wanted.map(|zoned| zoned.timestamp()) else {
             return self.explain_argument("There is no such time on that day.");
         };
         // Arrival times only grow, but for a clock that was set back.
-        let first = viewer.tape.first_since(wanted).unwrap_or(newest.seq);
+        let first = viewer.tape.first_since(wanted).unwrap_or(newest);
         self.go_to_event(first)
     }
 

@@ -276,7 +276,10 @@ impl Viewer {
         }
         let pattern = &self.find.pattern;
         let plain = |text| Source { text, is_json: false };
-        match (view, self.message(key), self.event_of(view, key)) {
+        // An event is put together only where its text is what is looked through.
+        let event =
+            matches!(view, View::Raw | View::Updates | View::Custom).then(|| self.event_of(view, key)).flatten();
+        match (view, self.message(key), event) {
             (View::Messages, Some(message), _) => {
                 let messages = &self.projections.messages;
                 let asking = messages.asked(message).and(message.asked_by);
@@ -287,7 +290,7 @@ impl Viewer {
                 let said = std::iter::once(message).chain(answers).flat_map(says);
                 pattern.look(&said.map(plain).collect::<Vec<_>>(), from, room)
             }
-            (View::Raw | View::Updates | View::Custom, _, Some(event)) => {
+            (_, _, Some(event)) => {
                 let mut sources = vec![Source { text: event.data.text(), is_json: event.data.json().is_some() }];
                 sources.push(plain(&event.name));
                 sources.extend(event.ns.iter().map(|segment| plain(segment)));
