@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{CANARY, Seen, Server, json};
+use common::{CANARY, Seen, Server, dispositions, json};
 use jiff::{SignedDuration, Timestamp};
 use runtail::sim::{Logs, Options, Rule, Scenario, Sim};
 use serde_json::{Value, json as value};
@@ -40,6 +40,7 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder);
     command.env("RUNTAIL_TEST_KEY", CANARY).env("RUNTAIL_SIM_KEY", runtail::sim::KEY);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    dispositions::reset(command.as_std_mut());
     command
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use axum::body::Body;
 use axum::response::Response;
-use common::{CANARY, Seen, Server, json};
+use common::{CANARY, Seen, Server, dispositions, json};
 use futures::StreamExt;
 use serde_json::{Value, json as value};
 use std::path::Path;
@@ -31,6 +31,7 @@ fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    dispositions::reset(command.as_std_mut());
     command
 }
 
@@ -324,6 +325,44 @@ async fn endless() -> Server {
     .await
 }
 
+/// Waits for a child to do what a test expects of it; a test that hangs fails.
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("the child did not finish in time")
+}
+
+#[cfg(unix)]
+fn send(child: &tokio::process::Child, signal: i32) {
+    // SAFETY: kill touches no memory of ours, and the child was not waited for.
+    assert_eq!(unsafe { libc::kill(child.id().unwrap() as i32, signal) }, 0);
+}
+
+/// `nohup` starts a command with SIGHUP ignored, so that it outlives its terminal.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_ignored_hangup_stays_ignored() {
+    let server = endless().await;
+    let folder = configured(&server);
+    let mut command = command(folder.path(), &["run", "agent", "--input", "{}"]);
+    dispositions::nohup(command.as_std_mut());
+    let mut child = command.spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    within(async {
+        while !text.contains("\"n\":3") {
+            assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
+        }
+        send(&child, libc::SIGHUP);
+        // Much more than what can have been on its way when the signal was sent.
+        while !text.contains("\"n\":40,") && !text.contains("\"n\":40}") {
+            assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
+        }
+        send(&child, libc::SIGTERM);
+        out.read_to_string(&mut text).await.unwrap();
+        assert_eq!(child.wait().await.unwrap().code(), Some(143));
+    })
+    .await;
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn signals_end_a_stream_in_order() {
@@ -339,13 +378,15 @@ async fn signals_end_a_stream_in_order() {
         let mut child = command(folder.path(), &args).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut text = String::new();
-        while !text.contains("\"n\":3") {
-            assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
-        }
-        // SAFETY: kill touches no memory of ours, and the child was not waited for.
-        assert_eq!(unsafe { libc::kill(child.id().unwrap() as i32, signal) }, 0);
-        out.read_to_string(&mut text).await.unwrap();
-        assert_eq!(child.wait().await.unwrap().code(), Some(code));
+        within(async {
+            while !text.contains("\"n\":3") {
+                assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
+            }
+            send(&child, signal);
+            out.read_to_string(&mut text).await.unwrap();
+            assert_eq!(child.wait().await.unwrap().code(), Some(code));
+        })
+        .await;
         let end: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!((&end["kind"], &end["outcome"]), (&value!("end"), &value!("detached")));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);

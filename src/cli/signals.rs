@@ -20,8 +20,11 @@ pub(super) struct Signals {
 impl Signals {
     /// Listens from now on.
     pub fn listen() -> Signals {
-        let signals =
-            Signals { heeds_hangup: !is_hangup_ignored(), stop: CancellationToken::new(), number: Arc::default() };
+        let signals = Signals {
+            heeds_hangup: !crate::runtime::is_hangup_ignored(),
+            stop: CancellationToken::new(),
+            number: Arc::default(),
+        };
         let own = signals.clone();
         tokio::spawn(async move {
             let exit = own.next().await;
@@ -75,19 +78,4 @@ async fn heard(kind: tokio::signal::unix::SignalKind) {
         Some(mut signal) => drop(signal.recv().await),
         None => std::future::pending().await,
     }
-}
-
-/// Whether the process was started with SIGHUP ignored; to be asked before it is listened to.
-#[cfg(unix)]
-fn is_hangup_ignored() -> bool {
-    // SAFETY: sigaction is plain data for which zeroes are valid; without a new action the call only reads the old one.
-    unsafe {
-        let mut now: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
-    }
-}
-
-#[cfg(not(unix))]
-fn is_hangup_ignored() -> bool {
-    true
 }

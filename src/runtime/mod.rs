@@ -21,6 +21,7 @@ mod terminal;
 pub use abilities::{Surroundings, Terminal, abilities};
 pub use link::open_link;
 pub use services::Services;
+pub use signals::is_hangup_ignored;
 
 use crate::app::key::{Code, Key};
 use crate::app::msg::{Effect, Msg};

@@ -18,6 +18,22 @@ pub enum Signal {
 #[cfg(unix)]
 pub use unix::Signals;
 
+/// Returns whether the process was started with SIGHUP ignored, as `nohup` does. Ask before a handler is installed.
+#[cfg(unix)]
+pub fn is_hangup_ignored() -> bool {
+    // SAFETY: sigaction is plain data for which zeroes are valid; without a new action the call only reads the old one.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// There is no SIGHUP to ignore here.
+#[cfg(not(unix))]
+pub fn is_hangup_ignored() -> bool {
+    true
+}
+
 #[cfg(unix)]
 mod unix {
     use super::{Signal, io};
@@ -27,7 +43,8 @@ mod unix {
 
     /// The signals that are listened to.
     pub struct Signals {
-        hangup: Stream,
+        /// None when the process was started with SIGHUP ignored, as `nohup` does: it stays ignored.
+        hangup: Option<Stream>,
         interrupt: Stream,
         terminate: Stream,
         quit: Stream,
@@ -41,7 +58,7 @@ mod unix {
         /// Begins to listen.
         pub fn new() -> io::Result<Signals> {
             Ok(Signals {
-                hangup: signal(SignalKind::hangup())?,
+                hangup: if super::is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
                 quit: signal(SignalKind::quit())?,
@@ -54,7 +71,7 @@ mod unix {
         /// The next signal.
         pub async fn next(&mut self) -> Signal {
             tokio::select! {
-                _ = self.hangup.recv() => Signal::End(libc::SIGHUP),
+                () = hung_up(&mut self.hangup) => Signal::End(libc::SIGHUP),
                 () = self.gone.notified() => Signal::End(libc::SIGHUP),
                 _ = self.interrupt.recv() => Signal::End(libc::SIGINT),
                 _ = self.terminate.recv() => Signal::End(libc::SIGTERM),
@@ -62,6 +79,13 @@ mod unix {
                 _ = self.stop.recv() => Signal::Stop,
                 _ = self.resume.recv() => Signal::Continue,
             }
+        }
+    }
+
+    async fn hung_up(hangup: &mut Option<Stream>) {
+        match hangup {
+            Some(hangup) => drop(hangup.recv().await),
+            None => std::future::pending().await,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Small servers for tests of the HTTP clients.
 #![allow(dead_code)]
 
+#[path = "../support/dispositions.rs"]
+pub mod dispositions;
 pub mod follow;
 pub mod tls;
 

@@ -1,6 +1,7 @@
 //! What several test files share: running the binary, reading its tapes, a server to ask, a link that can be cut.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod dispositions;
 pub mod process;
 pub mod proxy;
 pub mod scripted;

@@ -111,14 +111,7 @@ pub fn spawn_with<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, stdin: &st
 /// Starts any command with this text on its standard input.
 #[track_caller]
 pub fn launch(mut command: Command, stdin: &str) -> Running {
-    // What a shell starts behind itself ignores ctrl-c, and so do all that it starts: tests may run there.
-    // SAFETY: signal is one of the calls that are allowed between fork and exec.
-    unsafe {
-        std::os::unix::process::CommandExt::pre_exec(&mut command, || {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            Ok(())
-        });
-    }
+    super::dispositions::reset(&mut command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("piped");
