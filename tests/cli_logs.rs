@@ -2,8 +2,10 @@
 #![cfg(feature = "tui")]
 
 mod common;
+#[path = "support/dispositions.rs"]
+mod dispositions;
 
-use common::{CANARY, Seen, Server, dispositions, json};
+use common::{CANARY, Seen, Server, json};
 use jiff::{SignedDuration, Timestamp};
 use runtail::sim::{Logs, Options, Rule, Scenario, Sim};
 use serde_json::{Value, json as value};

@@ -2,10 +2,12 @@
 #![cfg(feature = "tui")]
 
 mod common;
+#[path = "support/dispositions.rs"]
+mod dispositions;
 
 use axum::body::Body;
 use axum::response::Response;
-use common::{CANARY, Seen, Server, dispositions, json};
+use common::{CANARY, Seen, Server, json};
 use futures::StreamExt;
 use serde_json::{Value, json as value};
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Small servers for tests of the HTTP clients.
 #![allow(dead_code)]
 
-#[path = "../support/dispositions.rs"]
-pub mod dispositions;
 pub mod follow;
 pub mod tls;
 

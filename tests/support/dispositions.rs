@@ -2,6 +2,7 @@
 //!
 //! A child inherits the signals that its parent ignores: a shell ignores SIGINT for background jobs and `nohup` ignores
 //! SIGHUP. Tests that send these signals would then wait forever, so each child begins with the defaults.
+#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::process::Command;
 
