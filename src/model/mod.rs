@@ -20,6 +20,8 @@ mod run;
 mod service;
 mod spec;
 mod thread;
+mod thread_facts;
+mod thread_status;
 
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
@@ -42,6 +44,8 @@ pub use run::{Run, RunCreate};
 pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use thread::{Interrupt, Thread};
+pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
+pub use thread_status::{StatusRole, ThreadRecords, ThreadStatus};
 
 pub use crate::config::Format;
 

@@ -1,0 +1,547 @@
+//! What a server's records say of a thread: its own row, its state, its history and its runs, without the values.
+//!
+//! The values of a thread may have 50 MB, and each entry of its history repeats them, so they are skipped and not built.
+//! Fields of another type than expected count as missing: one odd field must not hide the others.
+
+use super::parse_time;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A thread's own record: the answer of `GET /threads/T`, or a row of a search.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadFacts {
+    /// `idle`, `busy`, `interrupted` or `error`; empty where the server sends none.
+    pub status: String,
+    /// When it was created.
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    pub updated_at: Option<Timestamp>,
+    /// Why its last run failed or was stopped. Streams never repeat it, so this is the only source.
+    pub error: Option<ThreadError>,
+    /// The questions it lists. A hint only: the tasks of the state are the truth on Python (acting reference §1.5).
+    pub questions: Vec<Question>,
+    /// Whether the record has a field for questions at all; Aegra's has none.
+    pub lists_questions: bool,
+    /// The assistant that ran on it first, from its metadata.
+    pub assistant_id: Option<String>,
+    /// The graph that ran on it first, from its metadata.
+    pub graph_id: Option<String>,
+}
+
+/// The error of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadError {
+    /// The error's class: `ValueError`, `UserInterrupt`; empty where the server sends one text.
+    pub class: String,
+    /// Its message.
+    pub message: String,
+}
+
+impl ThreadError {
+    /// Returns whether this is no failure but the trace of a cancelled run (acting reference §2).
+    pub fn is_cancel(&self) -> bool {
+        matches!(self.class.as_str(), "UserInterrupt" | "UserRollback")
+    }
+
+    /// Returns `class: message`, or whichever of the two there is.
+    pub fn text(&self) -> String {
+        match (self.class.is_empty(), self.message.is_empty()) {
+            (false, false) => format!("{}: {}", self.class, self.message),
+            (false, true) => self.class.clone(),
+            _ => self.message.clone(),
+        }
+    }
+}
+
+/// A question that a graph asks with `interrupt()`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Question {
+    /// The id by which it is answered.
+    pub id: Option<String>,
+    /// The payload that the graph gave.
+    pub value: Value,
+    /// The JSON schema that an answer must fit, if the graph gave one.
+    pub response_schema: Option<Value>,
+    /// The node that asks.
+    pub node: Option<String>,
+}
+
+/// A thread's state without its values: the answer of `GET /threads/T/state`, or an entry of its history.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StateFacts {
+    /// The nodes that would run next; a node twice where two tasks of it wait.
+    pub next: Vec<String>,
+    /// The tasks of the step that is not finished.
+    pub tasks: Vec<TaskFacts>,
+    /// Questions listed beside the tasks; servers repeat those of the tasks here.
+    pub questions: Vec<Question>,
+    /// What wrote this checkpoint: `input`, `loop`, `update` or `fork`.
+    pub source: String,
+    /// The step.
+    pub step: Option<i64>,
+    /// The run that wrote it; none for an edit.
+    pub run_id: Option<String>,
+    /// When it was written.
+    pub created_at: Option<Timestamp>,
+    /// The checkpoint's id.
+    pub checkpoint_id: Option<String>,
+    /// The checkpoint before it.
+    pub parent_id: Option<String>,
+}
+
+/// A task of a step that is not finished.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskFacts {
+    /// Its id.
+    pub id: String,
+    /// The node.
+    pub node: String,
+    /// Why it failed, as the server's text: `ValueError('…')`.
+    pub error: Option<String>,
+    /// Whether it has written its result.
+    pub has_result: bool,
+    /// What it asks.
+    pub questions: Vec<Question>,
+}
+
+impl TaskFacts {
+    /// Returns whether it failed by itself, and wasn't merely stopped because a sibling failed.
+    pub fn is_failed(&self) -> bool {
+        self.error.as_deref().is_some_and(|error| !error.starts_with("CancelledError"))
+    }
+}
+
+/// A run's record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunFacts {
+    /// Its id.
+    pub run_id: String,
+    /// The assistant that it runs.
+    pub assistant_id: String,
+    /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`.
+    pub status: String,
+    /// When it was requested.
+    pub created_at: Option<Timestamp>,
+    /// When it last changed: of a run that is over, its end.
+    pub updated_at: Option<Timestamp>,
+    /// Why it failed; only Aegra writes this on the run.
+    pub error: Option<String>,
+    /// Whether the server keeps its events, where the record says so.
+    pub resumable: Option<bool>,
+    /// Nodes before which it stops; `*` for all.
+    pub interrupt_before: Vec<String>,
+    /// Nodes after which it stops; `*` for all.
+    pub interrupt_after: Vec<String>,
+    /// Its input, as JSON, for running it again; none where the record does not repeat it.
+    pub input: Option<String>,
+    /// Its command, as JSON; none where the record does not repeat it or has none.
+    pub command: Option<String>,
+}
+
+impl RunFacts {
+    /// Returns whether the server works on it, or will.
+    pub fn is_active(&self) -> bool {
+        matches!(self.status.as_str(), "pending" | "running" | "queued" | "streaming")
+    }
+
+    /// Returns whether the server works on it now.
+    pub fn is_running(&self) -> bool {
+        self.is_active() && !matches!(self.status.as_str(), "pending" | "queued")
+    }
+
+    /// Returns whether it was cancelled. Aegra gives a run that asks a question the same status: look at the questions first.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.status.as_str(), "interrupted" | "cancelled" | "canceled")
+    }
+
+    /// Returns whether it failed or ran out of time.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.status.as_str(), "error" | "failed" | "timeout")
+    }
+}
+
+impl ThreadFacts {
+    /// Reads a thread's record.
+    ///
+    /// # Errors
+    /// The text is no JSON object.
+    pub fn read(json: &str) -> Result<ThreadFacts, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Row<'a> {
+            #[serde(default, borrow)]
+            status: Field<'a>,
+            #[serde(default, borrow)]
+            created_at: Field<'a>,
+            #[serde(default, borrow)]
+            updated_at: Field<'a>,
+            #[serde(default, borrow)]
+            metadata: Field<'a>,
+            #[serde(default, borrow)]
+            error: Field<'a>,
+            #[serde(default, borrow)]
+            interrupts: Field<'a>,
+        }
+        let row: Row<'_> = object(json)?;
+        let metadata: BTreeMap<String, IgnoredText> = row.metadata.get().unwrap_or_default();
+        let by_task: BTreeMap<String, Vec<Asked>> = row.interrupts.get().unwrap_or_default();
+        let note = |key: &str| metadata.get(key).and_then(|text| text.0.clone()).filter(|text| !text.is_empty());
+        Ok(ThreadFacts {
+            status: row.status.text().unwrap_or_default(),
+            created_at: row.created_at.time(),
+            updated_at: row.updated_at.time(),
+            error: row.error.error(),
+            questions: by_task.into_values().flatten().map(Question::from).collect(),
+            lists_questions: row.interrupts.0.is_some(),
+            assistant_id: note("assistant_id"),
+            graph_id: note("graph_id"),
+        })
+    }
+}
+
+impl StateFacts {
+    /// Reads a state, or one entry of a history.
+    ///
+    /// # Errors
+    /// The text is no JSON object.
+    pub fn read(json: &str) -> Result<StateFacts, serde_json::Error> {
+        let row: StateRow<'_> = object(json)?;
+        Ok(row.into())
+    }
+
+    /// Reads a history, newest first. Entries that are no objects are skipped.
+    ///
+    /// # Errors
+    /// The text is no JSON list.
+    pub fn read_all(json: &str) -> Result<Vec<StateFacts>, serde_json::Error> {
+        let rows: Vec<&RawValue> = serde_json::from_str(json)?;
+        Ok(rows.into_iter().filter_map(|row| StateFacts::read(row.get()).ok()).collect())
+    }
+
+    /// Returns whether anything was ever written.
+    pub fn is_empty(&self) -> bool {
+        self.checkpoint_id.is_none() && self.created_at.is_none()
+    }
+
+    /// Returns the questions of tasks that have no result yet, each with its node. On Python these are the pending ones;
+    /// JavaScript keeps an answered one here too (acting reference §1.5).
+    pub fn pending(&self) -> Vec<Question> {
+        let mut all: Vec<Question> = Vec::new();
+        let of_tasks = self.tasks.iter().filter(|task| !task.has_result).flat_map(|task| {
+            task.questions.iter().map(|asked| Question { node: Some(task.node.clone()), ..asked.clone() })
+        });
+        for asked in of_tasks.chain(self.questions.iter().filter(|_| self.tasks.is_empty()).cloned()) {
+            // Parallel tools of one node had equal ids in older versions: the value tells them apart.
+            if !all.iter().any(|known| known.id == asked.id && known.value == asked.value) {
+                all.push(asked);
+            }
+        }
+        all
+    }
+
+    /// Returns the failed tasks.
+    pub fn failed(&self) -> impl Iterator<Item = &TaskFacts> {
+        self.tasks.iter().filter(|task| task.is_failed())
+    }
+}
+
+#[derive(Deserialize)]
+struct StateRow<'a> {
+    #[serde(default, borrow)]
+    next: Field<'a>,
+    #[serde(default, borrow)]
+    tasks: Field<'a>,
+    #[serde(default, borrow)]
+    interrupts: Field<'a>,
+    #[serde(default, borrow)]
+    metadata: Field<'a>,
+    #[serde(default, borrow)]
+    created_at: Field<'a>,
+    #[serde(default, borrow)]
+    checkpoint: Field<'a>,
+    #[serde(default, borrow)]
+    parent_checkpoint: Field<'a>,
+    #[serde(default, borrow)]
+    checkpoint_id: Field<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct Checkpoint {
+    #[serde(default)]
+    checkpoint_id: IgnoredText,
+}
+
+#[derive(Deserialize, Default)]
+struct Written<'a> {
+    #[serde(default, borrow)]
+    source: Field<'a>,
+    #[serde(default, borrow)]
+    step: Field<'a>,
+    #[serde(default, borrow)]
+    run_id: Field<'a>,
+}
+
+impl From<StateRow<'_>> for StateFacts {
+    fn from(row: StateRow<'_>) -> StateFacts {
+        let written: Written<'_> =
+            row.metadata.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let id = |field: &Field<'_>| field.get::<Checkpoint>().and_then(|c| c.checkpoint_id.0);
+        let tasks: Vec<&RawValue> =
+            row.tasks.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        StateFacts {
+            next: row.next.get::<Vec<IgnoredText>>().unwrap_or_default().into_iter().filter_map(|n| n.0).collect(),
+            tasks: tasks.into_iter().filter_map(|raw| TaskFacts::read(raw.get())).collect(),
+            questions: row.interrupts.questions(),
+            source: written.source.text().unwrap_or_default(),
+            step: written.step.get(),
+            run_id: written.run_id.text(),
+            created_at: row.created_at.time(),
+            checkpoint_id: id(&row.checkpoint).or_else(|| row.checkpoint_id.text()),
+            parent_id: id(&row.parent_checkpoint),
+        }
+    }
+}
+
+impl TaskFacts {
+    fn read(json: &str) -> Option<TaskFacts> {
+        #[derive(Deserialize)]
+        struct Task<'a> {
+            #[serde(default, borrow)]
+            id: Field<'a>,
+            #[serde(default, borrow)]
+            name: Field<'a>,
+            #[serde(default, borrow)]
+            error: Field<'a>,
+            #[serde(default, borrow)]
+            result: Field<'a>,
+            #[serde(default, borrow)]
+            interrupts: Field<'a>,
+        }
+        let task: Task<'_> = object(json).ok()?;
+        Some(TaskFacts {
+            id: task.id.text().unwrap_or_default(),
+            node: task.name.text().unwrap_or_default(),
+            error: task.error.error().map(|error| error.text()),
+            has_result: task.result.0.is_some(),
+            questions: task.interrupts.questions(),
+        })
+    }
+}
+
+impl RunFacts {
+    /// Reads a run's record.
+    ///
+    /// # Errors
+    /// The text is no JSON object.
+    pub fn read(json: &str) -> Result<RunFacts, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Row<'a> {
+            #[serde(default, borrow)]
+            run_id: Field<'a>,
+            #[serde(default, borrow)]
+            assistant_id: Field<'a>,
+            #[serde(default, borrow)]
+            status: Field<'a>,
+            #[serde(default, borrow)]
+            created_at: Field<'a>,
+            #[serde(default, borrow)]
+            updated_at: Field<'a>,
+            #[serde(default, borrow)]
+            error_message: Field<'a>,
+            #[serde(default, borrow)]
+            kwargs: Field<'a>,
+            #[serde(default, borrow)]
+            input: Field<'a>,
+        }
+        #[derive(Deserialize, Default)]
+        struct Kwargs<'a> {
+            #[serde(default, borrow)]
+            resumable: Field<'a>,
+            #[serde(default, borrow)]
+            stream_resumable: Field<'a>,
+            #[serde(default, borrow)]
+            interrupt_before: Field<'a>,
+            #[serde(default, borrow)]
+            interrupt_after: Field<'a>,
+            #[serde(default, borrow)]
+            input: Field<'a>,
+            #[serde(default, borrow)]
+            command: Field<'a>,
+        }
+        let row: Row<'_> = object(json)?;
+        let kwargs: Kwargs<'_> = row.kwargs.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let json = |field: &Field<'_>| field.0.map(|raw| raw.get().to_string());
+        Ok(RunFacts {
+            run_id: row.run_id.text().unwrap_or_default(),
+            assistant_id: row.assistant_id.text().unwrap_or_default(),
+            status: row.status.text().unwrap_or_default(),
+            created_at: row.created_at.time(),
+            updated_at: row.updated_at.time(),
+            error: row.error_message.text().filter(|text| !text.is_empty()),
+            resumable: kwargs.resumable.get().or_else(|| kwargs.stream_resumable.get()),
+            interrupt_before: kwargs.interrupt_before.names(),
+            interrupt_after: kwargs.interrupt_after.names(),
+            // Aegra has it beside the kwargs.
+            input: json(&kwargs.input).or_else(|| json(&row.input)),
+            command: json(&kwargs.command),
+        })
+    }
+
+    /// Reads a list of runs and sorts it newest first: JavaScript lists the oldest first. Rows that are no objects are
+    /// skipped.
+    ///
+    /// # Errors
+    /// The text is no JSON list.
+    pub fn read_all(json: &str) -> Result<Vec<RunFacts>, serde_json::Error> {
+        let rows: Vec<&RawValue> = serde_json::from_str(json)?;
+        let mut runs: Vec<RunFacts> = rows.into_iter().filter_map(|row| RunFacts::read(row.get()).ok()).collect();
+        // Ids are UUIDv7, so they order runs of one instant.
+        runs.sort_by(|a, b| (b.created_at, &b.run_id).cmp(&(a.created_at, &a.run_id)));
+        Ok(runs)
+    }
+}
+
+/// Reads an object. Serde takes a list for a struct too, whose fields would then all be missing.
+fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
+    match json.trim_start().starts_with('{') {
+        true => serde_json::from_str(json),
+        false => Err(serde::de::Error::custom("not a JSON object")),
+    }
+}
+
+/// A field that is read when it is used; null is like missing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Field<'a>(Option<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        Ok(Field(Some(raw).filter(|raw| raw.get() != "null")))
+    }
+}
+
+impl Field<'_> {
+    fn get<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.0?.get()).ok()
+    }
+
+    fn text(&self) -> Option<String> {
+        let raw = self.0?.get();
+        serde_json::from_str::<Cow<'_, str>>(raw).ok().map(Cow::into_owned)
+    }
+
+    fn time(&self) -> Option<Timestamp> {
+        parse_time(&self.text()?)
+    }
+
+    /// A name, or a list of names: what breakpoints are given as.
+    fn names(&self) -> Vec<String> {
+        match self.text() {
+            Some(one) => vec![one],
+            None => self.get().unwrap_or_default(),
+        }
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        self.get::<Vec<Asked>>().unwrap_or_default().into_iter().map(Question::from).collect()
+    }
+
+    /// `{error, message}` on threads, a text on tasks.
+    fn error(&self) -> Option<ThreadError> {
+        #[derive(Deserialize)]
+        struct Both {
+            #[serde(default)]
+            error: IgnoredText,
+            #[serde(default)]
+            message: IgnoredText,
+        }
+        let raw = self.0?.get();
+        if let Some(message) = self.text() {
+            return Some(ThreadError { class: String::new(), message });
+        }
+        let both: Option<Both> = serde_json::from_str(raw).ok();
+        match both.map(|both| (both.error.0, both.message.0)) {
+            Some((class, message)) if class.is_some() || message.is_some() => {
+                Some(ThreadError { class: class.unwrap_or_default(), message: message.unwrap_or_default() })
+            }
+            // Nothing that has a name here; shown as it is.
+            _ => Some(ThreadError { class: String::new(), message: raw.to_string() }),
+        }
+    }
+}
+
+/// A text, or nothing where there is something else.
+#[derive(Debug, Clone, Default)]
+struct IgnoredText(Option<String>);
+
+impl<'de> Deserialize<'de> for IgnoredText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Any {
+            Text(String),
+            Other(IgnoredAny),
+        }
+        Ok(IgnoredText(match Any::deserialize(deserializer)? {
+            Any::Text(text) => Some(text),
+            Any::Other(_) => None,
+        }))
+    }
+}
+
+/// A question as servers write it.
+#[derive(Debug, Default, Deserialize)]
+struct Asked {
+    #[serde(default, alias = "interrupt_id")]
+    id: IgnoredText,
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    response_schema: Option<Value>,
+}
+
+impl From<Asked> for Question {
+    fn from(asked: Asked) -> Question {
+        let Asked { id, value, response_schema } = asked;
+        Question { id: id.0, value, response_schema: response_schema.filter(|schema| !schema.is_null()), node: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn odd_fields_count_as_missing() {
+        let thread =
+            ThreadFacts::read(r#"{"status":7,"updated_at":"yesterday","error":"boom","interrupts":[1],"metadata":3}"#);
+        let thread = thread.unwrap();
+        assert_eq!((thread.status.as_str(), thread.updated_at, thread.questions.len()), ("", None, 0));
+        assert_eq!(thread.error.unwrap().text(), "boom");
+        let state = StateFacts::read(r#"{"next":"x","tasks":[1,{"name":"a"},null],"metadata":null,"checkpoint":null}"#);
+        let state = state.unwrap();
+        assert_eq!((state.next.len(), state.tasks.len(), state.is_empty()), (0, 1, true));
+        assert!(ThreadFacts::read("[]").is_err() && RunFacts::read_all("{}").is_err());
+    }
+
+    #[test]
+    fn runs_are_sorted_newest_first() {
+        let rows = json!([
+            {"run_id": "a", "created_at": "2026-11-22T03:01:49.108Z", "status": "success"},
+            7,
+            {"run_id": "c", "created_at": "2026-11-22T03:02:49.108Z", "status": "running",
+             "kwargs": {"resumable": true, "interrupt_before": ["x"], "interrupt_after": "*", "input": {"n": 1}}},
+            {"run_id": "b", "created_at": "2026-11-22T03:01:49.108Z", "status": "pending"},
+        ]);
+        let runs = RunFacts::read_all(&rows.to_string()).unwrap();
+        assert_eq!(runs.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
+        assert_eq!((runs[0].resumable, runs[0].interrupt_before[0].as_str()), (Some(true), "x"));
+        assert_eq!((runs[0].interrupt_after[0].as_str(), runs[0].input.as_deref()), ("*", Some(r#"{"n":1}"#)));
+        assert!(runs[0].is_running() && runs[1].is_active() && !runs[1].is_running() && !runs[2].is_active());
+    }
+}

@@ -1,0 +1,336 @@
+//! The status of a thread and its cause, from all that its server's records say (acting reference §1.5 and §2).
+//!
+//! Every screen, list and command shows what [`ThreadStatus::derive`] returns, so they cannot disagree.
+
+use super::thread_facts::{Question, RunFacts, StateFacts, ThreadFacts};
+use jiff::Timestamp;
+
+/// What a server's records say of a thread. A part that was not loaded, or that the server does not offer, is `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThreadRecords<'a> {
+    /// The thread's own record.
+    pub thread: Option<&'a ThreadFacts>,
+    /// Its newest state.
+    pub state: Option<&'a StateFacts>,
+    /// Its runs, newest first.
+    pub runs: Option<&'a [RunFacts]>,
+}
+
+/// What a thread does, or why it does nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum ThreadStatus {
+    /// Nothing was loaded yet.
+    #[default]
+    Loading,
+    /// The server does not tell.
+    Unknown {
+        /// Why, in words; empty where the records say nothing of it.
+        why: String,
+    },
+    /// A run waits for its turn.
+    Queued {
+        /// When it was requested.
+        since: Option<Timestamp>,
+        /// Runs of this thread that wait.
+        waiting: usize,
+        /// The run that is next.
+        run_id: Option<String>,
+    },
+    /// A run is running.
+    Running {
+        /// When it was requested, or began as far as that is known.
+        since: Option<Timestamp>,
+        /// The nodes that are at work.
+        nodes: Vec<String>,
+        /// The step.
+        step: Option<i64>,
+        /// The run.
+        run_id: Option<String>,
+        /// Runs that wait behind it.
+        queued: usize,
+    },
+    /// It waits for a person to answer.
+    Waiting {
+        /// Since when.
+        since: Option<Timestamp>,
+        /// What it asks, at least one.
+        questions: Vec<Question>,
+    },
+    /// It stopped at a breakpoint.
+    Paused {
+        /// Since when.
+        since: Option<Timestamp>,
+        /// The nodes that run when it is continued.
+        next: Vec<String>,
+        /// Whether the breakpoint is after the node that ran last, and not before the next.
+        after: bool,
+    },
+    /// Its newest run was cancelled.
+    Cancelled {
+        /// When.
+        at: Option<Timestamp>,
+        /// The nodes that run when it is continued.
+        next: Vec<String>,
+    },
+    /// Its state was edited, and it was not continued since.
+    Edited {
+        /// When.
+        at: Option<Timestamp>,
+        /// The nodes that run when it is continued.
+        next: Vec<String>,
+    },
+    /// It is interrupted, and the records don't say why.
+    Stopped {
+        /// Since when.
+        since: Option<Timestamp>,
+        /// The nodes that run when it is continued.
+        next: Vec<String>,
+    },
+    /// Its newest run failed.
+    Failed {
+        /// When.
+        at: Option<Timestamp>,
+        /// Why; empty where the server does not say.
+        error: String,
+        /// The nodes that failed.
+        nodes: Vec<String>,
+        /// Whether the run ran out of time.
+        timed_out: bool,
+    },
+    /// Nothing is to be done.
+    Idle {
+        /// When its newest run ended.
+        ended: Option<Timestamp>,
+        /// When that run was requested.
+        began: Option<Timestamp>,
+    },
+    /// The server calls it busy, and none of its runs is active: usually a running run was deleted.
+    BusyWithoutRun {
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+}
+
+/// How a status is drawn: one glyph and one color role each (screens reference §0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusRole {
+    /// `●`
+    Good,
+    /// `◐`
+    Moving,
+    /// `◌`
+    Queued,
+    /// `◆`
+    Waiting,
+    /// `✗`
+    Failed,
+    /// `■`
+    Ended,
+    /// `?`
+    Unknown,
+}
+
+impl StatusRole {
+    /// The glyph.
+    pub fn glyph(self) -> &'static str {
+        match self {
+            StatusRole::Good => "●",
+            StatusRole::Moving => "◐",
+            StatusRole::Queued => "◌",
+            StatusRole::Waiting => "◆",
+            StatusRole::Failed => "✗",
+            StatusRole::Ended => "■",
+            StatusRole::Unknown => "?",
+        }
+    }
+}
+
+impl ThreadStatus {
+    /// Works out the status from what was loaded.
+    pub fn derive(records: ThreadRecords<'_>) -> ThreadStatus {
+        let ThreadRecords { thread, state, runs } = records;
+        if thread.is_none() && state.is_none() && runs.is_none() {
+            return ThreadStatus::Unknown { why: String::new() };
+        }
+        let newest = runs.and_then(<[RunFacts]>::first);
+        if let Some(active) = active(runs, state) {
+            return active;
+        }
+        let changed = thread.and_then(|thread| thread.updated_at);
+        let status = thread.map(|thread| thread.status.as_str()).unwrap_or_default();
+        if status == "busy" {
+            return match runs {
+                Some(_) => ThreadStatus::BusyWithoutRun { since: changed },
+                None => ThreadStatus::Running {
+                    since: changed,
+                    nodes: at_work(state),
+                    step: state.and_then(|state| state.step),
+                    run_id: None,
+                    queued: 0,
+                },
+            };
+        }
+        let is_edited = state.is_some_and(|state| state.source == "update");
+        let failed_run = newest.filter(|run| run.is_failed());
+        // A failed run stays the newest after an edit, which makes the thread idle or interrupted.
+        if status == "error" || (failed_run.is_some() && status != "interrupted" && !is_edited) {
+            return failed(thread, state, newest);
+        }
+        let questions = pending_questions(thread, state);
+        if !questions.is_empty() {
+            let since = state.and_then(|state| state.created_at).or(changed);
+            return ThreadStatus::Waiting { since, questions };
+        }
+        let next = state.map(|state| state.next.clone()).unwrap_or_default();
+        let is_cancelled = thread.and_then(|thread| thread.error.as_ref()).is_some_and(|error| error.is_cancel())
+            || newest.is_some_and(RunFacts::is_cancelled) && !is_edited;
+        if is_cancelled {
+            let at = newest.and_then(|run| run.updated_at).or(changed);
+            return ThreadStatus::Cancelled { at, next };
+        }
+        let since = state.and_then(|state| state.created_at).or(changed);
+        match status {
+            "interrupted" if is_edited => ThreadStatus::Edited { at: since, next },
+            "interrupted" if !next.is_empty() => {
+                let after =
+                    newest.is_some_and(|run| run.interrupt_before.is_empty() && !run.interrupt_after.is_empty());
+                ThreadStatus::Paused { since, next, after }
+            }
+            "interrupted" => ThreadStatus::Stopped { since, next },
+            "idle" => ThreadStatus::idle(newest),
+            // No record of its own: the newest run and the state have to do.
+            "" => match newest {
+                Some(run) if run.status == "success" || run.status == "completed" => ThreadStatus::idle(newest),
+                Some(run) => ThreadStatus::Unknown { why: format!("the newest run's status is {}", run.status) },
+                None if state.is_some_and(|state| !next.is_empty() && !state.is_empty()) => {
+                    ThreadStatus::Stopped { since, next }
+                }
+                None if state.is_some() || runs.is_some() => ThreadStatus::idle(None),
+                None => ThreadStatus::Unknown { why: String::new() },
+            },
+            other => ThreadStatus::Unknown { why: format!("the thread's status is {other}") },
+        }
+    }
+
+    fn idle(newest: Option<&RunFacts>) -> ThreadStatus {
+        ThreadStatus::Idle {
+            ended: newest.and_then(|run| run.updated_at),
+            began: newest.and_then(|run| run.created_at),
+        }
+    }
+
+    /// Returns its glyph's role.
+    pub fn role(&self) -> StatusRole {
+        match self {
+            ThreadStatus::Loading | ThreadStatus::Unknown { .. } | ThreadStatus::BusyWithoutRun { .. } => {
+                StatusRole::Unknown
+            }
+            ThreadStatus::Queued { .. } => StatusRole::Queued,
+            ThreadStatus::Running { .. } => StatusRole::Moving,
+            ThreadStatus::Waiting { .. } | ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {
+                StatusRole::Waiting
+            }
+            ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } => StatusRole::Ended,
+            ThreadStatus::Failed { .. } => StatusRole::Failed,
+            ThreadStatus::Idle { .. } => StatusRole::Good,
+        }
+    }
+
+    /// Returns one or two words for a list: `waiting for you`, `failed`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            ThreadStatus::Loading => "loading…",
+            ThreadStatus::Unknown { .. } => "status unknown",
+            ThreadStatus::Queued { .. } => "queued",
+            ThreadStatus::Running { .. } => "running",
+            ThreadStatus::Waiting { .. } => "waiting for you",
+            ThreadStatus::Paused { .. } => "paused",
+            ThreadStatus::Cancelled { .. } => "cancelled",
+            ThreadStatus::Edited { .. } => "state edited",
+            ThreadStatus::Stopped { .. } => "interrupted",
+            ThreadStatus::Failed { timed_out: true, .. } => "timed out",
+            ThreadStatus::Failed { .. } => "failed",
+            ThreadStatus::Idle { .. } => "idle",
+            ThreadStatus::BusyWithoutRun { .. } => "busy, no active run",
+        }
+    }
+
+    /// Returns whether a run is running or queued.
+    pub fn is_active(&self) -> bool {
+        matches!(self, ThreadStatus::Queued { .. } | ThreadStatus::Running { .. })
+    }
+
+    /// Returns whether a person has to do something before anything more happens: a banner says so in every view.
+    pub fn needs_person(&self) -> bool {
+        matches!(self.role(), StatusRole::Waiting | StatusRole::Failed)
+    }
+
+    /// Returns what it asks.
+    pub fn questions(&self) -> &[Question] {
+        match self {
+            ThreadStatus::Waiting { questions, .. } => questions,
+            _ => &[],
+        }
+    }
+}
+
+/// The status while a run is active.
+fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<ThreadStatus> {
+    let waiting: Vec<&RunFacts> = runs?.iter().filter(|run| run.is_active() && !run.is_running()).collect();
+    if let Some(run) = runs?.iter().find(|run| run.is_running()) {
+        // Checkpoints of a run before it say nothing of where this one is.
+        let of_run = state.filter(|state| state.run_id.as_ref().is_none_or(|id| *id == run.run_id));
+        return Some(ThreadStatus::Running {
+            since: run.created_at,
+            nodes: at_work(of_run),
+            step: of_run.and_then(|state| state.step),
+            run_id: Some(run.run_id.clone()),
+            queued: waiting.len(),
+        });
+    }
+    // Runs of a thread are taken in the order of their creation, and these are newest first.
+    let next = waiting.last()?;
+    Some(ThreadStatus::Queued { since: next.created_at, waiting: waiting.len(), run_id: Some(next.run_id.clone()) })
+}
+
+/// The nodes whose tasks have neither result nor error.
+fn at_work(state: Option<&StateFacts>) -> Vec<String> {
+    let Some(state) = state else { return Vec::new() };
+    let tasks = state.tasks.iter().filter(|task| !task.has_result && task.error.is_none());
+    let mut nodes: Vec<String> = tasks.map(|task| task.node.clone()).collect();
+    if state.tasks.is_empty() {
+        nodes.clone_from(&state.next);
+    }
+    nodes.dedup();
+    nodes
+}
+
+fn failed(thread: Option<&ThreadFacts>, state: Option<&StateFacts>, newest: Option<&RunFacts>) -> ThreadStatus {
+    let nodes: Vec<String> = state.into_iter().flat_map(StateFacts::failed).map(|task| task.node.clone()).collect();
+    let of_thread = thread.and_then(|thread| thread.error.as_ref()).filter(|error| !error.is_cancel());
+    let of_task = || state?.failed().next()?.error.clone();
+    let of_run = || newest?.error.clone();
+    let error = of_thread.map(|error| error.text()).or_else(of_run).or_else(of_task).unwrap_or_default();
+    let run = newest.filter(|run| run.is_failed());
+    ThreadStatus::Failed {
+        at: run.and_then(|run| run.updated_at).or(thread.and_then(|thread| thread.updated_at)),
+        error,
+        nodes,
+        timed_out: run.is_some_and(|run| run.status == "timeout"),
+    }
+}
+
+/// The questions that are open. The state's tasks are the truth on Python, where the thread's list may be old; JavaScript
+/// keeps answered ones in the state and has the thread's list right; after an error, on a copy of a thread and on Aegra
+/// the thread lists none though the state asks. So a question counts if both list it, else if the state does.
+fn pending_questions(thread: Option<&ThreadFacts>, state: Option<&StateFacts>) -> Vec<Question> {
+    let listed: &[Question] = thread.map(|thread| thread.questions.as_slice()).unwrap_or_default();
+    let Some(state) = state else { return listed.to_vec() };
+    let asked = state.pending();
+    let both: Vec<Question> =
+        asked.iter().filter(|q| q.id.is_some() && listed.iter().any(|l| l.id == q.id)).cloned().collect();
+    if both.is_empty() { asked } else { both }
+}
+
+#[cfg(test)]
+mod tests;
