@@ -4,6 +4,7 @@ mod chain;
 mod chunk;
 mod closed;
 mod decode;
+mod delta;
 mod event;
 mod framer;
 mod link;
@@ -17,6 +18,7 @@ mod recorder;
 mod recording;
 mod resume;
 mod side;
+mod snapshot;
 mod source;
 mod tape;
 mod terms;
@@ -37,6 +39,9 @@ pub use record::{End, Head, Item, Outcome, Record, let_go};
 pub use recorder::RecordingFile;
 pub use recording::{LineParser, Lines, ReadError, Reader, write_record};
 pub(crate) use resume::key as id_order;
+pub use snapshot::{
+    HistoryEntry, LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields, ThreadSnapshot,
+};
 pub use source::follow;
 pub use tape::{Limits, Mark, Tape};
 pub use terms::{Link, Notice, Opened, Retries, SourceOptions, Verdict};
