@@ -16,6 +16,7 @@ mod pump;
 mod record;
 mod recorder;
 mod recording;
+mod replay;
 mod resume;
 mod side;
 mod snapshot;
@@ -44,6 +45,6 @@ pub use snapshot::{
 };
 pub use source::follow;
 pub use tape::{Limits, Mark, Tape};
-pub use terms::{Link, Notice, Opened, Retries, SourceOptions, Verdict};
+pub use terms::{Link, Notice, Opened, Past, Retries, SourceOptions, Verdict};
 pub use thread::ThreadLink;
 pub(crate) use told::error_text;

@@ -174,7 +174,7 @@ impl<'a> SnapshotFields<'a> {
 
 fn entry(seq: u64, at: Timestamp, text: String) -> Event {
     let data = Data::Json(text.into());
-    Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), id: None, data }
+    Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
 }
 
 /// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (CLI.md); the
