@@ -46,11 +46,15 @@ fn assistants_are_listed() {
     let all = runtail(&["assistants", "list", "-o", "json"]).expect(0).json();
     let mut names: Vec<_> = all.as_array().expect("a list").iter().map(|one| server::text(one, "graph_id")).collect();
     names.sort();
-    assert_eq!(names, ["agent", "approval", "bare", "broken", "fanout", "firehose", "odd", "rich", "several", "slow"]);
+    let graphs = [
+        "agent", "approval", "bare", "broken", "fanout", "firehose", "hitl", "odd", "rich", "schema", "several", "slow",
+        "two",
+    ];
+    assert_eq!(names, graphs);
 
     // Piped, a list is one JSON object a line, with the server's own fields.
     let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
-    assert_eq!(lines.len(), 10);
+    assert_eq!(lines.len(), graphs.len());
     assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
 }
 
