@@ -69,7 +69,7 @@ impl Recording {
                     }
                     (None, Some(first)) if self.next < first => {
                         let why = let_go(tape.number_of(self.next), tape.number_of(first) - 1);
-                        let at = tape.time(first).unwrap_or_default();
+                        let at = tape.arrival(first).unwrap_or_default();
                         self.next = first;
                         Record::Gap { at, why }
                     }

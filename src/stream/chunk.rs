@@ -3,6 +3,7 @@
 //! the same a million times; what is its own is a word.
 
 use super::delta::Delta;
+use super::event::server_time;
 use super::{Data, Event, Namespace};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::VecDeque;
@@ -161,6 +162,12 @@ impl Chunk {
     /// When it came.
     pub fn at(&self, place: usize) -> Option<Timestamp> {
         self.base.checked_add(SignedDuration::from_nanos(self.rows.get(place)?.at)).ok()
+    }
+
+    /// When it happened, where that is known: see [`Event::time`].
+    pub fn time(&self, place: usize) -> Option<Timestamp> {
+        let is_replayed = self.rows.get(place)?.is(REPLAYED);
+        self.id(place).and_then(server_time).or_else(|| self.at(place).filter(|_| !is_replayed))
     }
 
     /// Its id.

@@ -30,6 +30,7 @@ mod whole;
 
 pub use chain::{Chain, Linked};
 pub use decode::{Decoded, Decoder, is_json};
+pub(crate) use event::server_time;
 pub use event::{Data, Event};
 pub use framer::{Block, Frame, Framer};
 pub use link::{JoinLink, RunLink, Target};

@@ -134,15 +134,21 @@ impl Tape {
         self.snapshots.partition_point(|snapshot| *snapshot <= seq) as u64
     }
 
-    /// When the event with this number came, whatever moment is shown.
+    /// When the event with this number happened, whatever moment is shown; none where that is not known.
     pub fn time(&self, seq: u64) -> Option<Timestamp> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.time(place)
+    }
+
+    /// When the event with this number arrived, whatever moment is shown.
+    pub fn arrival(&self, seq: u64) -> Option<Timestamp> {
         let (chunk, place) = self.find(seq)?;
         chunk.at(place)
     }
 
-    /// The oldest event that came at this time or after it.
+    /// The oldest event that happened at this time or after it.
     pub fn first_since(&self, at: Timestamp) -> Option<u64> {
-        let found = self.places().find(|(chunk, place)| chunk.at(*place).is_some_and(|came| came >= at));
+        let found = self.places().find(|(chunk, place)| chunk.time(*place).is_some_and(|time| time >= at));
         found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
     }
 
