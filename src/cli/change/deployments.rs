@@ -81,11 +81,13 @@ pub struct Delete {
 }
 
 const DOCUMENT: &str = "\
-The file has the names of the service's own fields: source_config, source_revision_config, …; assets/deployment.example.toml \
-shows every one. Secrets stand in it by reference (NAME = \"env:VARIABLE\" or \"file:PATH\").
+The file uses the service's own field names: source_config, source_revision_config, …; assets/deployment.example.toml shows \
+all of them. Secrets are given by reference (NAME = \"env:VARIABLE\" or \"file:PATH\"). JSON may also be in the service's \
+own shape, with secrets as a list of {\"name\", \"value\"}; a value there may be the secret itself, which causes a warning \
+and is masked everywhere.
 
-An update sends what differs from today. A source_revision_config is always sent as it is given, and makes a new revision. The \
-service replaces the secrets as a whole, so those of today are sent again with what is given: what goes is said.
+An update sends what differs from today. A source_revision_config is always sent as given and makes a new revision. The \
+service replaces secrets as a whole, so the existing ones are sent again; secrets that are removed are listed.
 
 Exit codes: 0 done, or nothing to do · 1 refused, gone, or changed since it was looked at · 2 the file or the options are wrong \
 · 3 not allowed, or read-only · with --wait those of `revisions wait`.";
