@@ -66,7 +66,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Get(Get { thread, run, output }) => output.one(&server.run_row(&thread, &run).await?)?,
         Command::Cancel(Cancel { thread, run }) => {
             context.check_write(&site.profile)?;
-            server.cancel(&thread, &run).await?;
+            server.cancel(&thread, &run, crate::api::CancelAction::Interrupt).await?;
             complain(&format!("run {} is being cancelled", text::short_id(&run)));
         }
     }
