@@ -280,7 +280,7 @@ async fn an_update_by_options() {
     let back = format!("revisions rollback one/bot {}", text(&record, "latest_revision_id"));
     assert!(done.stderr.contains(&back), "{}", done.stderr);
     // The way back, previewed and made.
-    let rollback = ["revisions", "rollback", "bot", text(&record, "latest_revision_id")];
+    let rollback = ["revisions", "rollback", "bot", text(&record, "latest_revision_id"), "--yes"];
     let preview = world.run(&[&rollback[..], &["--dry-run"]].concat()).expect(0).json();
     let commit = &record["source_revision_config"]["repo_commit_sha"];
     assert_eq!(
@@ -356,12 +356,13 @@ async fn deleting_wants_the_exact_name() {
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
         let done = world.run(&["deployments", "delete", "bot", "--confirm", wrong]).expect(2);
         assert!(
-            done.stderr.contains("--confirm names something else, and nothing was sent\n  give --confirm 'bot'"),
+            done.stderr.contains("--confirm names something else; nothing was sent\n  add --confirm 'bot'"),
             "{}",
             done.stderr
         );
     }
-    world.run(&["deployments", "delete", "bot"]).expect(2);
+    let done = world.run(&["deployments", "delete", "bot"]).expect(2);
+    assert!(done.stderr.contains("not confirmed; nothing was sent\n  add --confirm 'bot'"), "{}", done.stderr);
     let preview = world
         .run(&["deployments", "delete", "bot", "--dry-run", "--delete-tracing-project", "-o", "json"])
         .expect(0)
@@ -443,10 +444,18 @@ async fn revisions_are_redeployed_and_interrupted() {
     let second = text(&made, "latest_revision_id");
     assert_ne!(first, second);
     world.sim.rule(Rule::on("POST", "/interruption").status(404).body("{\"detail\":\"Not Found\"}"));
-    let done = world.run(&["revisions", "interrupt", "bot"]).expect(0).json();
+    // In a script nothing is interrupted or rolled back without --yes.
+    let writes = world.writes().len();
+    for command in [&["revisions", "interrupt", "bot"][..], &["revisions", "rollback", "bot", first]] {
+        world.sim.force_status(first, "DEPLOYED");
+        let done = world.run(command).expect(2);
+        assert!(done.stderr.contains("not confirmed; nothing was sent\n  add --yes to confirm"), "{}", done.stderr);
+    }
+    assert_eq!(world.writes().len(), writes);
+    let done = world.run(&["revisions", "interrupt", "bot", "--yes"]).expect(0).json();
     assert_eq!((text(&done, "id"), text(&done, "status")), (second, "INTERRUPTED"));
     world.sim.force_status(first, "DEPLOYED");
-    let done = world.run(&["revisions", "interrupt", "bot", first]).expect(1);
+    let done = world.run(&["revisions", "interrupt", "bot", first, "--yes"]).expect(1);
     assert!(done.stderr.contains("is DEPLOYED: there is nothing to interrupt"), "{}", done.stderr);
     let none = world.run(&["revisions", "redeploy", "bot", "11111111-1111-4111-8111-111111111111"]).expect(1);
     assert!(none.stderr.contains("404"), "{}", none.stderr);

@@ -94,7 +94,7 @@ fn threads_are_made_listed_shown_and_deleted() {
     let got = runtail(&["runs", "get", &id, &run, "-o", "json"]).expect(0).json();
     assert_eq!(got["status"], "success");
 
-    runtail(&["threads", "delete", &id]).expect(0);
+    runtail(&["threads", "delete", &id, "--yes"]).expect(0);
     assert_eq!(server::request("GET", &format!("/threads/{id}"), None).0, 404);
     let gone = runtail(&["threads", "get", &id]).expect(1);
     assert!(gone.stderr.contains("not found") && gone.stdout.is_empty(), "{gone:?}");
@@ -363,7 +363,7 @@ fn a_cancelled_run_is_cancelled() {
     let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
     joined.line_where("a custom event", is_event("custom", json!({})));
-    runtail(&["runs", "cancel", &thread, &run]).expect(0);
+    runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
     // It ends in silence: no error event, no end event, only its status says what happened.
     let done = joined.wait_for(Duration::from_secs(30));
     assert_eq!(Tape::parse(&done.stdout).outcome(), "cancelled");

@@ -183,6 +183,23 @@ impl AgentServer {
         self.post(&["threads"], body).await?.json()
     }
 
+    /// Counts threads, where the server offers that.
+    pub async fn count_threads(&self, status: Option<&str>, metadata: Option<&Value>) -> Result<u64, ApiError> {
+        let mut body = json!({});
+        if let Some(status) = status {
+            body["status"] = status.into();
+        }
+        if let Some(metadata) = metadata {
+            body["metadata"] = metadata.clone();
+        }
+        self.search(&["threads", "count"], &body).await?.json()
+    }
+
+    /// Copies a thread with its history, where the server offers that. Sent once.
+    pub async fn copy_thread(&self, id: &str) -> Result<Value, ApiError> {
+        self.post(&["threads", id, "copy"], &json!({})).await?.json()
+    }
+
     /// Deletes a thread with its runs and checkpoints. Sent once.
     pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", id])?;

@@ -183,7 +183,7 @@ impl RunList<'_> {
     /// Whether a list goes on after a page with fewer rows than requested. Servers that cut pages do so at a round number, so
     /// only then is it worth a request.
     async fn is_cut(&self, rows: usize) -> Result<bool, ApiError> {
-        if rows == 0 || rows % 5 != 0 {
+        if rows == 0 || !rows.is_multiple_of(5) {
             return Ok(false);
         }
         let next = self.page(&[("limit", (rows + 1).to_string()), ("offset", rows.to_string())]).await?;

@@ -1,7 +1,7 @@
 //! `deployments create`, `update` and `delete`.
 
 use super::fields::{Fields, document, filled};
-use super::{Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
+use super::{Approval, Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
 use crate::api::ApiError;
 use crate::cli::output::{complain, placed};
 use crate::cli::resolve::{self, Found};
@@ -101,7 +101,8 @@ impl Create {
         }
         self.fields.apply(&mut spec)?;
         let site = one_site(context).await?;
-        make_and_wait(context, &site, &Intent::CreateDeployment(Box::new(spec)), &self.sending, self.waiting).await
+        let intent = Intent::CreateDeployment(Box::new(spec));
+        make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
     /// Whether it goes on after the change was made.
@@ -125,7 +126,7 @@ impl Update {
         }
         let Found { site, id, .. } = resolve::deployment(context, &self.deployment).await?;
         let intent = Intent::UpdateDeployment { id, spec: Box::new(spec) };
-        make_and_wait(context, &site, &intent, &self.sending, self.waiting).await
+        make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
     /// Whether it goes on after the change was made.
@@ -141,7 +142,7 @@ impl Delete {
         let Delete { delete_tracing_project, force, .. } = self;
         let intent = Intent::DeleteDeployment { id: id.clone(), delete_tracing_project, force };
         let signals = self.wait.then(Signals::listen);
-        let making = make(context, &site, &intent, &self.sending, self.confirm.confirm.as_deref());
+        let making = make(context, &site, &intent, &self.sending, Approval::Name(self.confirm.confirm.as_deref()));
         let done = match &signals {
             Some(signals) => signals.unless_stopped(making).await?,
             None => making.await?,
