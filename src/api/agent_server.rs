@@ -67,11 +67,13 @@ pub struct ThreadQuery {
     pub status: Option<String>,
     /// Only with these notes (an object).
     pub metadata: Option<Value>,
+    /// Only these threads, where the server knows the field; none means all.
+    pub ids: Vec<String>,
 }
 
 impl Default for ThreadQuery {
     fn default() -> ThreadQuery {
-        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None }
+        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None, ids: Vec::new() }
     }
 }
 
@@ -330,6 +332,9 @@ impl AgentServer {
         }
         if let Some(metadata) = &query.metadata {
             body["metadata"] = metadata.clone();
+        }
+        if !query.ids.is_empty() {
+            body["ids"] = json!(query.ids);
         }
         let known = self.known.thread_search();
         let mut first = None;
