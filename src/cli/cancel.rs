@@ -181,7 +181,9 @@ impl Call<'_> {
                 self.look(target, false).await;
                 if target.status == Status::Active {
                     let hint = match (self.action, &error.kind) {
-                        (CancelAction::Rollback, Kind::Invalid(_)) => Some("the server may not support rollback".into()),
+                        (CancelAction::Rollback, Kind::Invalid(_)) => {
+                            Some("the server may not support rollback".into())
+                        }
                         _ => error.hint.clone(),
                     };
                     (target.status, target.error) = (Status::Failed, Some(ApiError { hint, ..error }));

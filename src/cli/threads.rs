@@ -133,7 +133,8 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
         Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
-            let rows = server.thread_rows(&ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() }).await?;
+            let rows =
+                server.thread_rows(&ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() }).await?;
             output.rows(&rows, &columns())?;
         }
         Command::Count(Count { filter: Filter { status, metadata }, output }) => {

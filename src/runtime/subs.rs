@@ -10,7 +10,8 @@ use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subs
 use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{
-    Item, JoinLink, LoaderFor, PageOptions, RunLink, SnapshotLoader, SourceOptions, Target, ThreadLink, follow, follow_page,
+    Item, JoinLink, LoaderFor, PageOptions, RunLink, SnapshotLoader, SourceOptions, Target, ThreadLink, follow,
+    follow_page,
 };
 use std::collections::BTreeMap;
 use std::io;
