@@ -248,7 +248,9 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Do
             Done::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
         }
         Effect::Describe(what) => Done::Described(what.clone(), if well { Ok(record(text)) } else { Err(fail()) }),
-        Effect::Find(server, id) => Done::Found(server.clone(), id.clone(), if well { Ok(None) } else { Err(fail()) }),
+        Effect::Find(number, source, _) => {
+            Done::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
+        }
         Effect::Explain(of, ..) => Done::Card(of.clone(), Err(fail())),
         Effect::Write(profile, id, name) => {
             let document = format!("# {text}\nname = \"x\"\n");

@@ -200,7 +200,7 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         }
         Done::Browsed(number, result) => app.take_browsed(number, result),
         Done::Authenticated(number, result) => app.take_authenticated(number, result),
-        Done::Found(server, id, result) => return app.take_found(server, &id, result),
+        Done::Found(number, source, result) => return app.on_found(number, source, result),
         Done::FileStepped(number, result) => return app.take_written(number, result),
         Done::LinkNotOpened(why) => app.notify(true, why),
         // The page comes over what one does now, so only who still waits for it gets it.
