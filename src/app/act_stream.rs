@@ -176,6 +176,17 @@ impl App {
         vec![Effect::OpenLink(page.into())]
     }
 
+    /// Shows a link that the browser did not open, and copies it: over SSH there is no browser here.
+    pub(super) fn on_link_not_opened(&mut self, link: String, why: &str) -> Vec<Effect> {
+        // A link of another kind could start any program, so it is not offered.
+        if !url::Url::parse(&link).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            self.notify(true, why);
+            return Vec::new();
+        }
+        self.notify(true, format!("Open {} in a browser (copied)\n{why}", crate::text::clean(&link)));
+        vec![Effect::Copy(link)]
+    }
+
     /// Opens the stream that is shown again from its start.
     pub(super) fn reopen(&mut self) {
         let Some(viewer) = self.streams.shown() else { return };

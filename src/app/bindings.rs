@@ -462,7 +462,7 @@ pub const BINDINGS: &[Binding] = {
             "copy as curl",
             "Copy it as a command, with $KEY for the key",
         ),
-        bind("confirm.back", Confirm, &["Esc"], A::Back, "do nothing", "Leave it; nothing is sent"),
+        bind("confirm.back", Confirm, &["Esc"], A::Back, "cancel", "Cancel; nothing is sent"),
         bind("journal.open", Journal, &["Enter", "d"], A::Open, "open", "Show all of it"),
         bind(
             "journal.curl",

@@ -185,8 +185,8 @@ pub enum Done {
     Authenticated(u64, Result<AuthAnswer, ApiError>),
     /// A step with a file was done: the bytes that it has by now; or why not.
     FileStepped(u64, Result<u64, String>),
-    /// A link could not be opened, in words.
-    LinkNotOpened(String),
+    /// A link could not be opened, and why.
+    LinkNotOpened(String, String),
     /// A deployment of a profile, by its id and name, written down as a document to edit.
     Written(Arc<str>, Arc<str>, String, Result<String, ApiError>),
     /// What a change would do, by its number.
@@ -215,7 +215,7 @@ impl Done {
             Done::Written(profile, ..) => Some(profile),
             Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
-            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) | Done::FileStepped(..) => None,
+            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(..) | Done::FileStepped(..) => None,
             Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
             Done::Drafted(_) | Done::Saved(_) => None,
         }

@@ -202,7 +202,7 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         Done::Authenticated(number, result) => app.take_authenticated(number, result),
         Done::Found(number, source, result) => return app.on_found(number, source, result),
         Done::FileStepped(number, result) => return app.take_written(number, result),
-        Done::LinkNotOpened(why) => app.notify(true, why),
+        Done::LinkNotOpened(link, why) => return app.on_link_not_opened(link, &why),
         // The page comes over what one does now, so only who still waits for it gets it.
         Done::Described(what, _) if app.describing.as_ref() != Some(&what) => {}
         Done::Described(what, result) => {

@@ -80,7 +80,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             Done::Authenticated(number, result)
         }
         Effect::File(number, step) => Done::FileStepped(number, services.files.step(number, step).await),
-        Effect::OpenLink(link) => Done::LinkNotOpened(super::open_link(&link).await.err()?),
+        Effect::OpenLink(link) => {
+            let why = super::open_link(&link).await.err()?;
+            Done::LinkNotOpened(link, why)
+        }
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {
             let drafted = aside(move || Draft::new(&path, typed).map(Box::new)).await;
