@@ -33,11 +33,8 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             app.notify(false, "This is a recording: there is no server to ask.");
         }
         Action::Modes => app.open_modes(),
-        Action::Compare if in_tree => {
-            if !viewer.toggle_changes_since_mark() {
-                viewer.toggle_changes();
-            }
-        }
+        Action::Compare if in_tree && viewer.toggle_changes_since_mark() => {}
+        Action::Compare if in_tree => viewer.toggle_changes(),
         Action::Mark if in_tree => {
             if let Some(number) = viewer.mark_state() {
                 let number = crate::text::count(number + 1);

@@ -186,7 +186,7 @@ impl Chunk {
             Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
                 let (text, size) = match self.large(row)? {
                     Large::Text(text, size) => (text.clone(), *size),
-                    Large::Delta(delta) => (delta.text(&*base(delta.base)?)?, 0),
+                    Large::Delta(delta) => (delta.text(&base(delta.base)?)?, 0),
                 };
                 match row.kind {
                     Kind::TooLarge => Data::TooLarge { size, head: text },
