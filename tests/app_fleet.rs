@@ -131,7 +131,7 @@ fn only_the_document_that_was_asked_for_last_is_shown() {
     let answer = |dash: &mut Dash, effects: Vec<Effect>| {
         let Ok([Effect::Describe(what)]) = <[Effect; 1]>::try_from(effects) else { panic!("one effect") };
         let title = what.title();
-        dash.feed(Msg::done(Done::Described(what, Ok(json!({"of": title})))));
+        dash.feed(Msg::done(Done::Described(what, Ok(json!({"of": title}).to_string().into()))));
     };
     answer(&mut dash, first);
     assert!(dash.app.overlays.is_empty(), "the first is late");

@@ -452,7 +452,7 @@ fn a_session_of_forges_picker_is_shown() {
     let effects = dash.keys(":forgesession s-1<Enter>");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((what.profile(), what.title().as_str()), ("prod-eu", "session s-1"));
-    dash.done(Done::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}))));
+    dash.done(Done::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}).to_string().into())));
     assert!(dash.screen().contains("installations"), "{}", dash.screen());
     assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
     assert!(dash.screen().contains("the session's id is missing"), "{}", dash.screen());

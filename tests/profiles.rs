@@ -451,7 +451,8 @@ impl World {
             }
             UnderWay::Poll(..) => return,
             UnderWay::Effect(since, Effect::Describe(what), mark) => {
-                let result = if ok { Ok(json!({"mark": mark})) } else { Err(error(mark, what.profile())) };
+                let result =
+                    if ok { Ok(json!({"mark": mark}).to_string().into()) } else { Err(error(mark, what.profile())) };
                 Msg::Done { since: *since, done: Done::Described(what.clone(), result) }
             }
             UnderWay::Effect(since, Effect::FetchInfo(server), mark) => {
@@ -571,7 +572,10 @@ fn a_document_that_was_asked_for_before_the_switch_is_not_shown() {
     assert!(matches!(what, Described::Deployment(..)));
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     answered(&mut dash, &effects, Ok(()));
-    dash.feed(Msg::Done { since: 0, done: Done::Described(what.clone(), Ok(json!({"late": true}))) });
+    dash.feed(Msg::Done {
+        since: 0,
+        done: Done::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
+    });
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
     let server = ServerRef { profile: "us".into(), name: "support-bot".into(), url: "https://x".into() };
     let error = dash.error("us", Kind::Network);

@@ -4,7 +4,7 @@ use super::App;
 use super::composer::Origin;
 use super::find::Typing;
 use super::keys::Action;
-use super::msg::{Effect, StreamTarget};
+use super::msg::{Described, Effect, StreamTarget};
 use super::viewer::{Landmark, LinkState, View};
 use crate::config::{Timestamps, studio_page};
 use crate::stream::Target;
@@ -130,6 +130,14 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             app.notify(false, format!("Playing at {}.", speed.word()));
         }
         Action::NewRun => return app.compose_here(),
+        Action::Describe => {
+            let (server, thread) = (viewer.server.clone(), viewer.thread_id.clone());
+            match thread {
+                Some(thread) => return app.describe(Described::Thread(server, thread)),
+                None => app.notify(false, "A stateless run has no thread, so there is no state to show."),
+            }
+        }
+        Action::Explain => app.explain_thread(),
         _ => {}
     }
     Vec::new()

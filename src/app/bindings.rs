@@ -401,6 +401,13 @@ pub const BINDINGS: &[Binding] = {
         bind("card.build_log", Card, &["b"], A::BuildLog, "build log", "Follow its build log"),
         bind("card.logs", Card, &["l"], A::ServerLog, "logs", "Follow the log of its server"),
         bind("card.describe", Card, &["d"], A::Describe, "describe", "Show every field that the server sent"),
+        bind("why.do", Why, &["Enter"], A::Open, "do the first", "Do what the card lists first"),
+        bind("why.answer", Why, &["a"], A::Answer, "answer", "Answer, or continue the thread"),
+        bind("why.approve", Why, &["A"], A::Approve, "approve all", "Answer with everything approved"),
+        bind("why.new_run", Why, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
+        bind("why.cancel", Why, &["x"], A::CancelRun, "cancel the run", "Cancel the run; finished steps are kept"),
+        bind("why.again", Why, &["R"], A::Again, "run again", "Retry what failed, or run the last input again"),
+        bind("why.details", Why, &["d"], A::Describe, "details", "The thread's state and record"),
         bind("json.copy_path", Inspector, &["Y"], A::CopyPath, "copy path", "Copy the path of the value"),
         bind("json.search", Inspector, &["/"], A::Filter, "search", "Search keys and values"),
         bind(

@@ -1,11 +1,13 @@
 //! The lines of messages: made when they are looked at, for a width, and kept until a message changes. A tool's answer
-//! stands under the call that it answers, so it takes no lines of its own.
+//! stands under the call that it answers, so it takes no lines of its own. Rules between messages belong to the message
+//! behind them; one more entry behind the last message has those that no message follows.
 
 use super::line::{Line, Piece, Tone};
 use super::markdown::Measure;
+use super::rules::{RunRules, Told};
 use super::scroll::{Place, Rows, Spot};
 use super::view_lines::Clock;
-use super::view_lines::message::{Body, Scene, Segment, segments};
+use super::view_lines::message::{Body, Scene, Segment, Unanswered, segments};
 use crate::config::Timestamps;
 use crate::projection::{Message, Messages, Projections, Role};
 use jiff::tz::TimeZone;
@@ -33,7 +35,9 @@ struct MadeFor {
     rewrites: u32,
     first: bool,
     writing: bool,
-    waiting: bool,
+    unanswered: Unanswered,
+    /// Rules in front of it, and which change of the status they were made for.
+    rules: (usize, u64),
 }
 
 /// A place in a message, whatever its layout: the segment, and in it the byte of a text or the line among all.
@@ -94,8 +98,9 @@ pub struct Blocks {
     /// Where the window's top and the cursor were put at the last change of the width, and what is there: a way back leads
     /// to where it began.
     held: [Option<(Spot, Mark)>; 2],
-    open: bool,
+    unanswered: Unanswered,
     tz: TimeZone,
+    rules: RunRules,
 }
 
 impl Default for Blocks {
@@ -107,17 +112,26 @@ impl Default for Blocks {
             kept: RefCell::default(),
             measure,
             held: [None; 2],
-            open: false,
+            unanswered: Unanswered::default(),
             tz: TimeZone::UTC,
+            rules: RunRules::default(),
         }
     }
 }
 
 impl Blocks {
     /// Lines are made for this width from now on; the place keeps its part of what it was in.
-    pub fn prepare(&mut self, projections: &Projections, open: bool, width: usize, tz: &TimeZone, place: &mut Place) {
+    pub fn prepare(
+        &mut self,
+        projections: &Projections,
+        unanswered: Unanswered,
+        width: usize,
+        tz: &TimeZone,
+        place: &mut Place,
+    ) {
         let measure = Measure { width, wrap: self.wrap };
-        (self.open, self.tz) = (open, tz.clone());
+        (self.unanswered, self.tz) = (unanswered, tz.clone());
+        self.rules.prepare(projections);
         let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_KEPT as u64 / 4;
         if self.kept.get_mut().len() > MAX_KEPT {
             self.kept.get_mut().retain(|key, _| near(*key));
@@ -169,13 +183,19 @@ impl Blocks {
         let messages = &projections.messages;
         let message = messages.get(key)?;
         let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
+        let rules = self.rules.count(key);
+        let active = self.unanswered == Unanswered::Running;
         let made_for = MadeFor {
             rev: message.rev,
             answers: answers.map(|answer| 1 + u64::from(answer.rev)).sum(),
             rewrites: message.rewrites,
             first: key == messages.evicted(),
-            writing: self.open && !message.complete,
-            waiting: self.open && may_be_answered(messages, key, message),
+            writing: active && !message.complete,
+            unanswered: match may_be_answered(messages, key, message) {
+                true => self.unanswered,
+                false => Unanswered::Missing,
+            },
+            rules: (rules, if rules > 0 { projections.status.revision() } else { 0 }),
         };
         let mut kept = self.kept.borrow_mut();
         let old = kept.remove(&key);
@@ -187,24 +207,44 @@ impl Blocks {
                 let scene = Scene {
                     messages,
                     number: key,
-                    first: made_for.first,
+                    // Between a rule and what follows it there is no blank line.
+                    first: made_for.first || rules > 0,
                     writing: made_for.writing,
-                    waiting: made_for.waiting,
+                    unanswered: made_for.unanswered,
                     measure: self.measure,
                     clock: self.clock(projections, key, message),
                 };
-                Block {
-                    made_for,
-                    segments: segments(message, &scene, grown.map(|old| old.segments).unwrap_or_default()),
-                }
+                let old = grown.map(|old| old.segments).unwrap_or_default();
+                let rules = self.rule_lines(projections, key);
+                let head = (!rules.is_empty()).then_some(Segment { of: None, body: Body::Lines(rules) });
+                Block { made_for, segments: head.into_iter().chain(segments(message, &scene, old)).collect() }
             }
         };
         Some(look(kept.entry(key).insert_entry(block).get()))
     }
 
+    /// The rules in front of a message.
+    fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, u64)> {
+        let told = Told { timestamps: self.timestamps, tz: &self.tz };
+        self.rules.lines(key, projections, self.measure.width, &told)
+    }
+
+    /// The run whose end a line tells: its place in the list of runs.
+    pub fn run_at(&self, spot: Spot) -> Option<usize> {
+        self.rules.run_at(spot.key, spot.line)
+    }
+
+    /// Where runs end, in order.
+    pub fn run_ends(&self) -> impl Iterator<Item = Spot> {
+        self.rules.ends().map(|(key, line)| Spot { key, line })
+    }
+
     /// One line.
     pub fn line(&self, projections: &Projections, spot: Spot) -> Line {
-        let Some(message) = projections.messages.get(spot.key) else { return Line::new() };
+        let Some(message) = projections.messages.get(spot.key) else {
+            let rule = self.rule_lines(projections, spot.key).into_iter().nth(spot.line);
+            return rule.map(|(line, _)| line).unwrap_or_default();
+        };
         let line = self.with(projections, spot.key, |block| {
             let (segment, at) = block.at(spot.line)?;
             let mut line = segment.line(at);
@@ -223,7 +263,9 @@ impl Blocks {
 
     /// The event that brought a line.
     pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<u64> {
-        let message = projections.messages.get(spot.key)?;
+        let Some(message) = projections.messages.get(spot.key) else {
+            return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
+        };
         let seq = self.with(projections, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
         seq.flatten().or(Some(message.last_seq))
     }
@@ -231,11 +273,15 @@ impl Blocks {
     /// The message that a line is of: a tool's answer stands within the message that asked for it.
     pub fn message_at<'a>(&self, projections: &'a Projections, spot: Spot) -> Option<&'a Message> {
         let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
-        projections.messages.get(of.flatten().unwrap_or(spot.key))
+        // A rule is of no message.
+        projections.messages.get(of.flatten().map_or(Some(spot.key), |of| of)?)
     }
 
     /// The line that an event brought, or the one before it.
     pub fn spot_of(&self, projections: &Projections, seq: u64) -> Spot {
+        if let Some((key, line)) = self.rules.spot_of(&projections.status, seq) {
+            return Spot { key, line };
+        }
         let messages = &projections.messages;
         let items = messages.items();
         let after = items.partition_point(|m| m.first_seq <= seq);
@@ -256,7 +302,7 @@ impl Blocks {
             let (mut line, mut found) = (0, None);
             for segment in &block.segments {
                 for at in 0..segment.height() {
-                    if segment.of == number && (found.is_none() || segment.seq(asking, at) <= seq) {
+                    if segment.of == Some(number) && (found.is_none() || segment.seq(asking, at) <= seq) {
                         found = Some(line);
                     }
                     line += 1;
@@ -303,9 +349,12 @@ impl Rows for Shown<'_> {
         self.projections.messages.evicted()
     }
     fn end(&self) -> u64 {
-        self.projections.messages.evicted() + self.projections.messages.items().len() as u64
+        self.projections.messages.evicted() + self.projections.messages.items().len() as u64 + 1
     }
     fn height(&self, key: u64) -> usize {
+        if self.projections.messages.get(key).is_none() {
+            return self.blocks.rules.count(key);
+        }
         if self.asked_by(key).is_some() { 0 } else { self.own_height(key) }
     }
 }

@@ -24,6 +24,8 @@ pub enum Context {
     Logs,
     /// The page that explains a revision.
     Card,
+    /// The card that explains a thread.
+    Why,
     /// A JSON document.
     Inspector,
     /// A page of text: help, messages.
@@ -66,6 +68,7 @@ impl Context {
             Context::Modes => "The modes of a stream",
             Context::Logs => "Logs",
             Context::Card => "A revision explained",
+            Context::Why => "Why a thread is as it is",
             Context::Inspector => "JSON",
             Context::Page => "Pages",
             Context::Composer => "Composing a run",
@@ -333,6 +336,8 @@ impl Keymap {
             // What makes sense there depends on the view (`app/hints.rs`).
             Context::Stream => &[],
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
+            // The card itself names the keys that make sense.
+            Context::Why => &["why.do", "app.refresh", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
             Context::Editor => &["editor.preview", "editor.outside", "editor.anew", "editor.back"],

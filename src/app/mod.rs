@@ -45,6 +45,7 @@ pub mod profiles;
 mod record;
 mod records;
 mod replay;
+pub mod rules;
 pub mod scroll;
 pub mod server;
 pub mod sign_in;
@@ -59,6 +60,7 @@ mod update;
 pub mod view_lines;
 pub mod viewer;
 pub mod watch;
+pub mod why;
 pub mod work;
 
 pub use subscriptions::subscriptions;
@@ -147,6 +149,7 @@ impl Overlay {
     fn context(&self) -> Context {
         match self {
             Overlay::Page(Page::Explain(_), _) => Context::Card,
+            Overlay::Page(Page::Why(_), _) => Context::Why,
             Overlay::Page(Page::Save(_), _) => Context::Save,
             Overlay::Page(Page::Entry(_), _) => Context::Entry,
             Overlay::Page(..) => Context::Page,
@@ -177,6 +180,8 @@ pub enum Page {
     Notices,
     /// Why a revision is as it is.
     Explain(Box<Explained>),
+    /// Why the thread of the stream that is shown is as it is, and when its records were asked for last.
+    Why(Timestamp),
     /// An entry of the journal.
     Entry(Box<crate::api::Sent>),
     /// What stands between the person and their deployments.

@@ -174,7 +174,7 @@ pub enum Done {
     /// Its assistants.
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
     /// A record as the server wrote it, secrets masked.
-    Described(Described, Result<Value, ApiError>),
+    Described(Described, Result<Arc<str>, ApiError>),
     /// What a source has by the id of the search with that number.
     Found(u64, Source, Result<Option<Found>, ApiError>),
     /// Why a revision is as it is.

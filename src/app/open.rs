@@ -14,7 +14,7 @@ use super::server::{PAGE, Server, Tab};
 use super::sign_in::SignIn;
 use super::streams::MAX_TABS;
 use super::viewer::{LinkState, View, Viewer, head};
-use super::{App, Overlay, Page, Pane, columns, help, view_lines};
+use super::{App, Overlay, Page, Pane, columns, help, view_lines, why};
 use crate::model::ThreadStatus;
 use crate::stream::Outcome;
 use std::sync::Arc;
@@ -252,6 +252,12 @@ impl App {
         match &viewer.link {
             LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
             LinkState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
+            _ if viewer.state_failure().is_some() => {
+                let why = viewer.state_failure().unwrap_or_default();
+                let key = self.keymap.hints_of(["app.refresh"].iter(), self.settings.ascii).pop().map(|(key, _)| key);
+                let retry = key.map(|key| format!(" Press {key} to retry.")).unwrap_or_default();
+                Some(Line::of(Tone::Dim, &format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
+            }
             _ if shows_state => view_lines::state::about(viewer, width.into(), &self.settings.tz),
             LinkState::Ended(end) if end.detail.is_some() && viewer.thread_status() == &ThreadStatus::Loading => {
                 let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
@@ -359,6 +365,7 @@ impl App {
                 super::profile_file::draft_lines(draft, &write, width)
             }
             Page::Explain(explained) => explained.lines(width),
+            Page::Why(_) => self.viewer().map(|viewer| why::lines(self, viewer, width)).unwrap_or_default(),
             Page::Doctor(doctor) => doctor.lines(width, self.settings.ascii),
             Page::Difference { changes, .. } => super::explain::difference(changes, width),
             Page::Entry(sent) => super::journal::entry_lines(sent, width),

@@ -186,7 +186,10 @@ fn link(app: &App, viewer: &Viewer) -> Line {
                 let age = text::age(Duration::try_from(app.now - time).unwrap_or_default());
                 format!("at {}, {age} ago · G  ", super::view_lines::clock(time, &app.settings.tz))
             });
-            part(Tone::Strong, &at.unwrap_or_else(|| format!("at event {} · G  ", text::count(standing.at))));
+            part(
+                Tone::Strong,
+                &at.unwrap_or_else(|| format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at)))),
+            );
         }
         (None, true, _) => {}
         (None, false, 0) => part(Tone::Strong, "‖ paused · G  "),

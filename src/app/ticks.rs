@@ -4,7 +4,7 @@ use super::fleet::ProfileState;
 use super::history::History;
 use super::msg::NextPoll;
 use super::viewer::Viewer;
-use super::{App, Overlay};
+use super::{App, Overlay, Page};
 use crate::text;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -37,9 +37,12 @@ impl App {
         let mut also = |tick: Option<Duration>| next = next.into_iter().chain(tick).min();
         also(self.notice().and(self.notice_until).map(|until| ahead(until, self.now)));
         also(self.overlays.last().is_some_and(waits).then_some(SECOND));
+        let explains = matches!(self.overlays.last(), Some(Overlay::Page(Page::Why(_), _)));
+        also(explains.then_some(SECOND));
         // Header and footer stand above and below whatever lies over the panes.
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
             also(shown.is_some_and(Viewer::is_open).then_some(SECOND));
+            also(shown.and_then(|viewer| viewer.thread_status().time()).map(|at| self.older(at)));
             also(self.history().filter(|_| regions.revisions.is_some()).and_then(|history| self.history_tick(history)));
         }
         next

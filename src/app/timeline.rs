@@ -5,7 +5,7 @@
 use super::line::Line;
 use super::scroll::Place;
 use super::view_lines::timeline as lines;
-use crate::projection::{Attempt, BarKind, Timeline};
+use crate::projection::{Attempt, BarKind, Projections, Timeline};
 use jiff::Timestamp;
 use std::collections::HashSet;
 
@@ -59,7 +59,7 @@ pub struct TimelineRows {
     /// Number of the newest attempt, and where its rows begin.
     newest: (u64, usize),
     /// The shape of the tree that the rows show, its first bar and its first attempt.
-    shown: Option<(u64, u64, u64)>,
+    shown: Option<(u64, u64, (u64, u64))>,
     now: Timestamp,
 }
 
@@ -89,25 +89,27 @@ impl TimelineRows {
     pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {
         self.now = now;
         let (shape, first, gone) = (timeline.shape(), timeline.bars().evicted(), timeline.attempts_gone());
-        let before = self.shown.replace((shape, first, gone));
+        let older = (gone, timeline.generation());
+        let before = self.shown.replace((shape, first, older));
         if before == self.shown {
             return false;
         }
         let spots = [place.cursor.key, place.top.key].map(|key| self.row(key).copied());
         // What has ended does not change: only bars that were let go, or a fold, concern it.
-        let goes_on = before.is_some_and(|before| (before.1, before.2) == (first, gone));
+        let goes_on = before.is_some_and(|before| (before.1, before.2) == (first, older));
         let (from, keep) = if goes_on { self.newest } else { (gone, 0) };
         let replaced = self.rows.split_off(keep.min(self.rows.len()));
         if keep == 0 && gone > 0 {
             self.rows.push(Row::Gone);
         }
-        for (number, attempt) in timeline.attempts().skip_while(|(number, _)| *number < from) {
-            if number > gone {
+        let shown = timeline.attempts().skip_while(|(number, _)| *number < from);
+        for (number, attempt) in shown.filter(|(_, attempt)| !attempt.is_superseded) {
+            if !self.rows.is_empty() {
                 self.rows.push(Row::Blank(number));
             }
             self.newest = (number, self.rows.len());
             // A blank row belongs to the attempt after it.
-            self.newest.1 -= usize::from(number > gone);
+            self.newest.1 -= usize::from(self.rows.last() == Some(&Row::Blank(number)));
             self.rows.extend([Row::Heading(number), Row::Source(number)]);
             if !attempt.children.is_empty() {
                 self.rows.push(Row::Axis(number));
@@ -193,12 +195,13 @@ impl TimelineRows {
     }
 
     /// The line of a row.
-    pub fn line(&self, timeline: &Timeline, key: u64, width: usize) -> Option<Line> {
+    pub fn line(&self, projections: &Projections, key: u64, width: usize) -> Option<Line> {
+        let timeline = &projections.timeline;
         let grid = lines::Grid::new(width);
         Some(match self.row(key)? {
-            Row::Gone => lines::gone(timeline.attempts_gone()),
+            Row::Gone => lines::evicted(timeline.attempts_gone()),
             Row::Blank(_) => Line::new(),
-            Row::Heading(n) => lines::heading(timeline.attempt(*n)?, self.now),
+            Row::Heading(n) => lines::heading(timeline.attempt(*n)?, projections, self.now),
             Row::Source(n) => lines::source(timeline.attempt(*n)?),
             Row::Axis(n) => lines::axis(timeline.attempt(*n)?, self.now, &grid),
             Row::Bar(branch) => {

@@ -50,7 +50,10 @@ fn happen(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Wheel { lines, x, y } => wheel(app, lines, x, y),
         Msg::Click { x, y } => click(app, x, y),
         Msg::Drag { x, .. } => drag(app, x),
-        Msg::Tick => Vec::new(),
+        Msg::Tick => {
+            app.refresh_why();
+            Vec::new()
+        }
         Msg::Focus(attended) => {
             app.attended = attended;
             Vec::new()
@@ -208,7 +211,7 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         Done::Described(what, result) => {
             app.describing = None;
             match result {
-                Ok(record) => app.inspect_record(what.title(), &record),
+                Ok(record) => app.inspect(what.title(), record),
                 Err(error) => {
                     // What an agent server says is no word of the control plane.
                     if !matches!(what, Described::Thread(..)) {
@@ -293,6 +296,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Revisions => return act_revisions(app, action),
             Context::Logs => act_logs(app, action),
             Context::Card => return act_card(app, action),
+            Context::Why => return app.act_why(action),
             Context::Server => return act_server(app, action),
             Context::Stream => return act_stream(app, action),
             Context::Inspector => act_inspector(app, action),
@@ -470,9 +474,13 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
             }
         }
         // A page has no cursor to see, so a step moves the window.
-        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn | Context::Save => {
-            app.move_page(|place, rows, height| place.page(rows, height, lines))
-        }
+        Context::Page
+        | Context::Card
+        | Context::Why
+        | Context::Entry
+        | Context::Request
+        | Context::SignIn
+        | Context::Save => app.move_page(|place, rows, height| place.page(rows, height, lines)),
         Context::Confirm => app.move_confirm(|place, rows, height| place.page(rows, height, lines)),
         Context::Journal => {
             let height = app.overlay_area().h as usize;
@@ -521,12 +529,19 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
                 },
             )
         }
-        Context::Page | Context::Card | Context::Entry | Context::Request | Context::SignIn | Context::Save => app
-            .move_page(
+        Context::Page
+        | Context::Card
+        | Context::Why
+        | Context::Entry
+        | Context::Request
+        | Context::SignIn
+        | Context::Save => {
+            app.move_page(
                 |place, rows, height| {
                     if start { place.to_start(rows, height) } else { place.to_end(rows, height, false) }
                 },
-            ),
+            )
+        }
         _ => go(app, context, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false),
     }
 }

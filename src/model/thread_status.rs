@@ -104,6 +104,8 @@ pub enum ThreadStatus {
         /// When that run was requested.
         began: Option<Timestamp>,
     },
+    /// The server has no such thread any more.
+    Deleted,
     /// The server calls it busy, and none of its runs is active: usually a running run was deleted.
     BusyWithoutRun {
         /// Since when.
@@ -230,7 +232,7 @@ impl ThreadStatus {
             ThreadStatus::Waiting { .. } | ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {
                 StatusRole::Waiting
             }
-            ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } => StatusRole::Ended,
+            ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } | ThreadStatus::Deleted => StatusRole::Ended,
             ThreadStatus::Failed { .. } => StatusRole::Failed,
             ThreadStatus::Idle { .. } => StatusRole::Good,
         }
@@ -252,6 +254,7 @@ impl ThreadStatus {
             ThreadStatus::Failed { .. } => "failed",
             ThreadStatus::Idle { .. } => "idle",
             ThreadStatus::BusyWithoutRun { .. } => "busy, no active run",
+            ThreadStatus::Deleted => "deleted",
         }
     }
 
@@ -263,6 +266,23 @@ impl ThreadStatus {
     /// Returns whether a person has to do something before anything more happens: a banner says so in every view.
     pub fn needs_person(&self) -> bool {
         matches!(self.role(), StatusRole::Waiting | StatusRole::Failed)
+    }
+
+    /// Returns since when it is so, or when that happened.
+    pub fn time(&self) -> Option<Timestamp> {
+        match self {
+            ThreadStatus::Loading | ThreadStatus::Unknown { .. } | ThreadStatus::Deleted => None,
+            ThreadStatus::Queued { since, .. }
+            | ThreadStatus::Running { since, .. }
+            | ThreadStatus::Waiting { since, .. }
+            | ThreadStatus::Paused { since, .. }
+            | ThreadStatus::Stopped { since, .. }
+            | ThreadStatus::BusyWithoutRun { since } => *since,
+            ThreadStatus::Cancelled { at, .. } | ThreadStatus::Edited { at, .. } | ThreadStatus::Failed { at, .. } => {
+                *at
+            }
+            ThreadStatus::Idle { ended, .. } => *ended,
+        }
     }
 
     /// Returns the error with which it failed, as far as the server tells it.

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 pub struct Facets<'a> {
     payload: Payload<'a>,
     told: &'a Projections,
+    number: u64,
 }
 
 #[derive(Deserialize, Default)]
@@ -69,7 +70,17 @@ struct StateUpdate<'a> {
 impl<'a> Facets<'a> {
     /// Looks at an event of the tape that these projections were folded from.
     pub fn of(event: &'a Event, told: &'a Projections) -> Facets<'a> {
-        Facets { payload: Payload::of(event), told }
+        Facets { payload: Payload::of(event), told, number: event.seq }
+    }
+
+    /// Gives the event the number that people know it by: snapshots are not counted.
+    pub fn numbered(self, number: u64) -> Facets<'a> {
+        Facets { number, ..self }
+    }
+
+    /// The number that people know the event by.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The event.

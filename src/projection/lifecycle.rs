@@ -182,7 +182,8 @@ impl Lifecycle {
         match item {
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
                 let from = match resumed_after.as_deref() {
-                    Some(id) if is_start(id) => " from the start".to_string(),
+                    // How much of it the server still keeps is not known.
+                    Some(id) if is_start(id) => " from the oldest event kept".to_string(),
                     Some(id) => format!(" after {id}"),
                     None => String::new(),
                 };

@@ -177,8 +177,12 @@ impl Projections {
             self.values.apply_snapshot(event, loaded.get(), written);
             self.messages.apply_snapshot(event.seq, loaded.get(), &self.status.origins());
         }
+        if fields.history.is_some() {
+            self.timeline.forget_records();
+        }
         for run in self.status.runs() {
-            self.timeline.apply_run(run);
+            let id = run.run_id.as_deref().unwrap_or_default();
+            self.timeline.apply_run(run, self.status.checkpoints(id));
             self.metrics.apply_run(run);
         }
     }

@@ -5,10 +5,14 @@ use super::changes;
 use super::find;
 use super::services::Services;
 use crate::api::{ApiError, CardOf, PlanError};
-use crate::app::msg::{Described, Done, Effect, RevisionRef};
+use crate::app::msg::{Described, Done, Effect, RevisionRef, ServerRef};
 use crate::config::{ConfigError, Draft};
 use crate::model::{FailureCard, StatusTime};
 use serde_json::Value;
+use std::sync::Arc;
+
+/// Bytes of a thread's state, and of its record.
+const MAX_RECORD: usize = 64 << 20;
 
 /// Does an effect and gives its answer; none for those that the loop does itself.
 pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
@@ -105,26 +109,38 @@ async fn aside<T: Send + 'static>(
 }
 
 /// A record as it is now, without its secrets: the state of the dashboard holds none.
-async fn record(services: &Services, what: &Described) -> Result<Value, ApiError> {
-    match what {
-        Described::Thread(server, id) => {
-            let thread = services.agent_server(server).await?.thread(id).await?;
-            Ok(serde_json::to_value(thread).unwrap_or_default())
-        }
+async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiError> {
+    let row = match what {
+        Described::Thread(server, id) => return thread(services, server, id).await,
         Described::Deployment(profile, id, _) => {
             let row = services.control_plane(profile).await?.deployment_row(id).await?;
-            Ok(services.keep_secrets(profile, row))
+            services.keep_secrets(profile, row)
         }
         Described::ForgeSession(profile, id) => {
             let mut row = services.control_plane(profile).await?.forge_session(id).await?;
             crate::model::mask_record(&mut row);
-            Ok(row)
+            row
         }
         Described::Revision(of) => {
             let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
-            Ok(services.without_secrets(&of.profile, &of.deployment, row))
+            services.without_secrets(&of.profile, &of.deployment, row)
         }
-    }
+    };
+    Ok(row.to_string().into())
+}
+
+/// A thread's state and its own record. The state is the truth about its values and questions; a server that offers only
+/// one of the two shows that one.
+async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc<str>, ApiError> {
+    let client = services.agent_server(server).await?;
+    let (state, record) = tokio::join!(client.thread_state_raw(id, MAX_RECORD), client.thread_raw(id, MAX_RECORD));
+    let text = match (state, record) {
+        (Ok(state), Ok(record)) => format!("{{\"state\":{},\"thread\":{}}}", state.get(), record.get()),
+        (Ok(state), Err(_)) => format!("{{\"state\":{}}}", state.get()),
+        (Err(_), Ok(record)) => format!("{{\"thread\":{}}}", record.get()),
+        (Err(error), Err(_)) => return Err(error),
+    };
+    Ok(text.into())
 }
 
 /// The card of a revision as it is now.

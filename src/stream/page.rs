@@ -4,7 +4,7 @@
 //! snapshot is loaded whenever a run begins or ends, the state is edited, or the connection was lost: a stream never says
 //! how a run ended.
 
-use super::snapshot::{Part, Positions, ThreadSnapshot};
+use super::snapshot::{Loaded, Part, Positions, ThreadSnapshot};
 use super::snapshot_loader::{Scope, SnapshotLoader};
 use super::{Event, Item, Record};
 use futures::FutureExt;
@@ -13,8 +13,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// How long the stream waits for the thread's state before it is shown without.
+/// How long the stream waits for the thread's state before it is shown without, and then for its history.
 const HOLD: Duration = Duration::from_secs(5);
+const HOLD_FOR_HISTORY: Duration = Duration::from_millis(700);
 /// Batches of the stream that wait meanwhile; then the source waits, and the server after it.
 const HELD: usize = 64;
 /// Between two loads lies at least this: runs may begin and end faster than anyone reads.
@@ -60,7 +61,11 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
         loading: None,
         due: None,
         last_load: None,
-        held: thread.is_some().then(|| Held { items: Vec::new(), until: Instant::now() + HOLD }),
+        held: thread.is_some().then(|| Held {
+            items: Vec::new(),
+            waits_for: vec![Part::State, Part::History],
+            until: Instant::now() + HOLD,
+        }),
         replayed: None,
         ended: false,
     };
@@ -70,9 +75,10 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
     page.run(stream).await;
 }
 
-/// Items of the stream that wait for the thread's state.
+/// Items of the stream that wait for the thread's state and history: what is of the past stands before them.
 struct Held {
     items: Vec<Vec<Item>>,
+    waits_for: Vec<Part>,
     until: Instant,
 }
 
@@ -192,12 +198,24 @@ impl Page {
     }
 
     async fn take_snapshot(&mut self, snapshot: ThreadSnapshot) -> bool {
-        let has_state = snapshot.parts.contains_key(&Part::State);
+        let loaded: Vec<Part> = snapshot.parts.keys().copied().collect();
+        if loaded == [Part::Runs] && matches!(snapshot.parts[&Part::Runs], Loaded::Failed(_)) {
+            // The thread may have been deleted.
+            self.want(Scope::All, false);
+        }
         let event = self.positions.snapshot(snapshot);
         if !self.send(vec![Item::Record(Record::Event(event))]).await {
             return false;
         }
-        if has_state { self.release().await } else { true }
+        let Some(held) = &mut self.held else { return true };
+        held.waits_for.retain(|part| !loaded.contains(part));
+        if held.waits_for.is_empty() {
+            return self.release().await;
+        }
+        if !held.waits_for.contains(&Part::State) {
+            held.until = held.until.min(Instant::now() + HOLD_FOR_HISTORY);
+        }
+        true
     }
 
     async fn take_items(&mut self, items: Vec<Item>) -> bool {

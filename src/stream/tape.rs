@@ -124,6 +124,11 @@ impl Tape {
         seq - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64
     }
 
+    /// Returns how many events of the stream there are up to this position; of an event that is its number.
+    pub fn events_until(&self, seq: u64) -> u64 {
+        seq - self.snapshots_until(seq)
+    }
+
     /// Returns where the event of the stream with this number is.
     pub fn position_of(&self, number: u64) -> u64 {
         self.snapshots.iter().fold(number, |seq, snapshot| if *snapshot <= seq { seq + 1 } else { seq })

@@ -222,7 +222,7 @@ impl Dash {
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
         let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
-        self.feed(Msg::done(Done::Described(what.clone(), Ok(serde_json::from_str(text).unwrap()))));
+        self.feed(Msg::done(Done::Described(what.clone(), Ok(text.into()))));
     }
 
     pub fn open_thread(&mut self) {

@@ -61,6 +61,7 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
     let mut out = Brief::new(room);
     let (json, into) = (said.json, &mut out);
     let known = match &*said.name {
+        "snapshot" if event.is_snapshot() => modes::snapshot(into, json),
         "metadata" => modes::metadata(into, json),
         "values" => modes::values(into, &said, state),
         "updates" => modes::updates(into, &said),

@@ -30,12 +30,33 @@ pub(super) fn metadata(out: &mut Brief, json: Peek<'_>) -> bool {
     let Some(run) = word(run) else { return super::whatever(out, json) };
     out.push(Tone::Plain, &format!("run {}", text::short_id(&run)));
     match word(status) {
-        Some(status) if status == "run_done" => out.push(Tone::Plain, " done"),
+        // The server doesn't say how.
+        Some(status) if status == "run_done" => out.push(Tone::Plain, " ended"),
         Some(status) => out.dot().push(Tone::Plain, &status),
         None => out,
     };
     if let Some(attempt) = attempt {
         out.dot().push(Tone::Dim, &format!("attempt {}", attempt.text()));
+    }
+    true
+}
+
+/// What was loaded of the thread: its parts and their sizes.
+pub(super) fn snapshot(out: &mut Brief, json: Peek<'_>) -> bool {
+    out.push(Tone::Dim, "loaded");
+    for (part, loaded) in json.fields() {
+        match &*part {
+            "missing" => {
+                let missing: Vec<_> = loaded.fields().map(|(part, _)| part).collect();
+                if !missing.is_empty() {
+                    out.dot().push(Tone::Plain, &format!("without {}", missing.join(", ")));
+                }
+            }
+            _ if loaded.is_null() => {}
+            part => {
+                out.dot().push(Tone::Plain, part).push(Tone::Dim, &format!(" {}", size(loaded)));
+            }
+        }
     }
     true
 }

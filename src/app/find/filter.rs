@@ -177,7 +177,7 @@ impl Wanted {
     fn fits(&self, facets: &Facets<'_>) -> bool {
         let event = facets.event();
         match self {
-            Wanted::Seq(range) => range.contains(&event.seq),
+            Wanted::Seq(range) => range.contains(&facets.number()),
             Wanted::Mode(wanted) => wanted.is_in(facets.mode()) || wanted.is_in(&event.name),
             Wanted::Namespace(wanted) => facets.namespace().iter().any(|segment| wanted.is_in(segment)),
             Wanted::Id(wanted) => event.id.as_ref().is_some_and(|id| wanted.is_in(id)),
@@ -199,7 +199,11 @@ impl Wanted {
 impl Wanted {
     fn fits_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
         match self {
-            Wanted::Seq(range) => message.first_seq <= *range.end() && message.last_seq >= *range.start(),
+            Wanted::Seq(range) => {
+                let first = events.first().map_or(message.first_seq, Facets::number);
+                let last = events.last().map_or(message.last_seq, Facets::number);
+                first <= *range.end() && last >= *range.start()
+            }
             Wanted::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
             Wanted::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
             Wanted::Node(wanted) => {

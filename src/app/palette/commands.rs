@@ -184,14 +184,14 @@ pub const COMMANDS: &[Command] = &[
         app.overlays.push(Overlay::Page(Page::Keys, scroll::Place::at_start()));
         Vec::new()
     }),
-    command("state", Takes::Nothing, "The state of the stream's thread, as its server has it now", |app, _| {
+    command("state", Takes::Nothing, "Show the thread's state and record as the server has them now", |app, _| {
         if app.viewer().is_some_and(Viewer::is_recording) {
-            return app.explain_argument("This is a recording: no server stands behind it.");
+            return app.explain_argument("This is a recording: there is no server to ask.");
         }
         let viewer = app.viewer().map(|viewer| (viewer.server.clone(), viewer.thread_id.clone()));
         match viewer {
             Some((server, Some(thread))) => app.describe(Described::Thread(server, thread)),
-            Some((_, None)) => app.explain_argument("A stateless run has no thread, and leaves no state."),
+            Some((_, None)) => app.explain_argument("A stateless run has no thread, so there is no state to show."),
             None => app.explain_argument("No stream is shown."),
         }
     }),

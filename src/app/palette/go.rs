@@ -274,16 +274,18 @@ impl App {
     /// Goes to an event of the stream that is shown.
     pub(super) fn go_to_event(&mut self, number: u64) -> Vec<Effect> {
         let Some(viewer) = self.streams.shown_mut() else {
-            return self.explain_argument("No stream is shown: there is no event to go to.");
+            return self.explain_argument("No stream is open, so there is no event to go to.");
         };
-        let (first, last) = (viewer.tape.first_seq().unwrap_or(0), viewer.tape.last_seq());
+        let position = viewer.tape.position_of(number);
+        let first = viewer.tape.first_seq().map_or(0, |seq| viewer.tape.number_of(seq));
+        let last = viewer.tape.events_until(viewer.tape.last_seq());
         let why = match number {
-            _ if last == 0 => Some("Nothing has come in this stream yet.".to_string()),
-            n if n < first => Some(format!("Event {n} was let go; the oldest that is kept is {first}.")),
-            n if n > last => Some(format!("Event {n} has not come yet; the newest is {last}.")),
+            _ if last == 0 => Some("No events in this stream yet.".to_string()),
+            n if n < first => Some(format!("Event {n} was evicted. The oldest in memory is {first}.")),
+            n if n > last => Some(format!("No event {n} yet. The newest is {last}.")),
             _ => None,
         };
-        viewer.go_to(number);
+        viewer.go_to(position);
         let at = self.streams.at();
         let effects = at.map(|at| self.go_to_stream(at)).unwrap_or_default();
         if let Some(why) = why {

@@ -21,8 +21,8 @@ const STEP: usize = WINDOW / 2;
 /// A stretch of a message's lines.
 #[derive(Debug)]
 pub struct Segment {
-    /// Number of the message that it is of.
-    pub of: u64,
+    /// Number of the message that it is of; none for rules between messages.
+    pub of: Option<u64>,
     /// The lines.
     pub body: Body,
 }
@@ -45,6 +45,20 @@ pub enum Body {
     },
 }
 
+/// Why a call has no result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The run is active.
+    Running,
+    /// The thread waits for a person.
+    Waiting,
+    /// The run failed.
+    Failed,
+    /// None came, and none will.
+    #[default]
+    Missing,
+}
+
 /// What a message is shown in.
 pub struct Scene<'a> {
     /// All messages.
@@ -55,8 +69,8 @@ pub struct Scene<'a> {
     pub first: bool,
     /// Whether it is still being written.
     pub writing: bool,
-    /// Whether its calls may still be answered.
-    pub waiting: bool,
+    /// What is said of its calls without a result.
+    pub unanswered: Unanswered,
     /// How wide.
     pub measure: Measure,
     /// How its time is told.
@@ -140,7 +154,7 @@ impl Layout<'_> {
 
     fn lines_of(&mut self, of: u64, lines: Vec<(Line, u64)>) {
         if !lines.is_empty() {
-            self.out.push(Segment { of, body: Body::Lines(lines) });
+            self.out.push(Segment { of: Some(of), body: Body::Lines(lines) });
         }
     }
 
@@ -179,7 +193,7 @@ impl Layout<'_> {
             None => Flow::markdown(self.scene.measure),
         };
         flow.lay(source);
-        self.out.push(Segment { of: self.scene.number, body: Body::Flow { flow, from, thought, indent } });
+        self.out.push(Segment { of: Some(self.scene.number), body: Body::Flow { flow, from, thought, indent } });
     }
 
     /// A call, and what came of it.
@@ -192,9 +206,12 @@ impl Layout<'_> {
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
             lines.push(Line::of(Tone::Bad, &format!("└ ✗ not a call that can be made{why}")));
         } else if is_whole && answer.is_none() {
-            lines.push(match self.scene.waiting {
-                true => Line::of(Tone::Dim, "└ ").with(Tone::Moving, "◐ running"),
-                false => Line::of(Tone::Dim, "└ ? no result in this stream"),
+            let result = Line::of(Tone::Dim, "└ ");
+            lines.push(match self.scene.unanswered {
+                Unanswered::Running => result.with(Tone::Moving, "◐ ").with(Tone::Plain, "running"),
+                Unanswered::Waiting => result.with(Tone::Waiting, "◆ waiting for you"),
+                Unanswered::Failed => result.with(Tone::Bad, "✗ no result: the run failed"),
+                Unanswered::Missing => result.with(Tone::Dim, "? no result"),
             });
         }
         self.lines(lines.into_iter().map(|line| (line, call.seq)).collect());
@@ -241,35 +258,36 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
         _ => false,
     };
     let (shows_rates, shows_usage) = (fits(&rates), fits(&usage));
-    for text in [rates.filter(|_| shows_rates), usage.filter(|_| shows_usage)].into_iter().flatten() {
-        line = line.right(Tone::Dim, &format!("{text}   "));
+    let shown: Vec<String> = rates.filter(|_| shows_rates).into_iter().chain(usage.filter(|_| shows_usage)).collect();
+    if !shown.is_empty() {
+        line = line.right(Tone::Dim, &format!("{}  ", shown.join(" · ")));
     }
     line.right(Tone::Dim, &clock)
 }
 
-/// `0.41 s to first   58 tok/s`.
+/// `TTFT 0.41s · 58 tok/s`.
 fn rates(message: &Message) -> Option<String> {
-    let first = message.time_to_first().map(|time| format!("{} to first", seconds(time)));
+    let first = message.time_to_first().map(|time| format!("TTFT {}", seconds(time)));
     let rate = message.tokens_per_second().map(|rate| match rate {
         0.0..10.0 => format!("{rate:.1} tok/s"),
         _ => format!("{} tok/s", text::count(rate.round() as u64)),
     });
     let said: Vec<String> = first.into_iter().chain(rate).collect();
-    (!said.is_empty()).then(|| said.join("   "))
+    (!said.is_empty()).then(|| said.join(" · "))
 }
 
-/// `11 in (3 cached) 7 out (2 thought)`.
+/// `11 in (3 cached) 7 out (2 reasoning)`.
 fn used(usage: &Usage) -> String {
     let detail = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
     let (input, output) = (text::count(usage.input), text::count(usage.output));
-    format!("{input} in{} {output} out{}", detail(usage.cached, "cached"), detail(usage.reasoning, "thought"))
+    format!("{input} in{} {output} out{}", detail(usage.cached, "cached"), detail(usage.reasoning, "reasoning"))
 }
 
-/// A short time, exact enough to compare: `82 ms`, `0.41 s`, `12s`.
+/// A short time, exact enough to compare: `82ms`, `0.41s`, `12s`.
 fn seconds(time: Duration) -> String {
     match time.as_millis() {
-        0..100 => format!("{} ms", time.as_millis()),
-        100..10_000 => format!("{:.2} s", time.as_secs_f64()),
+        0..100 => format!("{}ms", time.as_millis()),
+        100..10_000 => format!("{:.2}s", time.as_secs_f64()),
         _ => text::duration(time),
     }
 }

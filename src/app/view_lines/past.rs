@@ -25,26 +25,27 @@ pub fn slider(standing: &Standing, columns: usize, times: &impl Times) -> Option
 }
 
 fn laid(standing: &Standing, columns: usize, times: &impl Times) -> (Line, Option<Range<usize>>) {
-    let Standing { at, time, target, span: (oldest, newest), playing, speed } = *standing;
+    let Standing { at, time, numbers, target, span: (oldest, newest), playing, speed } = *standing;
     // Nothing before the slider, and no length of it, depends on the moment: it stays under the pointer that moves it.
     let mut line = Line::of(Tone::Moving, "PAST ");
     let time = time.map_or_else(|| " ".repeat(CLOCK), |time| clock(time, times));
     line.push(Tone::Strong, &format!("{time:<CLOCK$}"));
-    let newest_text = count(newest);
-    let events = format!("  event {:>room$} of {newest_text}", count(at), room = newest_text.len());
+    let (number, oldest_number, newest_number) = numbers;
+    let newest_text = count(newest_number);
+    let events = format!("  event {:>room$} of {newest_text}", count(number), room = newest_text.len());
     line.push(Tone::Plain, &events);
-    if oldest > 0 && columns >= ROOMY {
-        line.push(Tone::Dim, &format!(", from {}", count(oldest)));
+    if oldest_number > 0 && columns >= ROOMY {
+        line.push(Tone::Dim, &format!(", from {}", count(oldest_number)));
     }
     let on_its_way = at < target && !playing;
     let now = match (on_its_way, playing) {
-        (true, _) => "on its way".to_string(),
-        (_, true) => format!("▶ {}", speed.word()),
+        (true, _) => "loading…".to_string(),
+        (_, true) => format!("► {}", speed.word()),
         (_, false) if speed == Speed::One => "paused".to_string(),
         (_, false) => format!("paused, {}", speed.word()),
     };
-    let playing_hints = ["Space pauses  S speed  G now", "Space pauses  G now", "G now"];
-    let paused_hints = [", . step  < > slide  Space plays  S speed  G now", "Space plays  G now", "G now"];
+    let playing_hints = ["Space pause  S speed  G live", "Space pause  G live", "G live"];
+    let paused_hints = [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"];
     let room = columns.saturating_sub(line.width() + NOW + 4);
     let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
     // The way back is said before the slider is drawn, and the slider before the other keys are said.
@@ -79,7 +80,15 @@ mod tests {
     fn the_slider_stands_where_the_moment_is() {
         let told = |at: u64, columns: usize| {
             let time = Some(jiff::Timestamp::UNIX_EPOCH);
-            let standing = Standing { at, time, target: at, span: (0, 1000), playing: false, speed: Speed::One };
+            let standing = Standing {
+                at,
+                time,
+                numbers: (at, 0, 1000),
+                target: at,
+                span: (0, 1000),
+                playing: false,
+                speed: Speed::One,
+            };
             let line = line(&standing, columns, &TimeZone::UTC);
             let right: usize = line.right.iter().map(|piece| width(&piece.text)).sum();
             assert!(columns < 50 || line.width() + right <= columns, "{columns}");
@@ -89,7 +98,7 @@ mod tests {
             let drawn: Vec<usize> =
                 (0..).zip(text.chars()).filter(|(_, c)| "━●─".contains(*c)).map(|(i, _)| i).collect();
             assert_eq!(bar.map_or(Vec::new(), |bar| bar.collect()), drawn, "{columns}");
-            assert!(columns < 50 || line.right.iter().any(|piece| piece.text.ends_with("G now")), "{columns}: {text}");
+            assert!(columns < 50 || line.right.iter().any(|piece| piece.text.ends_with("G live")), "{columns}: {text}");
             line.left.iter().map(|piece| piece.text.as_str()).collect::<String>()
         };
         assert!(told(0, 140).contains("event     0 of 1,000  ●──"), "{}", told(0, 140));

@@ -1,8 +1,12 @@
 //! The lines of the timeline view: bars over an axis, in a tree.
 
+use super::UNKNOWN;
+use super::runs::{self, RunWords};
 use crate::app::line::{Line, Tone};
 use crate::app::timeline::Branch;
-use crate::projection::{Attempt, Bar, BarKind, BarState, Clock};
+use crate::app::viewer::head::tones;
+use crate::model::StatusRole;
+use crate::projection::{Attempt, Bar, BarKind, BarState, Clock, Projections};
 use crate::text;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -37,12 +41,12 @@ impl Grid {
     }
 }
 
-/// How long something took, as people read it: `82 ms`, `1.4 s`, `12 s`, `2m10s`.
+/// How long something took: `82ms`, `1.4s`, `12s`, `2m10s`.
 fn span(d: Duration) -> String {
     match d.as_millis() {
-        ms @ 0..1000 => format!("{ms} ms"),
-        1000..10_000 => format!("{:.1} s", d.as_secs_f64()),
-        10_000..60_000 => format!("{} s", d.as_secs()),
+        ms @ 0..1000 => format!("{ms}ms"),
+        1000..10_000 => format!("{:.1}s", d.as_secs_f64()),
+        10_000..60_000 => format!("{}s", d.as_secs()),
         _ => text::duration(d),
     }
 }
@@ -62,72 +66,93 @@ fn length(attempt: &Attempt, now: Timestamp) -> Duration {
     leaps.map(Duration::from_secs).find(|leap| *leap >= ran).unwrap_or(ran * 2)
 }
 
-/// Attempts that are not kept any more.
-pub fn gone(attempts: u64) -> Line {
-    let runs = if attempts == 1 { "run was" } else { "runs were" };
-    Line::of(Tone::Dim, &format!("… {} earlier {runs} let go", text::count(attempts)))
+/// Attempts that were evicted.
+pub fn evicted(attempts: u64) -> Line {
+    let runs = if attempts == 1 { "run" } else { "runs" };
+    Line::of(Tone::Dim, &format!("… {} earlier {runs} evicted", text::count(attempts)))
 }
 
-/// Which run, which attempt of it, how it went.
-pub fn heading(attempt: &Attempt, now: Timestamp) -> Line {
-    let mut line = Line::of(Tone::Strong, "run");
-    match &attempt.run_id {
-        Some(id) => line.push(Tone::Strong, &format!(" {}", text::short_id(id))),
-        None => line.push(Tone::Dim, " · id not told"),
-    }
+/// Which run, which attempt of it, how it went: by the thread's runs where they know it.
+pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> Line {
+    let entry = attempt.run_id.as_deref().and_then(|id| projections.status.run(id));
+    let mut line = match (entry, &attempt.run_id) {
+        (Some(entry), _) => Line::of(Tone::Strong, &entry.name()),
+        (None, Some(id)) => Line::of(Tone::Strong, &format!("run {}", text::short_id(id))),
+        (None, None) => Line::of(Tone::Strong, "run"),
+    };
     if attempt.number > 1 {
         line.push(Tone::Plain, &format!(" · attempt {}", attempt.number));
         let before = attempt.number - 1;
         let what = if before == 1 { "attempt 1".into() } else { format!("{before} attempts") };
         if !attempt.lost.is_zero() {
-            line.push(Tone::Moving, &format!(" · {} lost in {what}", span(attempt.lost)));
+            line.push(Tone::Plain, &format!(" · {} lost in {what}", span(attempt.lost)));
         }
     }
     line.push(Tone::Dim, " · ");
-    let ran = span(between(attempt.started, attempt.until(now)));
-    let (tone, words) = match attempt.state {
-        BarState::Running => (Tone::Good, format!("▶ running {ran}")),
-        BarState::Done => (Tone::Good, format!("● done in {ran}")),
-        BarState::Failed => (Tone::Bad, format!("✗ failed after {ran}")),
-        BarState::Interrupted => (Tone::Moving, format!("◌ interrupted after {ran}")),
-        BarState::Abandoned => {
-            (Tone::Dim, format!("■ {} after {ran}", attempt.detail.as_deref().unwrap_or("end not told")))
+    // Of several attempts the record tells how the last one ended.
+    let is_last = attempt.state != BarState::Abandoned || attempt.number == 1;
+    let (role, outcome, mut details) = match entry.filter(|entry| is_last && entry.outcome.is_over()) {
+        Some(entry) => {
+            let RunWords { role, outcome, details } = runs::words(entry, projections);
+            (role, outcome, details)
         }
+        None => by_stream(attempt),
     };
-    line.push(tone, &words);
-    if let Some(detail) = attempt.detail.as_ref().filter(|_| attempt.state != BarState::Abandoned) {
-        line.push(Tone::Dim, ": ");
-        line.push(Tone::Plain, detail);
+    let (glyph, word) = tones(role);
+    line.push(glyph, &format!("{} ", role.glyph()));
+    line.push(word, &outcome);
+    let took = match attempt.ended {
+        None if attempt.known.start => Some(between(attempt.started, attempt.until(now))),
+        _ => attempt.took(),
+    };
+    // The record's own time is among the details.
+    if entry.is_none_or(|entry| entry.took().is_none() || !entry.outcome.is_over()) {
+        details.insert(0, took.map_or_else(|| UNKNOWN.to_string(), span));
+    }
+    for detail in details {
+        line.push(Tone::Dim, &format!(" · {detail}"));
     }
     line
+}
+
+/// How an attempt went, as the stream says.
+fn by_stream(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
+    let (role, outcome) = match attempt.state {
+        BarState::Running => (StatusRole::Moving, "running"),
+        BarState::Done => (StatusRole::Unknown, "ended"),
+        BarState::Failed => (StatusRole::Failed, "failed"),
+        BarState::Interrupted => (StatusRole::Good, "paused"),
+        BarState::Abandoned => (StatusRole::Ended, "ended"),
+    };
+    let detail = attempt.detail.as_deref().map(|detail| text::clean(detail).into_owned());
+    (role, outcome.to_string(), detail.into_iter().collect())
 }
 
 /// What the bars of an attempt are made from, and whose times they have.
 pub fn source(attempt: &Attempt) -> Line {
     let words: Vec<&str> = attempt.sources().map(|source| source.word()).collect();
-    let words = match words.split_last() {
-        None => return Line::of(Tone::Dim, "no node, tool or model was told of; the mode tasks tells them"),
-        Some((last, [])) => last.to_string(),
-        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+    if words.is_empty() {
+        let how = "Start the run with the tasks mode to get them.";
+        return Line::of(Tone::Dim, &format!("No node or model timings of this run. {how}"));
+    }
+    let clock = match attempt.clock {
+        Clock::Arrival if attempt.known.start => "client clock",
+        Clock::Arrival => "times unknown: a replay without server times",
+        Clock::Server => "server clock",
     };
-    let times = match attempt.clock {
-        Clock::Arrival => "times of arrival",
-        Clock::Server => "the server's times",
-    };
-    Line::of(
-        Tone::Dim,
-        &match attempt.exact {
-            true => format!("from {words} · {times}"),
-            false => format!("from {words}: starts are estimated; the mode tasks tells them exactly"),
-        },
-    )
+    let mut said = format!("source: {} · {clock}", words.join(", "));
+    if !attempt.exact && !attempt.is_of_checkpoints() {
+        said.push_str(" · start times are estimates (enable tasks mode for exact ones)");
+    }
+    Line::of(Tone::Dim, &said)
 }
 
 /// The axis of an attempt, with labels where they have room.
 pub fn axis(attempt: &Attempt, now: Timestamp, grid: &Grid) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{:>4} │ {:<name$} ", "step", "node", name = grid.name));
     let length = length(attempt, now).as_secs_f64();
-    if grid.axis == 0 {
+    // Without times there is nothing to measure.
+    if grid.axis == 0 || !attempt.known.is_both() {
         return line;
     }
     let ticks = (grid.axis / TICK).max(1) as f64;
@@ -158,9 +183,9 @@ fn round_up(seconds: f64) -> f64 {
 fn label(seconds: f64, tick: f64) -> String {
     match (seconds, tick) {
         (s, _) if s >= 60.0 => text::duration(Duration::from_secs_f64(s)),
-        (s, tick) if tick >= 1.0 || s == 0.0 => format!("{s:.0} s"),
-        (s, tick) if tick >= 0.1 => format!("{s:.1} s"),
-        (s, _) => format!("{:.0} ms", s * 1e3),
+        (s, tick) if tick >= 1.0 || s == 0.0 => format!("{s:.0}s"),
+        (s, tick) if tick >= 0.1 => format!("{s:.1}s"),
+        (s, _) => format!("{:.0}ms", s * 1e3),
     }
 }
 
@@ -170,21 +195,26 @@ pub fn bar(branch: &Branch, bar: &Bar, step: Option<i64>, attempt: &Attempt, now
     let mut line = Line::of(Tone::Dim, &format!("{step:>4} │ "));
     name(&mut line, branch, bar, grid);
     let until = bar.ended.unwrap_or_else(|| attempt.until(now));
-    let (before, tone, filled) = columns(bar, until, attempt, now, grid);
-    line.push(Tone::Dim, &before);
-    line.push(tone, &filled);
-    let ran = span(between(bar.started, until));
-    let about = if bar.estimated { "~" } else { "" };
+    // A bar without known times would say something false.
+    if bar.known.is_both() && attempt.known.is_both() {
+        let (before, tone, filled) = columns(bar, until, attempt, now, grid);
+        line.push(Tone::Dim, &before);
+        line.push(tone, &filled);
+    }
+    let took = match bar.known.is_both() {
+        true => format!("{}{}", if bar.estimated { "~" } else { "" }, span(between(bar.started, until))),
+        false => UNKNOWN.to_string(),
+    };
     let said = |glyph: &str, word: &str| {
         let detail = bar.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
-        format!("{glyph} {word} {about}{ran}{detail}")
+        format!("{glyph} {word} {took}{detail}")
     };
     let (tone, words) = match bar.state {
-        BarState::Running => (Tone::Moving, format!("▶ running {about}{ran}")),
-        BarState::Done => (Tone::Plain, format!(" {about}{ran}")),
+        BarState::Running => (Tone::Moving, format!("◐ running {took}")),
+        BarState::Done => (Tone::Plain, format!(" {took}")),
         BarState::Failed => (Tone::Bad, said(" ✗", "failed")),
-        BarState::Interrupted => (Tone::Moving, said(" ◌", "interrupted")),
-        BarState::Abandoned => (Tone::Dim, " ■ end not told".into()),
+        BarState::Interrupted => (Tone::Plain, said(" ◆", "paused")),
+        BarState::Abandoned => (Tone::Dim, " ■ end unknown".into()),
     };
     let room = grid.width.saturating_sub(line.width());
     line.push(tone, &text::seen(&words, room));

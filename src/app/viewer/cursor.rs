@@ -4,6 +4,8 @@
 use super::{View, Viewer, view_lines};
 use crate::app::line::Line;
 use crate::app::scroll::{self, Place, Rows, Spot};
+use crate::app::view_lines::message::Unanswered;
+use crate::model::ThreadStatus;
 use crate::stream::Event;
 use jiff::Timestamp;
 
@@ -73,8 +75,9 @@ impl Viewer {
             self.windows[view as usize] = (width, height);
             match view {
                 View::Messages => {
+                    let unanswered = self.unanswered(open);
                     let place = &mut self.places[view as usize];
-                    self.blocks.prepare(&self.projections, open, width, &self.tz, place);
+                    self.blocks.prepare(&self.projections, unanswered, width, &self.tz, place);
                 }
                 View::Timeline => {
                     let place = &mut self.places[view as usize];
@@ -84,6 +87,7 @@ impl Viewer {
                         self.find.forget(view as usize);
                     }
                 }
+                View::Runs => self.prepare_runs(),
                 View::Delivery => {
                     let about = view_lines::ledger::About { now: moment, open, asks: !self.is_recording() };
                     self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, about, &self.tz);
@@ -95,6 +99,18 @@ impl Viewer {
         }
         if self.seek() {
             windows.iter().for_each(|(view, ..)| self.bring(*view));
+        }
+    }
+
+    /// What is said of calls without a result. `open`: whether more may come.
+    fn unanswered(&self, open: bool) -> Unanswered {
+        match self.shown_status() {
+            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading if open => {
+                Unanswered::Running
+            }
+            ThreadStatus::Waiting { .. } => Unanswered::Waiting,
+            ThreadStatus::Failed { .. } => Unanswered::Failed,
+            _ => Unanswered::Missing,
         }
     }
 

@@ -120,7 +120,8 @@ impl Viewer {
         }
         let how = match (&self.link, self.standing()) {
             (_, Some(standing)) => {
-                format!("at event {} of {}", count(standing.at), count(standing.span.1))
+                let [at, newest] = [standing.at, standing.span.1].map(|seq| self.tape.events_until(seq));
+                format!("at event {} of {}", count(at), count(newest))
             }
             (LinkState::Ended(end), None) => match &end.detail {
                 Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
@@ -220,7 +221,7 @@ impl Viewer {
                 let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
                 let at = view_lines::clock(snapshot.at, &self.tz);
                 let ns = clean(&view_lines::namespace(&snapshot.ns)).into_owned();
-                let title = format!("state {} · event {} · {at} {ns}", key + 1, snapshot.seq);
+                let title = format!("state {} · event {} · {at} {ns}", key + 1, self.tape.events_until(snapshot.seq));
                 let state = state.shared();
                 match is_text {
                     true => {

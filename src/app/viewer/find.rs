@@ -198,6 +198,11 @@ impl Viewer {
     }
 
     fn keys(&self, view: View) -> Range<u64> {
+        // What is behind the last message are rules, which are not searched.
+        if view == View::Messages {
+            let messages = &self.projections.messages;
+            return messages.evicted()..messages.evicted() + messages.items().len() as u64;
+        }
         let rows = self.all_rows(view);
         rows.first()..rows.end()
     }
@@ -232,11 +237,13 @@ impl Viewer {
         self.tape.get(self.seq_at(view, Spot { key, line: 0 })?)
     }
 
+    fn facets<'a>(&'a self, event: &'a Event) -> Facets<'a> {
+        Facets::of(event, &self.projections).numbered(self.tape.number_of(event.seq))
+    }
+
     /// Whether an entry fits the filter, and how many bytes were read for that.
     fn fits(&self, view: View, key: u64) -> (Look, usize) {
         let filter = &self.find.filter;
-        let told = &self.projections;
-        let facets = |event| Facets::of(event, told);
         let cost = |event: &Event| if filter.reads_data() { event.data.text().len() } else { 0 };
         let (fits, read) = match view {
             View::Messages => {
@@ -245,12 +252,14 @@ impl Viewer {
                 seqs.dedup();
                 let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.tape.get(seq)).collect();
                 let read = events.iter().map(cost).sum::<usize>() + message.text.len();
-                (filter.fit_message(message, &events.iter().map(facets).collect::<Vec<_>>()), read)
+                (filter.fit_message(message, &events.iter().map(|event| self.facets(event)).collect::<Vec<_>>()), read)
             }
             // What heads the bars says what they are, whichever are shown.
             View::Timeline if !self.bars.is_bar(key) => (true, 0),
+            // A run's record is no event.
+            View::Runs if self.entry_seq(view, key).is_none() => (false, 0),
             _ => match self.event_of(view, key) {
-                Some(event) => (filter.fit(&facets(&event)), cost(&event)),
+                Some(event) => (filter.fit(&self.facets(&event)), cost(&event)),
                 // What the tape let go cannot be asked any more.
                 None => (false, 0),
             },
@@ -411,6 +420,9 @@ impl Viewer {
             self.moves(|place, rows, height| place.go(rows, height, Spot { key, line: 0 }));
             return true;
         }
+        if (what, self.view()) == (Landmark::Problem, View::Messages) {
+            return self.go_to_problem(forward);
+        }
         let in_order = |seqs: &[u64]| match forward {
             true => seqs.get(seqs.partition_point(|seq| *seq <= here)).copied(),
             false => seqs[..seqs.partition_point(|seq| *seq < here)].last().copied(),
@@ -437,6 +449,27 @@ impl Viewer {
 }
 
 impl Viewer {
+    /// The same in Messages, where runs that the stream did not show end too.
+    fn go_to_problem(&mut self, forward: bool) -> bool {
+        let shown = self.tape.first_seq().unwrap_or(u64::MAX)..=self.tape.last_seq();
+        let problems = self.problems().into_iter().filter(|seq| shown.contains(seq));
+        let mut spots: Vec<Spot> = problems.map(|seq| self.blocks.spot_of(&self.projections, seq)).collect();
+        spots.extend(self.blocks.run_ends());
+        spots.sort_unstable();
+        spots.dedup();
+        let here = match self.follows() {
+            true => Spot { key: u64::MAX, line: 0 },
+            false => self.place(View::Messages).cursor,
+        };
+        let target = match forward {
+            true => spots.get(spots.partition_point(|spot| *spot <= here)),
+            false => spots[..spots.partition_point(|spot| *spot < here)].last(),
+        };
+        let Some(target) = target.copied() else { return false };
+        self.moves(|place, rows, height| place.go(rows, height, target));
+        true
+    }
+
     /// Positions of failures, of the ends of runs, and of gaps, in order.
     fn problems(&self) -> Vec<u64> {
         let ends = self.projections.status.runs().iter().filter_map(|run| run.end_seq);

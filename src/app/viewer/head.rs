@@ -4,6 +4,7 @@
 use super::{LinkState, Viewer};
 use crate::app::line::{Line, Tone};
 use crate::model::{Question, StatusRole, ThreadStatus, summary_of};
+use crate::stream::SnapshotPart;
 use crate::text;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -59,7 +60,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
     };
     let (mut said, mut more): (String, Vec<String>) = (status.word().to_string(), Vec::new());
     match status {
-        ThreadStatus::Loading => {}
+        ThreadStatus::Loading | ThreadStatus::Deleted => {}
         ThreadStatus::Unknown { why } => {
             if !why.is_empty() {
                 said = format!("status unknown: {why}");
@@ -224,6 +225,13 @@ impl Viewer {
     /// The questions that the thread waits with, now.
     pub fn questions(&self) -> &[Question] {
         self.thread_status().questions()
+    }
+
+    /// Why the thread's state could not be loaded, where it could not.
+    pub fn state_failure(&self) -> Option<&str> {
+        let missing = self.projections.status.missing().iter();
+        let failed = missing.filter(|(part, _)| *part == SnapshotPart::State).find_map(|(_, why)| why.as_deref());
+        failed.filter(|_| *self.thread_status() != ThreadStatus::Deleted)
     }
 
     /// Whether a copy without a choice is of the error: the thread failed, and no entry was chosen.

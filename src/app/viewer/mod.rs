@@ -7,6 +7,7 @@ pub mod head;
 mod look;
 mod past;
 mod rows;
+mod runs;
 mod state;
 
 use super::blocks::Blocks;
@@ -21,10 +22,11 @@ use super::timeline::TimelineRows;
 use super::view_lines;
 use crate::api::ApiError;
 use crate::config::{TapeLimits, Timestamps};
-use crate::projection::{Ledger, Projections, RunNumbers};
+use crate::projection::{Ledger, Projections};
 use crate::stream::{End, Item, Limits, Record, Tape, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use runs::RunsRows;
 use std::sync::Arc;
 
 pub use find::{Found, Landmark};
@@ -152,6 +154,7 @@ pub struct Viewer {
     /// Columns and lines of each view's window.
     windows: [(usize, usize); 8],
     blocks: Blocks,
+    runs: RunsRows,
     ledger: Vec<view_lines::ledger::Row>,
     /// What is searched for, let through and marked.
     find: Find,
@@ -166,7 +169,7 @@ pub struct Viewer {
     pub as_received: bool,
     /// The moment that ages on the screen count to.
     pub(super) now: Timestamp,
-    tz: TimeZone,
+    pub(super) tz: TimeZone,
     /// How times are told.
     timestamps: Timestamps,
     /// Whether long lines go on in the next one.
@@ -219,6 +222,7 @@ impl Viewer {
             brought: [None; 8],
             windows: [(0, 0); 8],
             blocks: Blocks::default(),
+            runs: RunsRows::default(),
             ledger: Vec::new(),
             find: Find::default(),
             bars: TimelineRows::default(),
@@ -307,17 +311,21 @@ impl Viewer {
         matches!(self.target, StreamTarget::Recording { .. })
     }
 
+    /// Whether the stream has sent nothing: all that is known was loaded.
+    pub fn has_only_snapshots(&self) -> bool {
+        self.books().received == 0
+    }
+
     /// Whether anything may still come.
     pub fn is_open(&self) -> bool {
         !matches!(self.link, LinkState::Ended(_) | LinkState::Failed(_))
     }
 
-    /// What the two clocks say, where that needs saying. A thread on which nothing runs may be silent for days.
+    /// A silence that needs saying. A thread on which nothing runs may be silent for days.
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
-        let runs = self.present().metrics.runs();
-        let waits = !matches!(self.target, StreamTarget::Tail { .. }) || runs.last().is_some_and(RunNumbers::is_open);
+        let is_expected = !matches!(self.target, StreamTarget::Tail { .. }) || self.thread_status().is_active();
         let is_live = matches!(self.link, LinkState::Live { .. });
-        view_lines::ledger::pulse(self.books(), now).filter(|_| waits && is_live)
+        view_lines::ledger::pulse(self.books(), now).filter(|_| is_expected && is_live)
     }
 
     /// The view with the focus.
@@ -396,9 +404,16 @@ impl Viewer {
 
     /// The JSON of the event under the cursor, with a title.
     pub fn inspect(&self) -> Option<(String, Arc<str>)> {
+        if let Some(record) = self.run_record() {
+            return Some(record);
+        }
         let event = self.event_under_cursor()?;
         let ns = if event.ns.is_empty() { String::new() } else { format!(" {}", event.ns.join(" › ")) };
         let id = event.id.as_deref().map(|id| format!(" · id {id}")).unwrap_or_default();
-        Some((format!("event {} · {}{ns}{id}", event.seq, event.name), event.data.text().clone()))
+        let title = match event.is_snapshot() {
+            true => "loaded from the server's records".to_string(),
+            false => format!("event {} · {}{ns}{id}", self.tape.number_of(event.seq), event.name),
+        };
+        Some((title, event.data.text().clone()))
     }
 }

@@ -78,8 +78,10 @@ impl Speed {
 pub struct Standing {
     /// The event that came last.
     pub at: u64,
-    /// When it came.
+    /// When it happened.
     pub time: Option<Timestamp>,
+    /// Its number among the events of the stream, and those of the oldest and the newest moment.
+    pub numbers: (u64, u64, u64),
     /// The event that is gone to, while the way there is not yet folded.
     pub target: u64,
     /// The oldest moment that can be shown, and the newest.
@@ -245,7 +247,10 @@ impl Viewer {
         let moment = self.past.moment.as_ref()?;
         let (at, target, playing) = (moment.at, moment.target, moment.playing.is_some());
         let time = self.tape.time(at);
-        Some(Standing { at, time, target, span: self.span(), playing, speed: self.past.speed })
+        let span = self.span();
+        let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.tape.events_until(seq));
+        let numbers = (number, oldest, newest);
+        Some(Standing { at, time, numbers, target, span, playing, speed: self.past.speed })
     }
 
     /// Whether something is to be done in the next turn: the way to a moment is folded, or it is played.
@@ -474,7 +479,7 @@ impl Viewer {
 
     /// What was laid out, found and measured was of another moment.
     fn forget_lines(&mut self) {
-        self.blocks = Default::default();
+        (self.blocks, self.runs) = Default::default();
         self.blocks.wrap = self.wrap;
         self.blocks.tell_times(self.timestamps);
         for view in VIEWS {

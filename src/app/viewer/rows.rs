@@ -1,10 +1,13 @@
 //! What each view lists: its entries, their heights, their lines, and the events that they tell of.
 
+use super::runs::RunsRow;
 use super::{View, Viewer, view_lines};
 use crate::app::blocks::Shown;
 use crate::app::find::Sieve;
 use crate::app::line::Line;
 use crate::app::scroll::{Flat, Rows, Spot};
+use crate::app::view_lines::Clock;
+use crate::app::view_lines::raw::RawEvent;
 use crate::projection::Rows as Kept;
 use jiff::Timestamp;
 
@@ -81,6 +84,10 @@ impl Viewer {
             View::Raw => self.tape.last_seq(),
             View::Timeline => extent(self.projections.timeline.bars()).end,
             View::Delivery => 0,
+            View::Runs => {
+                let keys = self.runs_keys();
+                keys.end - keys.first
+            }
             view => self.all_rows(view).end(),
         }
     }
@@ -115,7 +122,7 @@ impl Viewer {
             View::Messages => return ViewRows::Blocks(self.blocks.shown(p)),
             View::Updates => extent(p.updates.rows()),
             View::State => extent(p.values.rows()),
-            View::Runs => extent(p.lifecycle.rows()),
+            View::Runs => self.runs_keys(),
             View::Custom => extent(p.custom.rows()),
             View::Raw => {
                 let end = self.tape.last_seq() + 1;
@@ -145,16 +152,18 @@ impl Viewer {
             View::Messages | View::State => None,
             View::Updates => kept(p.updates.rows(), key)
                 .map(|row| view_lines::updates::line(row, self.tape.get(row.seq).as_ref(), width, &clock)),
-            View::Timeline => self.bars.line(&p.timeline, key, width),
-            View::Runs => {
-                kept(p.lifecycle.rows(), key).map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &clock))
-            }
+            View::Timeline => self.bars.line(p, key, width),
+            View::Runs => self.runs_row(key).map(|row| match row {
+                RunsRow::Run(run) => view_lines::runs::recorded(run, p, &Clock::Wall(&self.tz)),
+                RunsRow::Happened(row) => view_lines::runs::line(row, p, width, &clock),
+            }),
             View::Custom => kept(p.custom.rows(), key).map(|row| {
                 view_lines::custom::line(row, self.tape.get(row.seq).as_ref(), self.as_received, width, &clock)
             }),
             View::Raw => self.tape.get(key).map(|event| {
-                let state = p.values.at(event.seq);
-                view_lines::raw::line(&event, state, self.as_received, width, &clock)
+                let (state, number) = (p.values.at(event.seq), self.tape.number_of(event.seq));
+                let raw = RawEvent { event: &event, number, state };
+                view_lines::raw::line(&raw, self.as_received, width, &clock)
             }),
             View::Delivery => self.ledger_row(key).map(|row| row.line.clone()),
         };
@@ -168,7 +177,7 @@ impl Viewer {
             View::Messages => self.blocks.seq_at(p, spot),
             View::Updates => Some(kept(p.updates.rows(), spot.key)?.seq),
             View::State => Some(kept(p.values.rows(), self.snapshot?)?.seq),
-            View::Runs => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
+            View::Runs => self.runs_seq(spot.key),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
             View::Raw => Some(spot.key),
             View::Delivery => self.ledger_row(spot.key)?.seq,
@@ -180,6 +189,7 @@ impl Viewer {
     pub(super) fn entry_seq(&self, view: View, key: u64) -> Option<u64> {
         match view {
             View::Messages | View::State | View::Delivery => None,
+            View::Runs if matches!(self.runs_row(key), Some(RunsRow::Run(_))) => None,
             view => self.seq_at(view, Spot { key, line: 0 }),
         }
     }
@@ -198,7 +208,7 @@ impl Viewer {
         Some(match view {
             View::Messages => self.blocks.spot_of(p, seq),
             View::Updates => last(p.updates.rows(), seq, |row| row.seq),
-            View::Runs => last(p.lifecycle.rows(), seq, |row| row.seq),
+            View::Runs => Spot { key: self.runs_key_of(seq), line: 0 },
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
             View::Raw => Spot { key: seq, line: 0 },
             View::Timeline => Spot { key: self.bars.spot_of(&p.timeline, seq), line: 0 },

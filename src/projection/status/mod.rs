@@ -204,11 +204,18 @@ impl Status {
             }
     }
 
+    /// Returns whether the server had no such thread when it was last asked.
+    fn is_deleted(&self) -> bool {
+        let not_found = |why: &str| why.starts_with("404");
+        self.missing.iter().any(|(part, why)| *part == SnapshotPart::Thread && why.as_deref().is_some_and(not_found))
+    }
+
     fn refresh_status(&mut self) {
         self.revision += 1;
         let records =
             ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.records.as_deref() };
         let of_records = match self.loaded {
+            Some(_) if self.is_deleted() => ThreadStatus::Deleted,
             Some(_) => ThreadStatus::derive(records),
             None => ThreadStatus::Loading,
         };

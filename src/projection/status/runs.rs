@@ -66,7 +66,7 @@ pub struct RunEntry {
     pub ended: Option<Timestamp>,
     /// Why it failed.
     pub error: Option<String>,
-    /// The node that failed, or that asks.
+    /// The node that failed, that asks, or that a breakpoint is before.
     pub node: Option<String>,
     /// The assistant that it ran.
     pub assistant_id: Option<String>,
@@ -161,7 +161,13 @@ fn recorded(
         .or_else(|| seen?.error.clone())
         .or_else(|| failed?.error.clone());
     let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
-    let node = thread_node.flatten().or_else(|| failed.map(|task| task.node.clone()));
+    let node = match outcome {
+        RunOutcome::Failed | RunOutcome::TimedOut => {
+            thread_node.flatten().or_else(|| failed.map(|task| task.node.clone()))
+        }
+        RunOutcome::Asked | RunOutcome::Paused => stopped_at(status, last, is_newest),
+        _ => None,
+    };
     RunEntry {
         run_id: Some(record.run_id.as_str().into()),
         number,
@@ -169,7 +175,7 @@ fn recorded(
         began: record.created_at,
         ended: record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended)),
         error: error.filter(|_| has_failed),
-        node: node.filter(|_| has_failed),
+        node,
         assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
         first_seq: seen.map(|run| run.first_seq),
         end_seq: seen
@@ -195,6 +201,19 @@ fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) ->
         (false, true) => Some(RunOutcome::Asked),
         (false, false) => Some(RunOutcome::Paused),
         _ => None,
+    }
+}
+
+/// The node that asks, or that a breakpoint is before.
+fn stopped_at(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<String> {
+    match &status.status {
+        ThreadStatus::Waiting { questions, .. } if is_newest => questions.first()?.node.clone(),
+        ThreadStatus::Paused { next, .. } | ThreadStatus::Stopped { next, .. } if is_newest => next.first().cloned(),
+        _ => {
+            let facts = &last?.facts;
+            let asking = facts.tasks.iter().find(|task| !task.questions.is_empty()).map(|task| &task.node);
+            asking.or(facts.next.first()).cloned()
+        }
     }
 }
 

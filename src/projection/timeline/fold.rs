@@ -1,14 +1,17 @@
 //! Attempts, steps and bars: how they begin, are found again and end, whichever mode tells of it.
 
 use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, SOURCES, Timeline, between};
-use crate::projection::status::{RunEntry, RunOutcome};
+use crate::projection::status::{Checkpoint, RunEntry, RunOutcome};
 use crate::stream::{Event, Namespace, server_time};
+use crate::text;
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Bars without a told end, and tool calls without a result, that are remembered.
 const MAX_OPEN: usize = 4096;
+/// Bytes of an error that a bar shows.
+const DETAIL: usize = 200;
 /// Graphs within graphs that are told apart.
 const MAX_DEPTH: usize = 64;
 /// Bars beside one that are looked at where no id says which is meant.
@@ -134,13 +137,22 @@ impl Timeline {
             self.attempts.pop_front();
             self.attempts_gone += 1;
         }
+        // The stream tells more of a run than its record.
+        let of_run =
+            |attempt: &&mut Attempt| attempt.is_recorded && attempt.run_id.is_some() && attempt.run_id == run_id;
+        let mut began = None;
+        for attempt in self.attempts.iter_mut().rev().take(NEAR).filter(of_run) {
+            attempt.is_superseded = true;
+            self.generation += 1;
+            began = Some(attempt.started).filter(|began| number == 1 && *began <= at);
+        }
         self.shape += 1;
         self.attempts.push_back(Attempt {
             run_id,
             number,
-            started: at,
+            started: began.unwrap_or(at),
             ended: None,
-            known: Known { start: timed.known, end: true },
+            known: Known { start: timed.known || began.is_some(), end: true },
             state: BarState::Running,
             detail: None,
             lost,
@@ -155,17 +167,53 @@ impl Timeline {
             skew: timed.server.flatten().unwrap_or_default(),
             asked: false,
             is_timed: timed.known,
+            is_recorded: false,
+            is_superseded: false,
             scope: Scope { over: true, busy_until: Some(at), ..Scope::default() },
         });
     }
 
-    /// A run of which the stream showed nothing: only the server's record tells of it.
-    pub(super) fn begin_recorded(&mut self, run: &RunEntry) {
+    /// A run of which the stream showed nothing: only the server's record and the history tell of it.
+    pub(super) fn begin_recorded<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let Some(began) = run.began else { return };
+        let seq = run.end_seq.or(run.first_seq).unwrap_or_default();
         let timed = Timed { at: began, known: true, server: Some(None) };
-        self.begin(run.run_id.clone(), 1, run.end_seq.or(run.first_seq).unwrap_or_default(), timed);
+        self.begin(run.run_id.clone(), 1, seq, timed);
+        self.steps_of(run, seq, checkpoints);
         if let Some(attempt) = self.attempts.back_mut() {
+            attempt.is_recorded = true;
             attempt.take_record(run, true);
+        }
+    }
+
+    /// The steps of a run by its checkpoints: each names the nodes that run next, until the time of the one after it.
+    fn steps_of<'a>(&mut self, run: &RunEntry, seq: u64, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
+        let mut checkpoints = checkpoints.map(|checkpoint| &checkpoint.facts).peekable();
+        while let Some(facts) = checkpoints.next() {
+            let Some(began) = facts.created_at else { continue };
+            let next = checkpoints.peek();
+            let ended = next.map_or(run.ended, |next| next.created_at);
+            for task in facts.tasks.iter().filter(|task| !task.node.starts_with("__")) {
+                let told = Told { seq, time: began, known: true, source: BarSource::Checkpoints };
+                let id = Some(task.id.as_str()).filter(|id| !id.is_empty());
+                let step = facts.step.map(|step| step + 1);
+                let key = self.add_node(None, &task.node, id, Namespace::default(), step, told, false);
+                // Of nodes that ran together the checkpoint after them tells when the slowest was done.
+                let is_alone = facts.tasks.len() == 1;
+                if let Some(bar) = self.bar_mut(key) {
+                    bar.estimated = !is_alone;
+                }
+                let (state, detail) = match (&task.error, next) {
+                    (Some(error), _) if task.is_failed() => (BarState::Failed, Some(text::head(error, DETAIL).into())),
+                    (Some(_), _) => (BarState::Abandoned, None),
+                    (None, None) if !task.questions.is_empty() => (BarState::Interrupted, None),
+                    (None, None) if !task.has_result => (BarState::Abandoned, None),
+                    _ => (BarState::Done, None),
+                };
+                if let Some(ended) = ended.filter(|_| run.outcome.is_over() || next.is_some()) {
+                    self.close(key, state, detail, Told { time: ended, ..told });
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ mod read;
 mod tests;
 
 use super::rows::Rows;
-use super::status::RunEntry;
+use super::status::{Checkpoint, RunEntry, RunOutcome};
 use super::wire::Payload;
 use crate::stream::{Item, Names, Namespace, Outcome, Record};
 use fold::Scope;
@@ -230,6 +230,10 @@ pub struct Attempt {
     asked: bool,
     /// Whether the time of its newest event is known.
     is_timed: bool,
+    /// Whether only the server's records tell of it.
+    is_recorded: bool,
+    /// Whether the stream tells of its run in an attempt of its own.
+    pub is_superseded: bool,
     scope: Scope,
 }
 
@@ -239,6 +243,11 @@ impl Attempt {
         // What is told exactly is not made from what only hints at it.
         let counts = |source: &BarSource| !self.exact || *source >= BarSource::Messages;
         SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
+    }
+
+    /// Whether its bars are made from checkpoints alone.
+    pub fn is_of_checkpoints(&self) -> bool {
+        self.sources().eq([BarSource::Checkpoints])
     }
 
     /// How long it took; none while it runs, or where that is not known.
@@ -261,6 +270,8 @@ pub struct Timeline {
     attempts_gone: u64,
     /// Counts changes of the tree: bars that come, are let go or move.
     shape: u64,
+    /// Counts changes of attempts before the newest.
+    generation: u64,
     names: Names,
     /// The run of which the source said that it reads it.
     run_id: Option<Arc<str>>,
@@ -283,6 +294,7 @@ impl Default for Timeline {
             attempts: VecDeque::new(),
             attempts_gone: 0,
             shape: 0,
+            generation: 0,
             names: Names::default(),
             run_id: None,
             server: None,
@@ -326,6 +338,11 @@ impl Timeline {
         self.shape
     }
 
+    /// Changes whenever an attempt before the newest does.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// The step of a node: as the server numbers it where anything told that for its graph, else counted from the start of
     /// the attempt.
     pub fn step(&self, bar: &Bar) -> Option<i64> {
@@ -354,7 +371,9 @@ impl Timeline {
     }
 
     /// Takes the real times of a run from the server's record, and how it ended.
-    pub(super) fn apply_run(&mut self, run: &RunEntry) {
+    ///
+    /// `checkpoints` are those of the run, oldest first: of a run that the stream has not shown they tell the steps.
+    pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
         let mut of_run = self.attempts.iter_mut().filter(|attempt| attempt.run_id.as_deref() == Some(id));
         if let Some(first) = of_run.next() {
@@ -362,8 +381,19 @@ impl Timeline {
             if let Some(last) = of_run.next_back() {
                 last.take_record(run, false);
             }
-        } else if self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started)) {
-            self.begin_recorded(run);
+        } else if (run.outcome.is_over() || run.outcome == RunOutcome::Running)
+            && !self.is_open()
+            && self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started))
+        {
+            self.begin_recorded(run, checkpoints);
+        }
+    }
+
+    /// Forgets the runs if the stream has not told of any: newer records tell more of them.
+    pub(super) fn forget_records(&mut self) {
+        if self.attempts.iter().all(|attempt| attempt.is_recorded) {
+            let (shape, generation) = (self.shape + 1, self.generation + 1);
+            *self = Timeline { shape, generation, run_id: self.run_id.take(), ..Timeline::default() };
         }
     }
 

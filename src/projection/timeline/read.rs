@@ -154,7 +154,15 @@ impl Timeline {
         }
         let number = metadata.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1);
         // A stream that is opened again may tell its run again.
-        let known = self.newest().is_some_and(|last| last.run_id.as_deref() == Some(id) && last.number >= number);
+        let is_replayed = payload.event.replayed;
+        let known = self.newest().is_some_and(|last| {
+            // Of a run that is joined in its middle the records tell the steps before.
+            let goes_on = !last.is_recorded || !is_replayed && last.ended.is_none();
+            last.run_id.as_deref() == Some(id) && last.number >= number && goes_on
+        });
+        if let Some(last) = self.newest().filter(|_| known) {
+            last.is_recorded = false;
+        }
         if !known {
             let id = Some(Arc::from(id));
             self.begin(id, number, seq, timed);

@@ -33,6 +33,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
                 Page::Explain(explained) => {
                     ("REVISION", format!("{} › {}", explained.name, text::short_id(&explained.of.revision)))
                 }
+                Page::Why(_) => ("WHY", app.viewer().map(|viewer| viewer.server.name.to_string()).unwrap_or_default()),
                 Page::Doctor(doctor) => ("DOCTOR", if doctor.done { doctor.sum() } else { String::new() }),
                 Page::Difference { title, .. } => ("DIFFERENCE", title.clone()),
                 Page::Entry(sent) => ("SENT", format!("{} {}", sent.place.method, sent.place.path)),

@@ -211,9 +211,10 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         keys.push(Tone::Dim, &format!(" {label}  "));
     }
     if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
-        let room = (area.w as usize).saturating_sub(keys.width() + 4);
-        let status = [2, 1, 0].map(|detail| stream_status(app, viewer, detail)).into_iter().find(|s| s.width() <= room);
-        line.left.extend(status.unwrap_or_default().left);
+        let status = stream_status(viewer);
+        if status.width() + keys.width() + 4 <= area.w as usize {
+            line.left.extend(status.left);
+        }
     }
     if line.width() + keys.width() < area.w as usize {
         let pad = area.w as usize - line.width() - keys.width();
@@ -223,26 +224,15 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     canvas.line(area.x, area.y, area.w, &line);
 }
 
-/// The ledger in one line: the connection where there is room, the two clocks, and the sums.
-fn stream_status(app: &App, viewer: &Viewer, detail: u8) -> Line {
-    let ledger = &viewer.books();
-    let since = |at: Option<jiff::Timestamp>| {
-        let passed = at.and_then(|at| Duration::try_from(app.now - at).ok());
-        passed.map_or("-".into(), text::duration)
-    };
-    let mut line = Line::new();
-    if viewer.is_open() && detail > 0 {
-        let conn = ledger.connections().last().map_or(0, |connection| connection.conn);
-        let (alive, event) = (since(ledger.last_alive_at), since(ledger.last_event_at));
-        line.push(Tone::Dim, &if detail > 1 { format!("conn {conn} · ") } else { String::new() });
-        line.push(Tone::Dim, &format!("alive {alive} · event {event} · "));
-    }
-    line.push(Tone::Plain, &format!("{} in", text::count(ledger.received)));
-    line.push(Tone::Dim, &format!(" · {} twice · ", text::count(ledger.duplicates)));
-    let gaps = format!("{} gap{}", ledger.gaps, if ledger.gaps == 1 { "" } else { "s" });
-    line.push(if ledger.gaps > 0 { Tone::Bad } else { Tone::Dim }, &gaps);
-    if ledger.malformed + ledger.too_large > 0 {
-        line.push(Tone::Bad, &format!(" · {} odd", ledger.malformed + ledger.too_large));
+/// How many events were received, and how many of them were malformed: gaps are beside the link.
+fn stream_status(viewer: &Viewer) -> Line {
+    let ledger = viewer.books();
+    let s = if ledger.received == 1 { "" } else { "s" };
+    let mut line = Line::of(Tone::Dim, &format!("{} event{s}", text::count(ledger.received)));
+    for (count, word) in [(ledger.malformed, "malformed"), (ledger.too_large, "oversized")] {
+        if count > 0 {
+            line.push(Tone::Bad, &format!(" · {} {word}", text::count(count)));
+        }
     }
     line
 }

@@ -6,6 +6,7 @@ use crate::app::msg::{ServerRef, StreamTarget};
 use crate::app::tabs;
 use crate::app::viewer::{LinkState, View, Viewer};
 use crate::app::{App, Pane};
+use crate::model::ThreadStatus;
 use crate::ui::Canvas;
 
 /// Profile's region and the server's name, with the focus mark.
@@ -82,47 +83,49 @@ fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
         return None;
     }
     let so_far = if viewer.finding().is_scanning() { " so far" } else { "" };
-    Some((Tone::Dim, format!("Nothing here fits the filter {filter}{so_far}.\n\n& changes it, Esc takes it away.")))
+    Some((Tone::Dim, format!("No match for {filter}{so_far}.\n\n& changes the filter, Esc clears it.")))
 }
 
+/// What an empty view says.
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     if viewer.standing().is_some_and(|standing| standing.at == 0) {
-        return (Tone::Dim, "Nothing had come yet: this is before the first event.".into());
+        return (Tone::Dim, "Before the first event.".into());
     }
+    let has_events = viewer.tape.last_seq() > 0;
     match &viewer.link {
-        LinkState::Failed(error) => return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again.")),
-        LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
-        LinkState::Connecting { .. } => return (Tone::Dim, "Connecting…".into()),
-        LinkState::Ended(_) if viewer.tape.last_seq() == 0 => {
-            let why = match viewer.target {
-                StreamTarget::Join { .. } => {
-                    "The server has no events of this run any more.\n\nEvents can be replayed only for runs that were \
-                     started as resumable, and only for as long as the server keeps them. The thread's state is kept: \
-                     Esc goes back, d on the thread shows it."
-                }
-                _ => "The stream ended without an event.",
-            };
-            return (Tone::Plain, why.into());
+        LinkState::Failed(error) if !has_events => {
+            return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again."));
         }
+        LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
+        LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without an event.".into()),
         _ => {}
     }
-    let what = match view {
-        View::Messages if viewer.tape.last_seq() > 0 => {
-            "No messages in what has come so far. 2 shows the updates, 3 the state, 7 every event."
+    let status = viewer.shown_status();
+    if viewer.has_thread() && *status == ThreadStatus::Loading {
+        return (Tone::Dim, "Loading state…".into());
+    }
+    let waits = match (&viewer.target, status.is_active()) {
+        (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
+            "\n\nThe run is queued; it sends events once it starts."
         }
-        View::Messages => "No messages yet. They come from the modes messages-tuple, messages, values and updates.",
-        View::Updates => "No updates yet. They come from the stream mode updates.",
-        View::State => "No state yet. It comes from the stream modes values and state_update, and from checkpoints.",
-        View::Timeline => "No tasks yet. They come best from the stream mode tasks, else from updates and messages.",
-        View::Custom => "No custom events yet. They come from the stream mode custom, where a node writes some.",
-        View::Runs | View::Raw | View::Delivery => "Nothing has come yet.",
-    };
-    let wait = match (&viewer.target, viewer.is_open()) {
-        (StreamTarget::Tail { .. }, true) => {
-            "\n\nThe thread is followed: what runs on it will be seen here. a starts a run on it."
+        (StreamTarget::Tail { .. }, false) if viewer.is_open() => {
+            "\n\nFollowing this thread. New runs will appear here; press n to start one."
         }
-        (_, true) => "\n\nA run that is queued sends nothing until it starts.",
         _ => "",
     };
-    (Tone::Dim, format!("{what}{wait}"))
+    let what = match view {
+        View::Messages if has_events && !viewer.has_only_snapshots() => {
+            "No messages yet. Press 2 for updates, 3 for state, 7 for raw events."
+        }
+        View::Messages => "No messages yet.",
+        View::Updates => "No updates in this stream. They come from the stream mode updates.",
+        View::State => "No state yet.",
+        View::Timeline => "No node timings yet.",
+        View::Custom => {
+            "No custom events in this stream. They come from the stream mode custom, where a node emits some."
+        }
+        View::Runs => "No runs yet.",
+        View::Raw | View::Delivery => "No events yet.",
+    };
+    (Tone::Dim, format!("{what}{waits}"))
 }
