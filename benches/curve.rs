@@ -70,7 +70,7 @@ fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMu
             .map(|seq| {
                 let at = jiff::Timestamp::from_microsecond(1_789_000_000_000_000 + seq as i64).expect("a time");
                 let (name, id, data) = (name.clone(), Some(id.clone()), Data::Json(make(seq)));
-                Event { seq, at, conn: 1, name, ns: [].into(), id, data }
+                Event { seq, at, conn: 1, replayed: false, name, ns: [].into(), id, data }
             })
             .collect();
         let began = Instant::now();

@@ -241,7 +241,7 @@ fn tabs(count: usize) -> Built {
             while let Some(Frame::Block(block)) = framer.next_frame() {
                 if let Some(decoded) = decoder.decode(block) {
                     seq += 1;
-                    items.push(Item::Record(Record::Event(decoded.at(seq, built.dash.now, 1))));
+                    items.push(Item::Record(Record::Event(decoded.at(seq, built.dash.now, 1, false))));
                 }
             }
             if items.len() >= 500 || n + 1 == EVENTS {

@@ -65,7 +65,7 @@ fn read(chunks: Vec<Bytes>, mut take: impl FnMut(Event)) {
                 && let Some(event) = decoder.decode(block)
             {
                 seq += 1;
-                take(event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1));
+                take(event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1, false));
             }
         }
     }

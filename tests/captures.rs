@@ -144,7 +144,7 @@ proptest! {
 fn events(name: &str) -> Vec<Event> {
     let decoded = decode([&CAPTURES[name][..]]).0;
     let at = jiff::Timestamp::UNIX_EPOCH;
-    decoded.into_iter().zip(1..).map(|(e, seq)| e.at(seq, at, 1)).collect()
+    decoded.into_iter().zip(1..).map(|(e, seq)| e.at(seq, at, 1, false)).collect()
 }
 
 const LET: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
@@ -438,6 +438,7 @@ fn projections_survive_anything() {
                 seq: 1,
                 at: jiff::Timestamp::UNIX_EPOCH,
                 conn: 1,
+                replayed: false,
                 name: name.into(),
                 ns: [].into(),
                 id: None,

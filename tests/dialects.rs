@@ -14,7 +14,7 @@ fn projected(name: &str) -> Projections {
             && let Some(decoded) = decoder.decode(block)
         {
             seq += 1;
-            let event = decoded.at(seq, jiff::Timestamp::UNIX_EPOCH, 1);
+            let event = decoded.at(seq, jiff::Timestamp::UNIX_EPOCH, 1, false);
             projections.apply(&Item::Record(Record::Event(event)));
         }
     }
@@ -79,6 +79,7 @@ fn what_nobody_knows_is_kept_and_shown_raw() {
         seq,
         at: jiff::Timestamp::UNIX_EPOCH,
         conn: 1,
+        replayed: false,
         name: name.into(),
         ns: [].into(),
         id: None,

@@ -11,8 +11,9 @@ use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
 use runtail::api::{ApiError, Kind, Place};
-use runtail::stream::{Item, Link, Opened, Outcome, Record, SourceOptions, Verdict, follow};
+use runtail::stream::{Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -61,6 +62,8 @@ struct Model {
     modes: Vec<String>,
     everything: bool,
     connections: usize,
+    /// Events that were stored when each connection was opened.
+    stored: Arc<Mutex<Vec<usize>>>,
 }
 
 const CALM: Weather = Weather::Open { before: 0, lead: 0, pace: Vec::new(), cut: None, stolen: 0, forgets: false };
@@ -107,6 +110,7 @@ impl Model {
         {
             self.published += 1;
         }
+        self.stored.lock().unwrap().push(if after.is_some() { self.published.min(done) } else { 0 });
         let (subscribed, mut now) = (self.published, (self.published + lead).min(done + 1));
         let (mut out, mut pace) = (Vec::new(), pace.iter().cycle());
         let mut live = subscribed;
@@ -199,7 +203,7 @@ impl Link for Model {
             chunk
         });
         let answered = (self.server == Server::Python).then_some(now / 1000 * 1000);
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered, body: body.boxed() })
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered, past: Past::Unknown, body: body.boxed() })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
@@ -239,6 +243,8 @@ enum Came {
 
 struct Followed {
     came: Vec<Came>,
+    /// Of each event that has a time: its number, and its connection.
+    timed: Vec<(usize, usize)>,
     outcome: Outcome,
 }
 
@@ -253,15 +259,18 @@ fn followed(model: Model, first_after: Option<&str>, changes: Vec<(usize, Vec<St
             ..SourceOptions::default()
         };
         tokio::spawn(follow(model, options, sender));
+        let mut timed = Vec::new();
         let (mut came, mut changes) = (Vec::new(), changes.into_iter().peekable());
         loop {
             for item in receiver.recv().await.expect("an end comes first") {
                 match item {
                     Item::Record(Record::Event(event)) => {
-                        came.push(Came::Event(event.data.text().parse().expect("a number")));
+                        let number = event.data.text().parse().expect("a number");
+                        timed.extend(event.time().map(|_| (number, event.conn as usize)));
+                        came.push(Came::Event(number));
                     }
                     Item::Record(Record::Gap { why, .. }) => came.push(Came::Gap(why)),
-                    Item::Record(Record::End(end)) => return Followed { came, outcome: end.outcome },
+                    Item::Record(Record::End(end)) => return Followed { came, timed, outcome: end.outcome },
                     _ => {}
                 }
             }
@@ -364,6 +373,7 @@ fn model(server: Server, run: Run, mut weather: Vec<Weather>) -> Model {
         modes: Vec::new(),
         everything: true,
         connections: 0,
+        stored: Arc::default(),
     }
 }
 
@@ -406,7 +416,7 @@ fn all_is_accounted_for(server: Server, run: Run, weather: Vec<Weather>) -> Resu
 proptest! {
     #![proptest_config(cases())]
 
-    /// A server that keeps what it sends loses nothing, doubles nothing, and no gap is said.
+    /// A server that keeps its events loses none, repeats none, and has no gap. No replayed event has a time.
     #[test]
     fn what_is_kept_comes_once_whatever_the_weather(
         groups in groups(), step in step(),
@@ -419,12 +429,17 @@ proptest! {
         let mut model = model(server, a_run(&groups, step), weather);
         model.everything = !joined;
         let wanted: Vec<_> = (0..model.run.len()).collect();
-        let Followed { came, outcome } = followed(model, joined.then_some("-1"), Vec::new());
+        let stored = model.stored.clone();
+        let Followed { came, timed, outcome } = followed(model, joined.then_some("-1"), Vec::new());
         let got = events(&came);
         let is_whole = got == wanted || may_seem_over && wanted.starts_with(&got);
         prop_assert!(is_whole, "{:?}", came);
         prop_assert_eq!(got.len(), came.len(), "no gap: {:?}", came);
         prop_assert_eq!(outcome, Outcome::Success);
+        // The ids of these servers hold no time of this century.
+        let stored = stored.lock().unwrap();
+        let replayed = timed.iter().find(|(number, conn)| *number < stored[conn - 1]);
+        prop_assert_eq!(replayed, None, "a replayed event has no time");
     }
 
     /// A server that lets go of what it sent: what is missing is said where it is missing.

@@ -166,6 +166,7 @@ fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
             seq,
             at: Timestamp::UNIX_EPOCH,
             conn: 1,
+            replayed: false,
             name: "custom".into(),
             ns: Vec::new().into(),
             id: None,
@@ -240,7 +241,16 @@ fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
         let word = if seq.is_multiple_of(9_000) { "needle" } else { "hay" };
         let data = Data::Json(format!("{{\"word\":\"{word}\"}}").into());
         let at = Timestamp::UNIX_EPOCH;
-        Item::Record(Record::Event(Event { seq, at, conn: 1, name: "custom".into(), ns: [].into(), id: None, data }))
+        Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        }))
     };
     dash.items((1..=30_000).map(event).collect());
     dash.keys("7&needle<Enter>");

@@ -27,7 +27,16 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
         let word = if seq.is_multiple_of(each) { "needle" } else { "hay" };
         let data = Data::Json(format!(r#"{{"word":"{word}","n":{seq}}}"#).into());
         let at = at + SignedDuration::from_micros(seq as i64);
-        Item::Record(Record::Event(Event { seq, at, conn: 1, name: "custom".into(), ns: [].into(), id: None, data }))
+        Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        }))
     };
     let mut items = Vec::new();
     if from == 1 {
@@ -268,7 +277,7 @@ fn a_hit_far_out_in_a_line_is_shown() {
     let at: Timestamp = "2026-11-21T14:00:01Z".parse().unwrap();
     let long = format!(r#"{{"text":"{}the ne\u0065dle is here{}"}}"#, "x".repeat(5_000_000), "y".repeat(5_000));
     let (name, ns, data) = ("values".into(), [].into(), Data::Json(long.into()));
-    items.push(Item::Record(Record::Event(Event { seq: 2, at, conn: 1, name, ns, id: None, data })));
+    items.push(Item::Record(Record::Event(Event { seq: 2, at, conn: 1, replayed: false, name, ns, id: None, data })));
     dash.items(items);
     dash.keys("7/needle is");
     assert!(finish(&mut dash) > 0, "five megabytes take more than one turn");

@@ -18,6 +18,7 @@ fn events(from: u64, texts: &[String]) -> Vec<Item> {
         seq: from + n as u64,
         at: start + SignedDuration::from_millis(1_500 * (from as i64 + n as i64)),
         conn: 1,
+        replayed: false,
         name: "custom".into(),
         ns: Vec::new().into(),
         id: None,

@@ -34,7 +34,7 @@ fn viewer(body: Vec<u8>) -> Viewer {
         {
             let seq = items.len() as u64 + 1;
             let at = start + jiff::SignedDuration::from_millis(100 * seq as i64);
-            items.push(Item::Record(Record::Event(decoded.at(seq, at, 1))));
+            items.push(Item::Record(Record::Event(decoded.at(seq, at, 1, false))));
         }
     }
     viewer.take(items);

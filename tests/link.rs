@@ -277,3 +277,28 @@ async fn a_state_that_was_changed_by_hand_during_an_outage_may_be_missing() {
         assert_eq!(end(&items).connections, 2);
     }
 }
+
+/// Joins a run that has this status, on a server whose ids count; tells which events were replayed.
+async fn replayed_of(status: &'static str) -> Vec<bool> {
+    let body = "event: metadata\ndata: {\"run_id\":\"r1\"}\nid: 0\n\nevent: values\ndata: {}\nid: 1\n\n";
+    let asked = Arc::new(AtomicU32::new(0));
+    let server = Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, value!({"langgraph_js_version": "1"})),
+        "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", body),
+        // What it was when it was joined; over when its stream has ended.
+        "/threads/t1/runs/r1" if asked.fetch_add(1, Ordering::Relaxed) > 0 => run("success"),
+        "/threads/t1/runs/r1" => run(status),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), Some("-1")).await;
+    let event = |item: &Item| if let Item::Record(Record::Event(event)) = item { Some(event.replayed) } else { None };
+    items.iter().filter_map(event).collect()
+}
+
+#[tokio::test]
+async fn a_joined_run_is_replayed_unless_it_has_not_begun() {
+    assert_eq!(replayed_of("success").await, [true, true]);
+    assert_eq!(replayed_of("running").await, [true, true]);
+    assert_eq!(replayed_of("pending").await, [false, false]);
+}

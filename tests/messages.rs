@@ -9,7 +9,16 @@ use runtail::stream::Event;
 
 fn one(seq: u64, name: &str, data: &str) -> Event {
     let data = runtail::stream::Data::Json(data.into());
-    Event { seq, at: jiff::Timestamp::UNIX_EPOCH, conn: 1, name: name.into(), ns: [].into(), id: None, data }
+    Event {
+        seq,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        conn: 1,
+        replayed: false,
+        name: name.into(),
+        ns: [].into(),
+        id: None,
+        data,
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use futures::stream;
 use proptest::prelude::*;
 use runtail::api::{ApiError, Kind, Place};
 use runtail::projection::{LifecycleKind, Projections};
-use runtail::stream::{Event, Item, Link, Opened, Outcome, Record, RunTerms, SourceOptions, Verdict, follow};
+use runtail::stream::{Event, Item, Link, Opened, Outcome, Past, Record, RunTerms, SourceOptions, Verdict, follow};
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl Link for Server {
             None
         });
         let body = body.chain(end.filter_map(std::future::ready)).boxed();
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, body })
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
@@ -231,7 +231,7 @@ impl Link for Gone {
             let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
             return Err(ApiError { kind: wait, at: Place::default(), detail: "busy".into(), hint: None });
         }
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, body })
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
 use runtail::api::{ApiError, Kind, Place};
-use runtail::stream::{End, Item, Link, Opened, Outcome, Record, SourceOptions, Verdict, follow};
+use runtail::stream::{End, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
@@ -103,6 +103,7 @@ impl Link for Dev {
             thread_id: None,
             run_id: None,
             answered: Some(now / 1000 * 1000),
+            past: Past::Unknown,
             body: stream::iter(chunks.into_iter().chain(is_cut.then_some(Err(failure)))).boxed(),
         })
     }

@@ -262,7 +262,16 @@ fn many(count: u64) -> Vec<Item> {
     let event = |seq: u64| {
         let data = Data::Json(format!(r#"{{"n":{seq}}}"#).into());
         let at = at + SignedDuration::from_micros(seq as i64);
-        Item::Record(Record::Event(Event { seq, at, conn: 1, name: "custom".into(), ns: [].into(), id: None, data }))
+        Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        }))
     };
     (1..=count).map(event).collect()
 }
@@ -397,6 +406,7 @@ fn what_is_kept_of_the_past_is_within_the_budget_too() {
             seq: n * 100 + i + 1,
             at: dash.now,
             conn: 1,
+            replayed: false,
             name: "custom".into(),
             ns: [].into(),
             id: None,

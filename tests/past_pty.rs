@@ -18,7 +18,16 @@ fn recording(events: u64) -> Vec<u8> {
     let mut records = vec![Record::Tape(head), Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None }];
     records.extend((1..=events).map(|seq| {
         let data = Data::Json(format!(r#"{{"number":"n{seq}."}}"#).into());
-        Record::Event(Event { seq, at: at(seq), conn: 1, name: "custom".into(), ns: [].into(), id: None, data })
+        Record::Event(Event {
+            seq,
+            at: at(seq),
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        })
     }));
     let end = End { at: at(events), outcome: Outcome::Success, events, connections: 1, ..End::default() };
     records.push(Record::End(end));

@@ -63,7 +63,16 @@ fn come(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
 
 fn event(dash: &Dash, seq: u64) -> Item {
     let data = Data::Json(format!("{seq}").into());
-    Item::Record(Record::Event(Event { seq, at: dash.now, conn: 1, name: "x".into(), ns: [].into(), id: None, data }))
+    Item::Record(Record::Event(Event {
+        seq,
+        at: dash.now,
+        conn: 1,
+        replayed: false,
+        name: "x".into(),
+        ns: [].into(),
+        id: None,
+        data,
+    }))
 }
 
 fn opened() -> Dash {

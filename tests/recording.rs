@@ -63,11 +63,19 @@ fn record() -> impl Strategy<Value = Record> {
             })),
         (at(), any::<u32>(), any::<u16>(), any::<Option<String>>())
             .prop_map(|(at, conn, status, resumed_after)| Record::Open { at, conn, status, resumed_after }),
-        (at(), any::<u64>(), text(), proptest::collection::vec("[^|]{0,8}", 0..3), any::<Option<String>>(), data())
-            .prop_map(|(at, seq, name, ns, id, data)| Record::Event(Event {
+        (
+            at(),
+            any::<(u64, bool)>(),
+            text(),
+            proptest::collection::vec("[^|]{0,8}", 0..3),
+            any::<Option<String>>(),
+            data()
+        )
+            .prop_map(|(at, (seq, replayed), name, ns, id, data)| Record::Event(Event {
                 seq,
                 at,
                 conn: 1,
+                replayed,
                 name: name.into(),
                 ns: ns.into_iter().map(Into::into).collect(),
                 id: id.map(Into::into),

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
 use runtail::api::{ApiError, Kind, Place};
-use runtail::stream::{End, Event, Item, Link, Opened, Outcome, Record, SourceOptions, Verdict, follow};
+use runtail::stream::{End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -159,6 +159,7 @@ impl Link for Server {
             thread_id: None,
             run_id: None,
             answered: None,
+            past: Past::Unknown,
             body: stream::iter(chunks.into_iter().chain(tail)).boxed(),
         })
     }
@@ -325,7 +326,7 @@ fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Opened {
         Tail::End => chunks.boxed(),
         Tail::Silence => chunks.chain(stream::pending()).boxed(),
     };
-    Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, body }
+    Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Past::Unknown, body }
 }
 
 type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
@@ -356,7 +357,7 @@ impl Link for Script {
             Tail::End => body.boxed(),
             Tail::Silence => body.chain(stream::pending()).boxed(),
         };
-        Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, body })
+        Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Past::Unknown, body })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
@@ -593,7 +594,7 @@ impl Link for Sharing {
         }
         let chunks = stream::iter([Ok(Bytes::from(text))].into_iter().chain(broken));
         let body = chunks.map(move |chunk| (&reader, chunk).1).boxed();
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, body })
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
@@ -876,4 +877,53 @@ fn an_event_that_another_reader_took_is_missed() {
     assert!(matches!(&whys(&items)[..], [why] if why.starts_with("3 of the numbers")), "{:?}", whys(&items));
     let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
     assert!(matches!(&items[at + 1], Item::Record(Record::Event(event)) if event.id.as_deref() == Some("r_event_10")));
+}
+
+fn counted(ids: std::ops::RangeInclusive<u32>) -> &'static str {
+    ids.map(|id| format!("event: custom\ndata: {id}\nid: {id}\n\n")).collect::<String>().leak()
+}
+
+fn replayed(items: &[Item]) -> Vec<bool> {
+    events(items).iter().map(|event| event.replayed).collect()
+}
+
+#[test]
+fn replayed_events_without_server_time_have_no_time() {
+    // Stored events come first; after a pause events are live. What was sent during an outage is replayed too.
+    let first = vec![(0, counted(0..=1)), (0, counted(2..=2)), (1, counted(3..=3)), (0, "RESET")];
+    let second = vec![(0, counted(3..=4)), (0, counted(5..=5)), (9, counted(6..=6))];
+    let connections = || vec![Ok((first.clone(), Tail::End)), Ok((second.clone(), Tail::End)), Ok((vec![], Tail::End))];
+    let asked = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+    let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), asked);
+    assert_eq!(replayed(&items), [true, true, true, false, true, true, false]);
+    assert!(events(&items).iter().all(|event| event.time() == (!event.replayed).then_some(event.at)));
+    // Our own run is live from its first event on.
+    let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), SourceOptions::default());
+    assert_eq!(replayed(&items), [false, false, false, false, true, true, false]);
+    // What is fetched after the run's end is replayed, whatever the pauses.
+    let broken = vec![(0, counted(0..=0)), (0, "RESET")];
+    let rest = vec![(0, counted(0..=1)), (5, counted(2..=2))];
+    let connections = vec![Ok((broken, Tail::End)), Ok((rest, Tail::End)), Ok((vec![], Tail::End))];
+    let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
+    assert_eq!(replayed(&items), [false, true, true]);
+}
+
+#[test]
+fn a_slow_reader_does_not_make_replayed_events_live() {
+    let chunks = (0..60).map(|id| (0, counted(id..=id))).collect();
+    let link = script(vec![Ok((chunks, Tail::End))], vec![done()]);
+    let items = run(async {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+        tokio::spawn(follow(link, options, sender));
+        let mut items = Vec::new();
+        loop {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            match receiver.recv().await {
+                Some(batch) => items.extend(batch),
+                None => return items,
+            }
+        }
+    });
+    assert_eq!(replayed(&items), [true; 60]);
 }

@@ -23,7 +23,7 @@ fn events(name: &str) -> Vec<Event> {
         }
     }
     let at = |seq: u64| Timestamp::from_millisecond(1_800_000_000_000 + 10 * seq as i64).unwrap();
-    events.into_iter().zip(1..).map(|(event, seq)| event.at(seq, at(seq), 1)).collect()
+    events.into_iter().zip(1..).map(|(event, seq)| event.at(seq, at(seq), 1, false)).collect()
 }
 
 fn project(events: impl IntoIterator<Item = Event>) -> Projections {

@@ -33,7 +33,7 @@ impl Told {
         self.dash.later(after);
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.to_string().into());
-        let event = Event { seq: self.seq, at: self.at, conn: 1, name, ns, id: None, data };
+        let event = Event { seq: self.seq, at: self.at, conn: 1, replayed: false, name, ns, id: None, data };
         self.dash.items(vec![Item::Record(Record::Event(event))]);
     }
 

@@ -138,6 +138,7 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
             seq,
             at,
             conn: 1,
+            replayed: false,
             name: name.into(),
             ns,
             id: Some(text.into()),
@@ -148,7 +149,7 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     for (seq, data) in (seq..).zip([Data::Malformed(text.into()), Data::TooLarge { size: 1 << 30, head: text.into() }])
     {
         let (name, ns) = ("custom".into(), [].into());
-        out.push(Item::Record(Record::Event(Event { seq, at, conn: 1, name, ns, id: None, data })));
+        out.push(Item::Record(Record::Event(Event { seq, at, conn: 1, replayed: false, name, ns, id: None, data })));
     }
     out.push(Item::Record(Record::Close { at, conn: 1, reason: text.into() }));
     out.push(Item::Record(Record::Gap { at, why: text.into() }));
@@ -356,7 +357,7 @@ impl World {
         while let Some(frame) = framer.next_frame() {
             let Frame::Block(block) = frame else { continue };
             let Some(decoded) = decoder.decode(block) else { continue };
-            items.push(Item::Record(Record::Event(decoded.at(self.seq, self.dash.app.now, 1))));
+            items.push(Item::Record(Record::Event(decoded.at(self.seq, self.dash.app.now, 1, false))));
             self.seq += 1;
         }
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) });

@@ -128,7 +128,7 @@ pub fn event(data: &[u8]) {
     for (seq, event) in (1..).zip(events) {
         let text = event.data.text();
         assert_eq!(matches!(event.data, Data::Json(_)), is_json(text));
-        let event = event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1);
+        let event = event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1, false);
         same_again(&mut parser, &Record::Event(event.clone()));
         story.apply(&Item::Record(Record::Event(event)));
     }

@@ -137,7 +137,16 @@ mod tests {
         {
             let (seq, at) = (i as u64 + 1, Timestamp::UNIX_EPOCH);
             let data = Data::Json(r#"{"a":1}"#.into());
-            custom.apply(&Payload::of(&Event { seq, at, conn: 1, name: name.into(), ns: [].into(), id: None, data }));
+            custom.apply(&Payload::of(&Event {
+                seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name: name.into(),
+                ns: [].into(),
+                id: None,
+                data,
+            }));
         }
         let rows: Vec<_> = custom.rows().iter().map(|row| (row.seq, &*row.name)).collect();
         assert_eq!(rows, [(1, ""), (3, "log"), (4, "feedback"), (5, "brand_new"), (7, "tools")]);

@@ -224,7 +224,7 @@ mod tests {
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
             let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
             let data = Data::Json((*data).into());
-            let event = Event { seq, at, conn: 1, name: (*name).into(), ns, id: None, data };
+            let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
             told.apply(&Item::Record(Record::Event(event.clone())));
             kept.push(event);
         }

@@ -162,7 +162,7 @@ mod tests {
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
             let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json((*data).into()) };
             let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
-            let event = Event { seq, at, conn: 1, name: (*name).into(), ns, id: None, data };
+            let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
             landmarks.apply(&Payload::of(&event));
         }
         landmarks

@@ -346,6 +346,7 @@ mod tests {
             seq: 1,
             at: Timestamp::from_second(second).unwrap(),
             conn: 1,
+            replayed: false,
             name: "custom".into(),
             ns: [].into(),
             id: Some(id.into()),

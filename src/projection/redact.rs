@@ -310,7 +310,7 @@ mod tests {
         let own = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let rules = Rules::new(&own(paths), &own(patterns)).unwrap();
         let at = jiff::Timestamp::UNIX_EPOCH;
-        let event = Event { seq: 1, at, conn: 1, name: "x".into(), ns: [].into(), id: None, data };
+        let event = Event { seq: 1, at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
         let mut told = Vec::new();
         let mut tell = |r: Removal| told.push(format!("{}: {} {} {}", rules.name(r.rule), r.place, r.bytes, r.head));
         let Record::Event(event) = rules.apply(Record::Event(event), &mut tell) else { unreachable!() };

@@ -260,7 +260,7 @@ mod tests {
     fn take(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
         let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
         let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
-        let event = Event { seq, at, conn: 1, name, ns, id: None, data: Data::Json(data.into()) };
+        let event = Event { seq, at, conn: 1, replayed: false, name, ns, id: None, data: Data::Json(data.into()) };
         values.apply(&Payload::of(&event));
     }
 

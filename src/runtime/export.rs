@@ -191,6 +191,7 @@ mod tests {
             seq: 1,
             at: jiff::Timestamp::UNIX_EPOCH,
             conn: 1,
+            replayed: false,
             name: "cus\u{7f}tom".into(),
             ns: ["\u{2066}".into()].into(),
             id: None,

@@ -166,7 +166,7 @@ mod tests {
 
     fn event(seq: u64) -> Record {
         let (at, data) = (Timestamp::UNIX_EPOCH, Data::Json("[1]".into()));
-        Record::Event(Event { seq, at, conn: 1, name: "x".into(), ns: [].into(), id: None, data })
+        Record::Event(Event { seq, at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data })
     }
 
     /// What is told of a file with these records.

@@ -54,6 +54,7 @@ const HAS_ID: u8 = 1;
 /// It is the first with its id, or with its pattern, and carries their weight.
 const NEW_ID: u8 = 2;
 const NEW_PATTERN: u8 = 4;
+const REPLAYED: u8 = 8;
 
 impl Row {
     fn is(&self, flag: u8) -> bool {
@@ -176,6 +177,7 @@ impl Chunk {
             seq: self.seq(place),
             at: self.at(place)?,
             conn: origin.conn,
+            replayed: row.is(REPLAYED),
             name: origin.name.clone(),
             ns: origin.ns.clone(),
             id: self.id(place).map(Into::into),
@@ -262,7 +264,7 @@ impl Packer {
         }
         let Some(chunk) = chunks.back_mut() else { return };
         let at = since(chunk).unwrap_or_default();
-        let Event { conn, name, ns, id, data, .. } = event;
+        let Event { conn, replayed, name, ns, id, data, .. } = event;
         let origin = Origin { conn, name, ns };
         let known = chunk.origins.iter().rposition(|known| **known == origin);
         let origin = known.unwrap_or_else(|| {
@@ -281,14 +283,14 @@ impl Packer {
             head: 0,
             tail: 0,
             kind: Kind::Json,
-            flags: 0,
+            flags: if replayed { REPLAYED } else { 0 },
         };
         if let Some(id) = id.as_deref() {
             match before.filter(|before| chunk.id(*before) == Some(id)).and_then(|before| chunk.rows.get(before)) {
                 Some(same) => (row.id, row.id_len) = (same.id, same.id_len),
                 None => {
                     (row.id, row.id_len) = (chunk.text.len() as u32, id.len() as u32);
-                    row.flags = NEW_ID;
+                    row.flags |= NEW_ID;
                     chunk.text.push_str(id);
                 }
             }
@@ -396,7 +398,8 @@ mod tests {
     fn event(seq: u64, id: Option<&str>, data: Data) -> Event {
         let at = Timestamp::from_nanosecond(1_789_000_000_000_000_001 + i128::from(seq)).unwrap();
         let name = if seq.is_multiple_of(3) { "messages" } else { "custom" };
-        Event { seq, at, conn: 1, name: name.into(), ns: [].into(), id: id.map(Into::into), data }
+        let replayed = seq.is_multiple_of(5);
+        Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: id.map(Into::into), data }
     }
 
     fn pack(events: &[Event]) -> VecDeque<Chunk> {

@@ -24,8 +24,8 @@ pub struct Decoded {
 
 impl Decoded {
     /// Gives it its place.
-    pub fn at(self, seq: u64, at: jiff::Timestamp, conn: u32) -> Event {
-        Event { seq, at, conn, name: self.name, ns: self.ns, id: self.id, data: self.data }
+    pub fn at(self, seq: u64, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
+        Event { seq, at, conn, replayed, name: self.name, ns: self.ns, id: self.id, data: self.data }
     }
 }
 

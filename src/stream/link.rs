@@ -2,7 +2,7 @@
 
 use super::modes::{RunTerms, reopening_refused, run_gives};
 use super::pump::pumped;
-use super::terms::{Link, Notice, Opened, Verdict};
+use super::terms::{Link, Notice, Opened, Past, Verdict};
 use super::{Outcome, error_text};
 use crate::api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 use crate::model::{Run, RunCreate, Thread};
@@ -29,7 +29,7 @@ const QUESTION: usize = 160;
 impl From<EventStream> for Opened {
     fn from(stream: EventStream) -> Opened {
         let EventStream { status, run_id, thread_id, answered, body } = stream;
-        Opened { status, thread_id, run_id, answered, body }
+        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body }
     }
 }
 
@@ -291,6 +291,8 @@ pub struct JoinLink {
     run: String,
     modes: Vec<String>,
     checked: bool,
+    /// What the next connection sends of the time before it.
+    past: Past,
     terms: Option<RunTerms>,
     kind: Option<ServerKind>,
 }
@@ -298,7 +300,7 @@ pub struct JoinLink {
 impl JoinLink {
     /// A link to this run; no modes means all that it was started with.
     pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinLink {
-        JoinLink { server, thread, run, modes, checked: false, terms: None, kind: None }
+        JoinLink { server, thread, run, modes, checked: false, past: Past::Unknown, terms: None, kind: None }
     }
 }
 
@@ -307,7 +309,14 @@ impl Link for JoinLink {
         if !self.checked {
             // An unknown run is answered with 200 and an error inside the stream.
             match self.server.run(&self.thread, &self.run).await {
-                Ok(run) => self.terms = RunTerms::of_run(&run),
+                Ok(run) => {
+                    self.terms = RunTerms::of_run(&run);
+                    self.past = match &*run.status {
+                        "pending" => Past::Nothing,
+                        _ if run.is_active() => Past::Unknown,
+                        _ => Past::Everything,
+                    };
+                }
                 Err(error) if is_unasked(&self.server, &mut self.kind, &error).await? => {}
                 Err(error) => return Err(error),
             }
@@ -316,7 +325,12 @@ impl Link for JoinLink {
         let asked = asked_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(&self.thread, &self.run, &asked, after).await?;
         let (thread_id, run_id) = (Some(self.thread.clone()), Some(self.run.clone()));
-        Ok(Opened { thread_id, run_id, ..stream.into() }.read_ahead())
+        let past = self.past;
+        if past == Past::Nothing {
+            // A later connection gets what it missed.
+            self.past = Past::Unknown;
+        }
+        Ok(Opened { thread_id, run_id, past, ..stream.into() }.read_ahead())
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

@@ -58,7 +58,7 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
 }
 
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
-    let Event { seq, at, conn, name, ns, id, data } = event;
+    let Event { seq, at, conn, replayed, name, ns, id, data } = event;
     write!(out, r#"{{"kind":"event","seq":{seq},"at":""#)?;
     moment(out, *at)?;
     write!(out, r#"","conn":{conn},"event":"#)?;
@@ -72,6 +72,9 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     }
     out.write_all(br#"],"id":"#)?;
     optional(out, id.as_deref())?;
+    if *replayed {
+        out.write_all(br#","replayed":true"#)?;
+    }
     match data {
         Data::Json(text) => {
             out.write_all(br#","data":"#)?;
@@ -159,6 +162,8 @@ struct Line<'a> {
     seq: u64,
     #[serde(default)]
     conn: u32,
+    #[serde(default)]
+    replayed: bool,
     #[serde(default, borrow)]
     event: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
@@ -272,7 +277,8 @@ impl LineParser {
             }
             (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split(&full).1)
         };
-        Ok(Event { seq: line.seq, at, conn: line.conn, name, ns, id: line.id.map(|id| id.into()), data })
+        let Line { seq, conn, replayed, id, .. } = line;
+        Ok(Event { seq, at, conn, replayed, name, ns, id: id.map(Into::into), data })
     }
 }
 
@@ -486,6 +492,7 @@ mod tests {
             seq: 7,
             at: "2026-11-21T02:00:00.5Z".parse().unwrap(),
             conn: 2,
+            replayed: false,
             name: "values".into(),
             ns: ["sub:1".into()].into(),
             id: Some("1-0".into()),
@@ -500,6 +507,11 @@ mod tests {
             "{\"kind\":\"event\",\"seq\":7,\"at\":\"2026-11-21T02:00:00.500000Z\",\"conn\":2,\"event\":\"values\",\
              \"ns\":[\"sub:1\"],\"id\":\"1-0\",\"data\":{\"a\": [1.50,\"\\u00e9\"]}}\n"
         );
+        let Record::Event(event) = sample() else { unreachable!() };
+        let replayed = Record::Event(Event { replayed: true, ..event });
+        let text = line(&replayed);
+        assert!(text.contains(r#""id":"1-0","replayed":true,"data":"#), "{text}");
+        assert_eq!(LineParser::default().parse(&text).unwrap(), Some(replayed));
         let open = Record::Open { at: Timestamp::UNIX_EPOCH, conn: 1, status: 200, resumed_after: None };
         assert_eq!(
             line(&open),

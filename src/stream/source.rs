@@ -7,8 +7,9 @@ use super::closed::Closed;
 use super::decode::Decoder;
 
 use super::modes::other_modes;
+use super::replay::Replay;
 use super::resume::Tail;
-use super::terms::{Link, Opened, Retries, SourceOptions, Verdict};
+use super::terms::{Link, Opened, Past, Retries, SourceOptions, Verdict};
 use super::told::has_interrupt;
 use super::watchdog::Watchdog;
 use super::{Data, End, Head, Item, Outcome, Record, RunTerms};
@@ -81,6 +82,7 @@ struct Source<L> {
     flushed: Instant,
     decoder: Decoder,
     tail: Tail,
+    replay: Replay,
     watchdog: Watchdog,
     sums: End,
     run_known: bool,
@@ -122,6 +124,7 @@ impl<L: Link> Source<L> {
             flushed: Instant::now(),
             decoder: Decoder::default(),
             tail: Tail::default(),
+            replay: Replay::default(),
             watchdog: Watchdog::default(),
             sums: End::default(),
             lost: None,
@@ -149,7 +152,7 @@ impl<L: Link> Source<L> {
             self.flush().await;
             // What is no longer asked for is not repeated either.
             self.tail.ask_for(after.as_deref(), &self.link);
-            let opened = match self.link.connect(after.as_deref()).await {
+            let mut opened = match self.link.connect(after.as_deref()).await {
                 Ok(opened) => opened,
                 Err(error) => {
                     if self.wait_after(&error).await {
@@ -169,7 +172,11 @@ impl<L: Link> Source<L> {
                     return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
                 }
             };
+            if over.is_some() {
+                opened.past = Past::Everything;
+            }
             self.tail.opened(after.as_deref(), opened.answered);
+            self.replay.opened(after.as_deref(), &opened);
             self.opened(&opened, after.clone());
             self.away = self.lost.map(|since| since.elapsed());
             self.say_what_is_lost(lack);

@@ -247,6 +247,7 @@ mod tests {
             seq,
             at: jiff::Timestamp::UNIX_EPOCH,
             conn: 1,
+            replayed: false,
             name: "values".into(),
             ns: [].into(),
             id: None,

@@ -97,8 +97,24 @@ pub struct Opened {
     pub run_id: Option<String>,
     /// When the server answered by its own clock, in milliseconds.
     pub answered: Option<u64>,
+    /// What it sends of the time before it was opened.
+    pub past: Past,
     /// The bytes.
     pub body: BoxStream<'static, Result<Bytes, ApiError>>,
+}
+
+/// What a connection sends of the time before it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Past {
+    /// Nothing: every event is live.
+    Nothing,
+    /// Only stored events: the run was over before.
+    Everything,
+    /// Events whose ids are before this time of the server's clock, in milliseconds.
+    Before(u64),
+    /// Stored events, if it was asked for them, and then live ones. Where the live ones begin is not known.
+    #[default]
+    Unknown,
 }
 
 /// What the server says about a stream whose connection closed.

@@ -6,7 +6,7 @@
 use super::link::{is_unasked, kind};
 use super::modes::thread_gives;
 use super::side::Side;
-use super::terms::{Link, Notice, Opened, Verdict};
+use super::terms::{Link, Notice, Opened, Past, Verdict};
 use super::whole::{Memory, Whole};
 use crate::api::{AgentServer, ApiError, Kind, ServerKind};
 use crate::model::Run;
@@ -57,9 +57,11 @@ impl Link for ThreadLink {
                 let runs = self.thread.runs().await?;
                 let past = whole.open(false, Some(after)).await?;
                 let (status, answered) = (live.status, live.answered);
+                let before = answered.map_or(Past::Unknown, Past::Before);
                 let sides = (Side::new(past.body), Side::new(live.body));
                 let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
-                Ok(Opened { status, thread_id: Some(self.thread.id.clone()), run_id: None, answered: None, body })
+                let thread_id = Some(self.thread.id.clone());
+                Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
             }
             _ => Ok(self.thread.open(!is_python, after).await?.read_ahead()),
         }

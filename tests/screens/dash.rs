@@ -243,7 +243,7 @@ impl Dash {
         self.now += SignedDuration::from_millis(100);
         let data = Data::Json(data.into());
         let (seq, at) = (self.seq, self.now);
-        let event = Event { seq, at, conn: 1, name: name.into(), ns: [].into(), id: None, data };
+        let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns: [].into(), id: None, data };
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
@@ -275,7 +275,7 @@ impl Dash {
             {
                 self.seq += 1;
                 self.now += SignedDuration::from_millis(100);
-                items.push(Item::Record(Record::Event(decoded.at(self.seq, self.now, 1))));
+                items.push(Item::Record(Record::Event(decoded.at(self.seq, self.now, 1, false))));
             }
         }
         self.items(items);

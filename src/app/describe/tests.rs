@@ -6,7 +6,16 @@ use crate::stream::{Decoder, Frame, Framer, Item, Record};
 use jiff::Timestamp;
 
 fn made(name: &str, data: Data) -> Event {
-    Event { seq: 1, at: Timestamp::UNIX_EPOCH, conn: 1, name: name.into(), ns: [].into(), id: None, data }
+    Event {
+        seq: 1,
+        at: Timestamp::UNIX_EPOCH,
+        conn: 1,
+        replayed: false,
+        name: name.into(),
+        ns: [].into(),
+        id: None,
+        data,
+    }
 }
 
 fn told(name: &str, data: &str) -> String {
@@ -31,7 +40,16 @@ fn captured() -> Vec<(String, Event)> {
             let at = Timestamp::from_millisecond(seq as i64 * 100).unwrap();
             all.push((
                 name.clone(),
-                Event { seq, at, conn: 1, name: event.name, ns: event.ns, id: event.id, data: event.data },
+                Event {
+                    seq,
+                    at,
+                    conn: 1,
+                    replayed: false,
+                    name: event.name,
+                    ns: event.ns,
+                    id: event.id,
+                    data: event.data,
+                },
             ));
         }
     }

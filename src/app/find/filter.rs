@@ -371,7 +371,7 @@ mod tests {
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
             let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
             let id = Some(format!("17952243-{i}").into());
-            let event = Event { seq, at, conn: 1, name: name.into(), ns, id, data };
+            let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns, id, data };
             told.apply(&Item::Record(Record::Event(event.clone())));
             events.push(event);
         }
@@ -445,7 +445,7 @@ mod tests {
             r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
         let (seq, at) = (1, jiff::Timestamp::UNIX_EPOCH);
         let data = Data::Json(state.into());
-        let event = Event { seq, at, conn: 1, name: "values".into(), ns: [].into(), id: None, data };
+        let event = Event { seq, at, conn: 1, replayed: false, name: "values".into(), ns: [].into(), id: None, data };
         told.apply(&Item::Record(Record::Event(event.clone())));
         let passing = |filter: &str| -> Vec<&str> {
             let filter = StreamFilter::new(filter);

@@ -22,7 +22,16 @@ impl Script {
         self.seq += 1;
         let (name, ns) = self.names.split(name);
         let (seq, data) = (self.seq, Data::Json(data.into()));
-        self.item(Item::Record(Record::Event(Event { seq, at: at(ms), conn: 1, name, ns, id: None, data })))
+        self.item(Item::Record(Record::Event(Event {
+            seq,
+            at: at(ms),
+            conn: 1,
+            replayed: false,
+            name,
+            ns,
+            id: None,
+            data,
+        })))
     }
 
     fn item(&mut self, item: Item) -> &mut Self {

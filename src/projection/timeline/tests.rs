@@ -21,7 +21,7 @@ impl Feed {
         self.seq += 1;
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.into());
-        let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, name, ns, id: None, data };
+        let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, replayed: false, name, ns, id: None, data };
         self.timeline.apply_event(&Payload::of(&event).paired(&mut Metadata::default()));
         self.seq
     }

@@ -27,6 +27,8 @@ impl<L: Link> Source<L> {
         // The newest look at the clock; when the server was heard, and when it was asked about the run.
         let mut now = Instant::now();
         let (mut heard, mut asked) = (now, now);
+        // Since when it waits for the server, and only for the server.
+        let mut waiting = now;
         self.watchdog.opened(heard);
         let mut changed = pin!(other_modes(self.options.modes.clone()));
         // One alarm for all that may have to be done in a silence: to set one for each chunk would cost more than the chunk.
@@ -40,7 +42,7 @@ impl<L: Link> Source<L> {
                 self.flush().await;
                 // A consumer that let us wait is not a server that is silent.
                 now = Instant::now();
-                (heard, asked) = (now, now);
+                (heard, asked, waiting) = (now, now, now);
             }
             let known = self.watchdog.patience(self.link.beats());
             let until = known.map_or(asked + QUIET, |patience| heard + patience);
@@ -77,6 +79,7 @@ impl<L: Link> Source<L> {
             };
             now = Instant::now();
             (heard, asked) = (now, now);
+            self.replay.paused(now.duration_since(waiting));
             let at = Timestamp::now();
             let mut next = Some(next);
             // What is there already came at the same time.
@@ -92,6 +95,7 @@ impl<L: Link> Source<L> {
                     return Closed::Unsure;
                 }
             }
+            waiting = if self.replay.awaits_pause() { Instant::now() } else { now };
         }
     }
 
@@ -99,6 +103,7 @@ impl<L: Link> Source<L> {
     async fn take(&mut self, chunk: Bytes, framer: &mut Framer, (at, heard): (Timestamp, Instant), conn: u32) -> bool {
         self.sums.bytes += chunk.len() as u64;
         while let Some(notice) = self.link.notice() {
+            self.replay.note(&notice);
             match notice {
                 Notice::Gap(why) => self.gap(why),
                 Notice::Replays { answered } => self.tail.opened(Some(""), answered),
@@ -174,7 +179,8 @@ impl<L: Link> Source<L> {
                 _ => {}
             }
         }
-        let event = event.at(self.sums.events, at, conn);
+        let replayed = self.replay.is_replayed(&event);
+        let event = event.at(self.sums.events, at, conn, replayed);
         self.note(Item::Record(Record::Event(event)));
         true
     }
