@@ -188,6 +188,7 @@ async fn raw_is_what_came_and_text_is_harmless() {
 async fn text_reads_like_a_conversation() {
     // History, an input, tokens of two nodes that speak at once, a call, its result, and the state that repeats it all.
     let events = concat!(
+        "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
         "event: values\ndata: {\"messages\":[{\"type\":\"human\",\"content\":\"old\",\"id\":\"1\"},{\"type\":\"ai\",\"content\":\"older\",\"id\":\"2\"},{\"type\":\"human\",\"content\":\"Go\\nnow\",\"id\":\"3\"}]}\n\n",
         "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"Hel\",\"id\":\"4\"},{\"langgraph_node\":\"a\"}]\n\n",
         "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"lo\",\"id\":\"4\"},{\"langgraph_node\":\"a\"}]\n\n",
@@ -201,7 +202,8 @@ async fn text_reads_like_a_conversation() {
     let server = server(events, "error", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
-    let expected = "· thread   2 earlier messages\n\
+    let expected = "· run      r-1 started\n\
+                    · thread   2 earlier messages\n\
                     human\n  Go\n  now\n\
                     ai · a\n  Hello\n\
                     ai · b · sub\n  Hm\n\
@@ -210,7 +212,7 @@ async fn text_reads_like_a_conversation() {
                     · update   a  messages, n: 3\n\
                     · custom   {\"progress\": 1}\n\
                     · error    E: no\n\
-                    · end      error, 9 events in ";
+                    · end      error, 10 events in ";
     assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: the run failed: E: no\n"));
     assert!(ended.out.starts_with(expected), "{}", ended.out);
 }
@@ -619,4 +621,77 @@ async fn behind_a_gap_the_state_is_offered_once() {
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{}"]).await;
     assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
+}
+
+/// A JavaScript server with a run that is not resumable, so that each event goes to one reader.
+async fn one_reader() -> Server {
+    let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
+                event: values\ndata: {}\nid: 1\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\nid: 2\n\n";
+    let read = std::sync::atomic::AtomicBool::new(false);
+    Server::start(move |seen| match seen.path.as_str() {
+        "/info" => json(200, r#"{"langgraph_js_version":"1"}"#),
+        "/threads/t-1/runs/r-1/stream" => {
+            read.store(true, std::sync::atomic::Ordering::SeqCst);
+            stream(body)
+        }
+        "/threads/t-1/runs/r-1" => {
+            let status = if read.load(std::sync::atomic::Ordering::SeqCst) { "success" } else { "running" };
+            json(200, value!({"run_id": RUN, "status": status, "kwargs": {"resumable": false}}))
+        }
+        _ => around(seen, "success", &idle()),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn join_does_not_take_events_from_the_application_unless_it_is_told_to() {
+    let server = one_reader().await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(ended.err.contains("takes events away from the application"), "{}", ended.err);
+    assert!(ended.err.contains("/threads/t-1/runs/r-1/stream") && ended.err.contains("--shared"), "{}", ended.err);
+    assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")));
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--shared", "--mode", "updates"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<_> = lines.iter().filter(|line| line["kind"] == "event").map(|line| &line["event"]).collect();
+    assert_eq!(events, ["metadata", "updates"]);
+    let end = lines.last().unwrap();
+    assert_eq!((&end["events"], &end["gaps"], &end["outcome"]), (&value!(2), &value!(0), &value!("success")));
+}
+
+#[tokio::test]
+async fn an_unknown_mode_is_refused_with_the_list_before_anything_is_sent() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN]] {
+        let ended = runtail(folder.path(), &[args, &["--mode", "values,nonsense"]].concat()).await;
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{}", ended.err);
+        assert!(
+            ended.err.contains("nonsense") && ended.err.contains("messages-tuple, updates, values"),
+            "{}",
+            ended.err
+        );
+    }
+    assert_eq!(server.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_late_join_is_said_and_counted() {
+    let events = "event: values\ndata: {}\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\n\n";
+    let server = server(events, "success", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
+    assert_eq!(ended.code, 0);
+    assert!(
+        ended.err.starts_with("runtail: gap: joined at ") && ended.err.contains("earlier output isn't available"),
+        "{}",
+        ended.err
+    );
+    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["tape", "open", "gap", "event", "event", "close", "end"]);
+    assert_eq!(lines[6]["gaps"], 1);
+    assert!(lines[0]["modes"][0].is_string(), "{}", lines[0]);
 }

@@ -257,6 +257,15 @@ impl AgentServer {
         self.http.open(Method::GET, url, None, last_event_id).await
     }
 
+    /// The error of a run's stream that is not opened.
+    pub(crate) fn refuse_stream(&self, thread: &str, run: &str, kind: Kind, detail: &str) -> ApiError {
+        let at = match self.url(&Method::GET, &["threads", thread, "runs", run, "stream"]) {
+            Ok(url) => self.http.place(&Method::GET, &url),
+            Err(error) => error.at,
+        };
+        ApiError { kind, at, detail: detail.into(), hint: None }
+    }
+
     /// Opens the stream of a whole thread. The contract repeats the parameter for each mode; the Python server reads one
     /// value with commas and honours only the last repeat (agent-server reference §4): `repeat_modes` chooses.
     /// `last_event_id`: `-` is the beginning.

@@ -264,7 +264,7 @@ pub enum Command {
     Runs(runs::Command),
     /// Start a run and stream it
     Run(run::Options),
-    /// Follow a run that is there already, from its beginning
+    /// Stream an existing run, with its earlier events if the server replays them
     Join(join::Options),
     /// Follow all that happens on a thread
     Tail(tail::Options),

@@ -5,8 +5,9 @@ use super::stream_out::{self, StreamOutput};
 use super::{Context, Exit, Failure, Globals, input, output, resolve};
 use crate::api::{AgentServer, Retry};
 use crate::model::RunCreate;
-use crate::stream::{Head, RunLink, Target};
+use crate::stream::{Head, RUN_MODES, RunLink, Target};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 /// What a person wants to see: what is said as it is said, what each node did, and where it led.
@@ -33,9 +34,8 @@ pub struct Options {
     /// Run without a thread: nothing is kept, and such a run cannot be joined again
     #[arg(long, conflicts_with = "thread")]
     stateless: bool,
-    /// Stream this mode: values, updates, messages-tuple, messages, custom, tasks, checkpoints, debug, events
-    /// (repeatable; default: messages-tuple, updates, values)
-    #[arg(long = "mode", value_name = "M", value_delimiter = ',')]
+    /// Stream this mode (repeatable; default: messages-tuple, updates, values)
+    #[arg(long = "mode", value_name = "M", value_delimiter = ',', value_parser = PossibleValuesParser::new(RUN_MODES))]
     modes: Vec<String>,
     /// Stream what happens inside subgraphs too
     #[arg(long)]

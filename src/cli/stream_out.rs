@@ -136,6 +136,7 @@ pub(super) struct Printer {
     out: String,
     /// Why stdout takes no more.
     closed: Option<io::Error>,
+    gaps: GapLines,
 }
 
 impl Printer {
@@ -151,6 +152,7 @@ impl Printer {
             lines: Vec::new(),
             out: String::new(),
             closed: None,
+            gaps: GapLines::default(),
         }
     }
 
@@ -192,7 +194,11 @@ impl Printer {
         if self.format == StreamFormat::Text {
             self.teller.item(item, &mut self.out);
         }
-        if let Some(line) = trouble(item) {
+        let line = match item {
+            Item::Record(Record::Gap { why, .. }) => self.gaps.line(why),
+            item => trouble(item),
+        };
+        if let Some(line) = line {
             if self.format == StreamFormat::Text {
                 self.teller.end_line(&mut self.out);
             }
@@ -247,6 +253,32 @@ impl Printer {
     }
 }
 
+/// The lines about gaps on stderr. Two readers of one run cause a gap at every other event; all are in the stream.
+#[derive(Default)]
+struct GapLines {
+    /// The last one without its digits, and how many in a row were like it.
+    last: String,
+    alike: u32,
+}
+
+impl GapLines {
+    /// Gaps in a row that are printed although they are alike.
+    const PRINTED: u32 = 3;
+
+    fn line(&mut self, why: &str) -> Option<String> {
+        let shape: String = why.chars().filter(|c| !c.is_ascii_digit()).collect();
+        self.alike = if shape == self.last { self.alike + 1 } else { 1 };
+        self.last = shape;
+        match self.alike {
+            1..=Self::PRINTED => Some(format!("gap: {why}")),
+            n if n == Self::PRINTED + 1 => {
+                Some("gap: more gaps like this follow; the end record counts them all".into())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What is text already, without looking twice.
 fn utf8(lines: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(lines).map_or_else(|_| String::from_utf8_lossy(lines), Cow::Borrowed)
@@ -292,7 +324,9 @@ fn trouble(item: &Item) -> Option<String> {
             tracing::debug!(conn, reason, "stream closed");
             None
         }
-        Item::Record(Record::Gap { why, .. }) => Some(format!("gap: {why}")),
+        Item::Silent { silent, .. } => {
+            Some(format!("the server says that the run is active; no event for {}", text::duration(*silent)))
+        }
         Item::Record(Record::End(end)) => {
             let End { outcome, events, bytes, connections, duplicates, gaps, .. } = end;
             let outcome = outcome.as_str();
@@ -385,6 +419,9 @@ impl Seen {
                 Exit::Failed
             }
             Outcome::Unknown => match self.failed {
+                Some(error) if error.kind == Kind::OneReader => {
+                    return Err(Failure::new(Exit::Failed, format!("{error}\n  add --shared to read it anyway")));
+                }
                 Some(error) => return Err(Failure::new(gave_up(&error), error.to_string())),
                 None => {
                     say("the stream ended, and how the run went is not known");
@@ -401,5 +438,19 @@ fn gave_up(error: &ApiError) -> Exit {
     match error.kind {
         Kind::Refused => Exit::Network,
         _ => Exit::of(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_that_are_alike_are_printed_a_few_times() {
+        let mut gaps = GapLines::default();
+        let printed = (0..50).filter_map(|n| gaps.line(&format!("{n} event ids are missing here"))).count();
+        assert_eq!(printed, 4);
+        assert_eq!(gaps.line("the connection was lost").as_deref(), Some("gap: the connection was lost"));
+        assert_eq!(gaps.line("1 event ids are missing here").as_deref(), Some("gap: 1 event ids are missing here"));
     }
 }

@@ -275,6 +275,7 @@ impl Ledger {
             | Item::Started { .. }
             | Item::Terms(_)
             | Item::ModesKept { .. }
+            | Item::Silent { .. }
             | Item::Failed(_) => {}
         }
     }

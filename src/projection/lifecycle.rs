@@ -182,7 +182,7 @@ impl Lifecycle {
         match item {
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
                 let from = match resumed_after.as_deref() {
-                    Some(id) if is_start(id) => " from the start".to_string(),
+                    Some(id) if is_start(id) => " replay requested".to_string(),
                     Some(id) => format!(" after {id}"),
                     None => String::new(),
                 };
@@ -223,7 +223,8 @@ impl Lifecycle {
             | Item::Repeated { .. }
             | Item::Connecting { .. }
             | Item::Terms(_)
-            | Item::ModesKept { .. } => {}
+            | Item::ModesKept { .. }
+            | Item::Silent { .. } => {}
         }
     }
 

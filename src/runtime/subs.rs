@@ -9,7 +9,7 @@ use crate::api::doctor::{Ask, examine_all};
 use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
 use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
-use crate::stream::{Item, JoinLink, RunLink, SourceOptions, ThreadLink, follow};
+use crate::stream::{Head, Item, JoinLink, RunLink, SourceOptions, Target, ThreadLink, follow};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -228,6 +228,20 @@ async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
     out.send(Answer::Checked(None)).await;
 }
 
+/// What a recording of this stream begins with.
+fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
+    let (thread_id, run_id) = match target {
+        StreamTarget::Start { on: Target::Thread(thread), .. } | StreamTarget::Tail { thread } => (Some(thread), None),
+        StreamTarget::Join { thread, run } => (Some(thread), Some(run)),
+        StreamTarget::Start { .. } | StreamTarget::Recording { .. } => (None, None),
+    };
+    let modes = match target {
+        StreamTarget::Start { body, .. } => body.stream_mode.clone(),
+        _ => modes.to_vec(),
+    };
+    Head { server: server.into(), thread_id: thread_id.cloned(), run_id: run_id.cloned(), modes, ..Head::default() }
+}
+
 /// A stream, from its source to the loop. When this task is stopped the connection closes; the run goes on.
 async fn stream(
     services: &Services,
@@ -250,9 +264,10 @@ async fn stream(
     let (sender, mut receiver) = mpsc::channel(8);
     let modes = told.borrow_and_update().modes.clone();
     let (ask, asked) = watch::channel(modes.clone());
+    let head = head_of(client.base(), &target, &modes);
     let source = async move {
         let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
-        let options = SourceOptions { max_event, modes: Some(asked), ..SourceOptions::default() };
+        let options = SourceOptions { head, max_event, modes: Some(asked), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
                 follow(RunLink::new(client, on, (*body).clone()), options, sender).await

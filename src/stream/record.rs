@@ -201,6 +201,13 @@ pub enum Item {
         /// Why, in words.
         why: String,
     },
+    /// The server calls the run active, but the run has sent no event for this long.
+    Silent {
+        /// When.
+        at: Timestamp,
+        /// How long.
+        silent: Duration,
+    },
     /// The source could not begin or go on at all.
     Failed(Box<crate::api::ApiError>),
 }

@@ -16,6 +16,20 @@ pub(super) fn run_id_of(data: &Data) -> Option<String> {
     serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
 }
 
+/// Whether an event is the first of its run: it carries the run's id and its first attempt.
+pub(super) fn begins_run(name: &str, data: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Begin {
+        #[serde(rename = "run_id")]
+        _run_id: String,
+        attempt: Option<u64>,
+        status: Option<serde::de::IgnoredAny>,
+    }
+    let is_metadata = name == "metadata";
+    serde_json::from_str::<Begin>(data)
+        .is_ok_and(|begin| begin.status.is_none() && begin.attempt.map_or(is_metadata, |attempt| attempt <= 1))
+}
+
 /// What an `error` event says (`{error, message}`, or a bare string), in one line that can be shown and kept: the event
 /// itself has it all.
 pub(crate) fn error_text(text: &str) -> String {

@@ -348,7 +348,8 @@ impl Timeline {
             | Item::Connecting { .. }
             | Item::Retrying { .. }
             | Item::Terms(_)
-            | Item::ModesKept { .. } => {}
+            | Item::ModesKept { .. }
+            | Item::Silent { .. } => {}
         }
     }
 }
