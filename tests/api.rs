@@ -5,7 +5,7 @@ mod common;
 
 use common::{BEARER, CANARY, Server, answer, json, profile};
 use futures::StreamExt;
-use runtail::api::{ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
+use runtail::api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
 use runtail::config::SecretSource;
 use runtail::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use secrecy::SecretString;
@@ -218,14 +218,186 @@ async fn threads_and_runs_are_made_and_stopped() {
     .await;
     let agent = server.agent();
     assert_eq!(agent.create_thread(&value!({})).await.unwrap().thread_id, "t-new");
-    agent.cancel("t", "r").await.unwrap();
+    agent.cancel("t", "r", CancelAction::Interrupt).await.unwrap();
+    agent.cancel("t", "r", CancelAction::Rollback).await.unwrap();
+    agent.delete_run("t", "r").await.unwrap();
     let seen = server.seen();
     assert_eq!((seen[0].method.as_str(), seen[0].body.as_str()), ("POST", "{}"));
     assert_eq!(
         (seen[1].path.as_str(), seen[1].query.as_str()),
         ("/threads/t/runs/r/cancel", "wait=0&action=interrupt")
     );
+    assert_eq!(seen[2].query, "wait=0&action=rollback");
+    assert_eq!((seen[3].method.as_str(), seen[3].path.as_str()), ("DELETE", "/threads/t/runs/r"));
     assert_eq!(agent.base(), server.url.as_str().trim_end_matches('/'));
+}
+
+/// How a server lists runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lists {
+    /// Python, Aegra.
+    NewestFirst,
+    /// JavaScript: `slice(offset, limit)`.
+    Sliced,
+    /// The same where a negative offset is refused.
+    SlicedStrictly,
+    /// Oldest first; negative offsets count as none, and pages have 40 rows at most.
+    Capped,
+    /// Oldest first and whole, whatever was asked.
+    Whole,
+    /// Newest first; more than 100 rows are refused.
+    Refusing,
+    /// No filter by status.
+    Unfiltered,
+}
+
+/// A server whose thread has so many runs; the two newest are active. Run n began n seconds after the first.
+async fn listing(lists: Lists, total: usize) -> Server {
+    Server::start(move |seen| {
+        let query = |name: &str| {
+            let mut pairs = url::form_urlencoded::parse(seen.query.as_bytes());
+            pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        };
+        let number = |name: &str, default: i64| query(name).map_or(default, |text| text.parse().unwrap());
+        let (limit, offset) = (number("limit", 10), number("offset", 0));
+        let status = |n: usize| match total - n {
+            1 => "pending",
+            2 => "running",
+            _ => "success",
+        };
+        let at = |n: usize| jiff::Timestamp::from_second(1_800_000_000 + n as i64).unwrap().to_string();
+        let run =
+            |n: usize| value!({"run_id": format!("r{n}"), "thread_id": "t", "status": status(n), "created_at": at(n)});
+        let mut rows: Vec<_> = (0..total).map(run).collect();
+        if let Some(wanted) = query("status").filter(|_| lists != Lists::Unfiltered) {
+            rows.retain(|row| row["status"] == wanted.as_str());
+        }
+        if matches!(lists, Lists::NewestFirst | Lists::Refusing | Lists::Unfiltered) {
+            rows.reverse();
+        }
+        let length = rows.len() as i64;
+        // As `Array.slice` reads its bounds.
+        let bound = |n: i64| if n < 0 { (length + n).max(0) } else { n.min(length) };
+        let (from, to) = match lists {
+            Lists::Sliced => (bound(offset), bound(limit)),
+            Lists::SlicedStrictly if offset < 0 => return json(400, r#"{"detail":"offset"}"#),
+            Lists::SlicedStrictly => (bound(offset), bound(limit)),
+            Lists::Capped => (offset.max(0).min(length), (offset.max(0) + limit.min(40)).min(length)),
+            Lists::Whole => (0, length),
+            Lists::Refusing if limit > 100 => return json(422, r#"{"detail":"limit"}"#),
+            _ if offset < 0 => return json(422, r#"{"detail":"offset"}"#),
+            _ => (offset.min(length), (offset + limit).min(length)),
+        };
+        rows = rows.drain(..to.max(from) as usize).skip(from as usize).collect();
+        json(200, value!(rows))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_newest_runs_are_listed_whatever_the_servers_order() {
+    use Lists::*;
+    for lists in [NewestFirst, Sliced, SlicedStrictly, Capped, Whole, Refusing] {
+        for (total, limit, offset) in [
+            (61, 50, 0),
+            (50, 50, 0),
+            (51, 50, 0),
+            (3, 50, 0),
+            (1, 50, 0),
+            (0, 50, 0),
+            (61, 1, 0),
+            (61, 20, 30),
+            (61, 20, 50),
+            (61, 20, 70),
+            (450, 200, 0),
+            (450, 10, 300),
+        ] {
+            let server = listing(lists, total).await;
+            let agent = server.agent();
+            let expected: Vec<String> = (0..total).rev().skip(offset).take(limit).map(|n| format!("r{n}")).collect();
+            // The second time goes by what the first one found out.
+            for _ in 0..2 {
+                let rows = agent.run_rows("t", limit, offset).await.unwrap();
+                let ids: Vec<&str> = rows.iter().map(|row| row["run_id"].as_str().unwrap()).collect();
+                assert_eq!(ids, expected, "{lists:?}: {total} runs, limit {limit}, offset {offset}");
+            }
+        }
+    }
+    // A poll costs one request, on JavaScript too.
+    for (lists, first) in [(NewestFirst, 1), (Sliced, 2)] {
+        let server = listing(lists, 61).await;
+        let agent = server.agent();
+        for requests in [first, first + 1, first + 2] {
+            assert_eq!(agent.runs("t", 50).await.unwrap()[0].run_id, "r60");
+            assert_eq!(server.seen().len(), requests, "{lists:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn active_runs_are_listed_with_and_without_a_status_filter() {
+    for lists in [Lists::NewestFirst, Lists::Sliced, Lists::Unfiltered, Lists::Whole] {
+        let runs = listing(lists, 61).await.agent().active_runs("t").await.unwrap();
+        let active: Vec<_> = runs.iter().map(|run| (run.run_id.as_str(), run.status.as_str())).collect();
+        assert_eq!(active, [("r60", "pending"), ("r59", "running")], "{lists:?}");
+    }
+}
+
+#[tokio::test]
+async fn pages_that_are_too_large_are_requested_again_in_a_smaller_size() {
+    let server = Server::start(|seen| {
+        let body = seen.json();
+        let (limit, offset) = (body["limit"].as_u64().unwrap(), body["offset"].as_u64().unwrap());
+        if limit > 100 {
+            return json(422, r#"{"detail":[{"loc":["body","limit"],"msg":"less than or equal to 100","type":"x"}]}"#);
+        }
+        let id = if seen.path.starts_with("/assistants") { "assistant_id" } else { "thread_id" };
+        // A row that moves to the next page between two requests.
+        let first = if offset > 0 { offset - 1 } else { 0 };
+        json(200, value!((first..(offset + limit).min(230)).map(|n| value!({id: format!("{n}")})).collect::<Vec<_>>()))
+    })
+    .await;
+    let agent = server.agent();
+    assert_eq!(agent.assistants(1000, 0).await.unwrap().len(), 230);
+    let limits = |seen: &[common::Seen]| seen.iter().map(|s| s.json()["limit"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(limits(&server.seen()), [1000, 100, 100, 100]);
+    // Another client of the same profile knows it too.
+    let query = ThreadQuery { limit: 150, ..ThreadQuery::default() };
+    assert_eq!(agent.thread_rows(&query).await.unwrap().len(), 150);
+    assert_eq!(limits(&server.seen())[4..], [100, 50]);
+}
+
+#[tokio::test]
+async fn answers_above_a_limit_are_errors_of_their_own() {
+    const ROW: &str = r#"{"run_id":"r","created_at":"2026-01-01T00:00:00Z","x":  1.50}"#;
+    let server = Server::start(|seen| {
+        json(
+            200,
+            if seen.path.ends_with("/runs") || seen.path.ends_with("/history") {
+                format!("[{ROW}]")
+            } else {
+                ROW.into()
+            },
+        )
+    })
+    .await;
+    let agent = server.agent();
+    // Received text is not changed.
+    assert_eq!(agent.thread_raw("t", 1000).await.unwrap().get(), ROW);
+    assert_eq!(agent.thread_state_raw("t", 1000).await.unwrap().get(), ROW);
+    assert_eq!(agent.thread_history_raw("t", 20, Some("c"), 1000).await.unwrap()[0].get(), ROW);
+    assert_eq!(agent.runs_raw("t", 5, 0, 1000).await.unwrap()[0].get(), ROW);
+    assert_eq!(server.seen()[2].query, "limit=20&before=c");
+    let errors = [
+        agent.thread_raw("t", 20).await.unwrap_err(),
+        agent.thread_state_raw("t", 20).await.unwrap_err(),
+        agent.thread_history_raw("t", 20, None, 20).await.unwrap_err(),
+        agent.runs_raw("t", 5, 0, 20).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind, Kind::TooLarge(20));
+        assert!(error.detail.contains("larger than 20 B") && !error.is_transient(), "{error}");
+    }
 }
 
 #[tokio::test]

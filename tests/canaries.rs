@@ -55,16 +55,21 @@ const AGENT_READS: &[&str] = &[
 /// Commands that change something.
 const WRITES: &[&str] = &[
     "deployments create -f create.toml",
+    "deployments create -f create.json",
     "deployments update bot -f update.toml",
     "deployments update bot --secret NEW=env:CANARY_ENV --secret OTHER=file:secret --wait --timeout 2s",
     "deployments delete bot --confirm bot",
     "revisions redeploy bot r1",
-    "revisions rollback bot r1",
+    "revisions rollback bot r1 --yes",
     "auth providers create -f provider.toml",
     "auth providers update github --client-secret env:CANARY_CLIENT",
     "auth authenticate --provider github --scope repo",
     "listeners update ID --namespace other",
     "-d bot threads create",
+    "-d bot threads copy ID",
+    "-d bot threads delete ID ID --yes",
+    "-d bot runs cancel ID r --yes --action rollback --wait --timeout 10ms",
+    "-d bot runs cancel ID --all --yes",
     "-d bot run ID --input {} --stateless",
 ];
 
@@ -73,6 +78,8 @@ const PROVIDER: &str = "provider_id = \"new\"\nname = \"n\"\nclient_id = \"c\"\n
 const CREATE: &str = "name = \"new\"\nsource = \"github\"\n[source_config]\nrepo_url = \"https://github.com/a/b\"\n\
     deployment_type = \"dev\"\n[source_revision_config]\nrepo_ref = \"main\"\nlanggraph_config_path = \"l.json\"\n\
     [secrets]\nA = \"env:CANARY_ENV\"\nB = \"file:secret\"\n";
+const CREATE_JSON: &str = r#"{"name": "new", "source": "new-source", "source_revision_config": {"repo_ref": "main"},
+    "secrets": [{"name": "A", "value": "canary-literal-secret"}]}"#;
 const UPDATE: &str = "remove_secrets = [\"OLD\"]\n[secrets]\nA = \"env:CANARY_ENV\"\n";
 
 /// A record that is everything at once, with a secret of the server's in every place.
@@ -229,6 +236,7 @@ impl World {
         write("log", "", 0o666);
         write("secret", "canary of a file\nwith \"two\" lines\n", 0o600);
         write("create.toml", CREATE, 0o644);
+        write("create.json", CREATE_JSON, 0o644);
         write("update.toml", UPDATE, 0o644);
         write("provider.toml", PROVIDER, 0o644);
         let text = format!(
@@ -289,6 +297,7 @@ async fn no_secret_reaches_an_output_an_error_or_the_log() {
             "canary of the environment",
             "canary of a file\\nwith",
             "canary-client-secret",
+            "canary-literal-secret",
             "canary-of-the-server",
         ] {
             assert!(sent.contains(canary), "{canary} was never sent, so it could not be told: {way:?}");
@@ -347,7 +356,7 @@ async fn a_good_answer_that_repeats_a_key_tells_none() {
         "{}",
         sent.body
     );
-    let done = world.run("revisions rollback bot r1", &[]);
+    let done = world.run("revisions rollback bot r1 --yes", &[]);
     assert!(done.stderr.contains("repeats a key"), "a mask is not sent in a key's place: {}", done.stderr);
 }
 

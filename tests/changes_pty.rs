@@ -166,3 +166,24 @@ fn nothing_is_written_to_production_unless_it_is_said() {
     term.wait_for("to allow it");
     assert!(term.screen().lines().nth(2).unwrap().contains("PROD"), "{}", term.screen());
 }
+
+#[test]
+fn destructive_commands_ask_on_a_terminal() {
+    let world = World::new("");
+    let name = first_name(&world.open(&[], &[]));
+    for (typed, sent) in [("x\r", false), ("\r", false), (&*format!("{name}\r"), true)] {
+        let mut term = world.open(&["deployments", "delete", &name], &[]);
+        term.wait_for(&format!("Type {name} to confirm:"));
+        assert!(world.writes().is_empty());
+        term.keys(typed);
+        let ended = term.exit_status().exit_code();
+        assert_eq!((ended, world.writes().len()), if sent { (0, 1) } else { (1, 0) }, "{}", term.screen());
+    }
+    // The deployment that was deleted can be read for a while, and with it the address of its agent server.
+    let mut term = world.open(&["-d", &name, "threads", "delete", "00000000-0000-4000-8000-000000000000"], &[]);
+    term.wait_for("[y/N]");
+    term.keys("n\r");
+    assert_eq!(term.exit_status().exit_code(), 1);
+    assert!(term.screen().contains("not confirmed; nothing was sent"), "{}", term.screen());
+    assert_eq!(world.writes().len(), 1);
+}

@@ -136,6 +136,62 @@ async fn a_deployment_is_created_from_a_file() {
     assert_eq!(world.writes().len(), 2);
 }
 
+/// A create request as the service's own examples write it.
+const SERVICE_JSON: &str = r#"{"name": "bot", "source": "github",
+  "source_config": {"integration_id": "11111111-1111-4111-8111-111111111111", "repo_url": "https://github.com/acme/bot",
+    "deployment_type": "dev", "build_on_push": true, "custom_url": null, "resource_spec": null},
+  "source_revision_config": {"repo_ref": "main", "graph_config_path": "langgraph.json", "image_uri": null},
+  "secrets": [{"name": "OPENAI_API_KEY", "value": "canary-literal"}, {"name": "SHORT", "value": "canary"},
+    {"name": "BY_REFERENCE", "value": "env:TEST_OPENAI"}]}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
+    let world = World::new().await;
+    world.file("bot.json", SERVICE_JSON, 0o644);
+    let create = ["deployments", "create", "-f", "bot.json"];
+    // `World::run` fails where a command prints a secret.
+    for format in ["table", "json", "jsonl"] {
+        let done = world.run(&[&create[..], &["--dry-run", "-o", format]].concat()).expect(0);
+        assert!(done.stdout.contains("***") && done.stdout.contains("OPENAI_API_KEY, SHORT"), "{}", done.stdout);
+    }
+    assert_eq!(world.writes(), [""; 0]);
+    let done = world.run(&[&["--log", "trace.log"], &create[..]].concat()).expect(0);
+    let warning = "! The file holds secret values in clear text (OPENAI_API_KEY, SHORT).";
+    assert!(done.stderr.contains(warning), "{}", done.stderr);
+    assert!(!std::fs::read_to_string(world.folder.path().join("trace.log")).expect("a log").contains("canary"));
+    let sent = world.sim.requests().into_iter().find(|request| request.method == "POST").expect("sent").json();
+    let secrets = json!([{"name": "OPENAI_API_KEY", "value": "canary-literal"}, {"name": "SHORT", "value": "canary"},
+        {"name": "BY_REFERENCE", "value": "canary of openai"}]);
+    assert_eq!(sent["secrets"], secrets);
+    assert_eq!(sent["source_revision_config"]["langgraph_config_path"], "langgraph.json");
+    // The same file as an update: the secrets are unchanged.
+    let done = world.run(&["deployments", "update", "bot", "-f", "bot.json", "--dry-run", "-o", "json"]).expect(0);
+    assert_eq!(done.json()["request"]["body"]["secrets"], json!(null));
+    assert!(done.stdout.contains("holds secret values in clear text"), "{}", done.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_sources_and_identifiers_are_left_to_the_service() {
+    let world = World::new().await;
+    let unusual = SERVICE_JSON
+        .replace("\"github\"", "\"bitbucket\"")
+        .replace("11111111-1111-4111-8111-111111111111", "i-1")
+        .replace("\"dev\"", "\"huge\"");
+    world.file("bot.json", &unusual, 0o644);
+    let create = ["deployments", "create", "-f", "bot.json"];
+    let preview = world.run(&[&create[..], &["--dry-run", "-o", "json"]].concat()).expect(0).json();
+    let body = &preview["request"]["body"];
+    assert_eq!((&body["source"], &body["source_config"]["integration_id"]), (&json!("bitbucket"), &json!("i-1")));
+    let notes = preview["notes"].to_string();
+    for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge: "] {
+        assert!(notes.contains(warning), "{notes}");
+    }
+    // The service decides, and its reason is shown.
+    let done = world.run(&create).expect(1);
+    assert!(done.stderr.contains("POST") && done.stderr.contains("body.source"), "{}", done.stderr);
+    assert_eq!(world.writes(), ["POST /v2/deployments"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
     let world = World::new().await;
@@ -163,6 +219,13 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
         (
             GITHUB.replace("name = \"bot\"\n", "").replace("deployment_type = \"dev\"\n", ""),
             "nothing was sent, for 2 reasons:\n  bot.toml: name is missing: ",
+        ),
+        (
+            GITHUB.replace(
+                "[secrets]\nOPENAI_API_KEY = \"env:TEST_OPENAI\"",
+                "[[secrets]]\nname = \"A\"\nvalue = \"canary\"",
+            ),
+            "expected a table of secrets by name",
         ),
         ("[[broken".into(), "bot.toml:1:"),
     ] {
@@ -217,7 +280,7 @@ async fn an_update_by_options() {
     let back = format!("revisions rollback one/bot {}", text(&record, "latest_revision_id"));
     assert!(done.stderr.contains(&back), "{}", done.stderr);
     // The way back, previewed and made.
-    let rollback = ["revisions", "rollback", "bot", text(&record, "latest_revision_id")];
+    let rollback = ["revisions", "rollback", "bot", text(&record, "latest_revision_id"), "--yes"];
     let preview = world.run(&[&rollback[..], &["--dry-run"]].concat()).expect(0).json();
     let commit = &record["source_revision_config"]["repo_commit_sha"];
     assert_eq!(
@@ -293,12 +356,13 @@ async fn deleting_wants_the_exact_name() {
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
         let done = world.run(&["deployments", "delete", "bot", "--confirm", wrong]).expect(2);
         assert!(
-            done.stderr.contains("--confirm names something else, and nothing was sent\n  give --confirm 'bot'"),
+            done.stderr.contains("--confirm names something else; nothing was sent\n  add --confirm 'bot'"),
             "{}",
             done.stderr
         );
     }
-    world.run(&["deployments", "delete", "bot"]).expect(2);
+    let done = world.run(&["deployments", "delete", "bot"]).expect(2);
+    assert!(done.stderr.contains("not confirmed; nothing was sent\n  add --confirm 'bot'"), "{}", done.stderr);
     let preview = world
         .run(&["deployments", "delete", "bot", "--dry-run", "--delete-tracing-project", "-o", "json"])
         .expect(0)
@@ -380,10 +444,18 @@ async fn revisions_are_redeployed_and_interrupted() {
     let second = text(&made, "latest_revision_id");
     assert_ne!(first, second);
     world.sim.rule(Rule::on("POST", "/interruption").status(404).body("{\"detail\":\"Not Found\"}"));
-    let done = world.run(&["revisions", "interrupt", "bot"]).expect(0).json();
+    // In a script nothing is interrupted or rolled back without --yes.
+    let writes = world.writes().len();
+    for command in [&["revisions", "interrupt", "bot"][..], &["revisions", "rollback", "bot", first]] {
+        world.sim.force_status(first, "DEPLOYED");
+        let done = world.run(command).expect(2);
+        assert!(done.stderr.contains("not confirmed; nothing was sent\n  add --yes to confirm"), "{}", done.stderr);
+    }
+    assert_eq!(world.writes().len(), writes);
+    let done = world.run(&["revisions", "interrupt", "bot", "--yes"]).expect(0).json();
     assert_eq!((text(&done, "id"), text(&done, "status")), (second, "INTERRUPTED"));
     world.sim.force_status(first, "DEPLOYED");
-    let done = world.run(&["revisions", "interrupt", "bot", first]).expect(1);
+    let done = world.run(&["revisions", "interrupt", "bot", first, "--yes"]).expect(1);
     assert!(done.stderr.contains("is DEPLOYED: there is nothing to interrupt"), "{}", done.stderr);
     let none = world.run(&["revisions", "redeploy", "bot", "11111111-1111-4111-8111-111111111111"]).expect(1);
     assert!(none.stderr.contains("404"), "{}", none.stderr);

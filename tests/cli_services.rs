@@ -417,7 +417,7 @@ async fn a_listener_from_its_creation_to_its_end() {
     let delete = ["listeners", "delete", &id];
     for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
         let ended = runtail(folder.path(), &[&delete[..], wrong].concat()).await.expect(2);
-        assert!(ended.err.contains("nothing was sent\n  give --confirm 'k8s-new'"), "{}", ended.err);
+        assert!(ended.err.contains("nothing was sent\n  add --confirm 'k8s-new'"), "{}", ended.err);
     }
     let ended =
         runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new", "--read-only"]].concat()).await.expect(3);

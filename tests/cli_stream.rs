@@ -12,6 +12,7 @@ use futures::StreamExt;
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -574,11 +575,10 @@ async fn states_runs_and_graphs() {
             json(200, Value::from((0..from).rev().take(limit).map(state).collect::<Vec<_>>()))
         }
         ("GET", "/threads/t-1/runs") => json(200, r#"[{"run_id":"r-1","status":"success","z":1,"a":null}]"#),
-        ("GET", "/assistants/agent/graph") => json(
+        ("GET", "/assistants/a-1/graph") => json(
             200,
             r#"{"nodes":[{"id":"__start__"},{"id":"chat"}],"edges":[{"source":"__start__","target":"chat"}]}"#,
         ),
-        ("POST", "/threads/t-1/runs/r-1/cancel") => json(202, ""),
         ("DELETE", "/threads/t-1") => json(204, ""),
         _ => around(seen, "success", &idle()),
     })
@@ -603,10 +603,155 @@ async fn states_runs_and_graphs() {
         assert_eq!(ended.code, 3, "{args:?}");
     }
     assert!(server.seen().iter().all(|s| s.method == "GET" || s.path == "/assistants/search"));
-    assert_eq!(out(&["runs", "cancel", "t-1", RUN]).await, "");
-    assert_eq!(out(&["threads", "delete", "t-1"]).await, "");
+    assert_eq!(out(&["threads", "delete", "t-1", "--yes"]).await, "{\"thread_id\":\"t-1\",\"status\":\"deleted\"}\n");
     assert!(server.seen().iter().any(|s| s.method == "DELETE"));
     assert!(out(&["man"]).await.contains(".TH runtail 1"));
+}
+
+/// A server with one thread and these runs, whose cancel request is answered with a status.
+/// A run named `slow` stays active for three readings after it was cancelled, and `never` for ever.
+async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) -> Server {
+    let statuses: Mutex<Vec<(String, String, usize)>> =
+        Mutex::new(runs.iter().map(|(id, status)| (id.to_string(), status.to_string(), 0)).collect());
+    Server::start(move |seen| {
+        let mut statuses = statuses.lock().unwrap();
+        let row =
+            |(id, status, _): &(String, String, usize)| value!({"run_id": id, "thread_id": "t-1", "status": status});
+        let Some(rest) = seen.path.strip_prefix("/threads/t-1/runs") else {
+            return json(404, r#"{"detail":"no route"}"#);
+        };
+        let parts: Vec<&str> = rest.trim_start_matches('/').split('/').collect();
+        let found = statuses.iter_mut().find(|(id, ..)| id == parts[0]);
+        match (seen.method.as_str(), parts.as_slice(), found) {
+            ("GET", [""], _) => json(200, Value::from(statuses.iter().map(row).collect::<Vec<_>>())),
+            ("GET", [_], Some(run)) => {
+                match (run.0.as_str(), run.2) {
+                    (_, 0) | ("never", _) => {}
+                    ("slow", 1..4) => run.2 += 1,
+                    ("won", _) => run.1 = "success".into(),
+                    _ => run.1 = "interrupted".into(),
+                }
+                json(200, row(run))
+            }
+            ("POST", [_, "cancel"], Some(run)) if answer < 300 => {
+                run.2 = 1;
+                if seen.query.contains("action=rollback") {
+                    let id = run.0.clone();
+                    statuses.retain(|(other, ..)| *other != id);
+                }
+                json(answer, "")
+            }
+            ("POST", [_, "cancel"], Some(_)) => json(answer, r#"{"detail":"refused"}"#),
+            _ => json(404, r#"{"detail":"Run not found"}"#),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_cancelled_run_is_read_back() {
+    let runs =
+        &[("done", "success"), ("one", "running"), ("slow", "running"), ("never", "running"), ("won", "running")];
+    let cancel = async |answer: u16, args: &[&str]| {
+        let server = cancelling(runs, answer).await;
+        let folder = configured(&server);
+        let ended = runtail(folder.path(), &[&["runs", "cancel", "t-1"], args].concat()).await;
+        let rows: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let words = |row: &Value| format!("{} {} {}", row["run_id"], row["status"], row["run_status"]).replace('"', "");
+        (ended.code, rows.iter().map(words).collect::<Vec<_>>(), ended.err, server.seen())
+    };
+    let sent = |seen: &[Seen]| seen.iter().filter(|s| s.method == "POST").count();
+    for (answer, args, code, rows, says) in [
+        (202, &["one", "--yes"][..], 0, &["one stopped interrupted"][..], ""),
+        // What is over is not called cancelled, and nothing is sent.
+        (202, &["done"], 0, &["done finished success"], "run done is already over (success)"),
+        (202, &["won", "--yes"], 0, &["won finished success"], "run won ended before it was cancelled (success)"),
+        (202, &["slow", "--yes"], 0, &["slow stopping running"], "run slow is stopping"),
+        (202, &["slow", "--yes", "--wait"], 0, &["slow stopped interrupted"], ""),
+        (
+            202,
+            &["never", "one", "--yes", "--wait", "--timeout", "100ms"],
+            4,
+            &["never stopping running", "one stopped interrupted"],
+            "run never has not stopped after 0.1s",
+        ),
+        (202, &["one", "--action", "rollback", "--yes"], 0, &["one stopped deleted"], ""),
+        (
+            202,
+            &["none", "one", "--yes"],
+            1,
+            &["none not_found null", "one stopped interrupted"],
+            "none of thread t-1 was not found",
+        ),
+        (409, &["one", "--yes"], 1, &["one failed running"], "run one could not be cancelled: "),
+        (503, &["one", "--yes"], 5, &["one failed running"], "could not be cancelled: "),
+        (401, &["one", "--yes"], 3, &["one failed running"], "could not be cancelled: "),
+        // A script that does not say --yes changes nothing.
+        (
+            202,
+            &["one"],
+            2,
+            &[],
+            "Cancel run one of thread t-1: not confirmed; nothing was sent\n  add --yes to confirm",
+        ),
+        (202, &[], 2, &[], "required"),
+        (202, &["one", "--all"], 2, &[], "cannot be used with"),
+        (202, &["one", "--timeout", "1s"], 2, &[], "--wait"),
+    ] {
+        let (got, printed, err, seen) = cancel(answer, args).await;
+        assert_eq!((got, printed.join("\n")), (code, rows.join("\n")), "{args:?} {answer}: {err}");
+        assert!(err.contains(says) && (!says.is_empty() || err.is_empty()), "{args:?}: {err}");
+        if code == 2 || args == ["done"] {
+            assert_eq!(sent(&seen), 0, "{args:?}");
+        }
+    }
+    let (code, rows, _, seen) = cancel(202, &["--all", "--yes", "--wait", "--timeout", "100ms"]).await;
+    assert_eq!(code, 4);
+    assert_eq!((rows.len(), sent(&seen)), (4, 4), "all that are active, and nothing else: {rows:?}");
+    let server = cancelling(&[("done", "success")], 202).await;
+    let ended = runtail(configured(&server).path(), &["runs", "cancel", "t-1", "--all", "-o", "json"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
+    assert!(ended.err.contains("no active runs: nothing was sent"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn threads_are_counted_copied_and_deleted() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/threads/count") if seen.body.contains("idle") => json(200, "7"),
+        ("GET", "/threads/t-1") => json(200, r#"{"thread_id":"t-1"}"#),
+        ("POST", "/threads/t-1/copy") => json(200, r#"{"thread_id":"t-2"}"#),
+        ("DELETE", "/threads/t-1") => json(204, ""),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let folder = configured(&server);
+    let run = async |args: &[&str]| runtail(folder.path(), args).await;
+    assert_eq!(run(&["threads", "count", "--status", "idle"]).await.out, "{\"count\":7}\n");
+    let ended = run(&["threads", "count"]).await;
+    assert!(ended.code == 1 && ended.err.contains("counting threads: not offered by this server"), "{}", ended.err);
+    assert_eq!(run(&["threads", "copy", "t-1"]).await.out, "{\"thread_id\":\"t-2\"}\n");
+    let ended = run(&["threads", "copy", "t-9"]).await;
+    assert!(ended.code == 1 && !ended.err.contains("not offered"), "{}", ended.err);
+    let ended = run(&["threads", "delete", "t-1", "t-9"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (2, ""));
+    assert!(ended.err.contains("Delete 2 threads with all runs and checkpoints: not confirmed"), "{}", ended.err);
+    assert!(server.seen().iter().all(|seen| seen.method != "DELETE"));
+    let ended = run(&["threads", "delete", "t-9", "t-1", "--yes", "-o", "table"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (1, "THREAD  STATUS\nt-9     not_found\nt-1     deleted\n"));
+}
+
+#[tokio::test]
+async fn tables_are_colored_where_it_is_wanted() {
+    let rows = r#"[{"thread_id":"t-1","status":"interrupted"},{"thread_id":"t-2","status":"error"}]"#;
+    let server = Server::start(move |_| json(200, rows)).await;
+    let folder = configured(&server);
+    let list = async |more: &[&str]| runtail(folder.path(), &[&["threads", "list"], more].concat()).await.out;
+    let colored = list(&["-o", "table", "--color", "always"]).await;
+    assert!(colored.starts_with("\u{1b}[2mTHREAD\u{1b}[0m  \u{1b}[2mSTATUS\u{1b}[0m"), "{colored:?}");
+    assert!(colored.contains("\u{1b}[1;33minterrupted\u{1b}[0m") && colored.contains("\u{1b}[1;31merror\u{1b}[0m"));
+    for plain in [&["-o", "table"][..], &["-o", "table", "--color", "never"], &["-o", "json", "--color", "always"]] {
+        assert!(!list(plain).await.contains('\u{1b}'), "{plain:?}");
+    }
 }
 
 #[tokio::test]

@@ -87,6 +87,7 @@ fn the_way_to_the_revision_survives_too() {
 fn every_status_has_its_exit_code() {
     let ends = [
         ("DEPLOYED", "deployed", 0),
+        ("DEPLOYED_WITH_WARNINGS", "deployed", 0),
         ("CREATE_FAILED", "failed", 1),
         ("BUILD_FAILED", "failed", 1),
         ("DEPLOY_FAILED", "failed", 1),
@@ -117,7 +118,7 @@ fn every_status_has_its_exit_code() {
         "DEPLOYING",
         "UNKNOWN",
         "NOT_DEPLOYED_YET",
-        "DEPLOYED_WITH_WARNINGS",
+        "UNDEPLOYED",
         "deployed",
         "READY",
         "AWAITING_DATABASE",
@@ -138,11 +139,7 @@ fn every_status_has_its_exit_code() {
     for result in results(&rows) {
         assert_eq!((&result["outcome"], &result["exit"]), (&json!("deadline"), &json!(4)), "{result}");
     }
-    assert!(
-        done.stderr.contains("r-bot-08: DEPLOYED_WITH_WARNINGS; runtail does not know this status"),
-        "{}",
-        done.stderr
-    );
+    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; runtail does not know this status"), "{}", done.stderr);
     assert!(done.stderr.contains("the deadline was reached at QUEUED"), "{}", done.stderr);
 }
 
@@ -419,14 +416,14 @@ async fn against_the_simulator() {
         [("invoice-agent", "failed"), ("kyc-checker", "interrupted"), ("research-desk", "deployed")]
     );
     assert!(done.stderr.contains("× No solution found when resolving dependencies:"), "{}", done.stderr);
-    // A word that nobody has heard of is waited on; what comes after it counts.
+    // An unknown status is waited on.
     let find = |rows: &[Value], name: &str| {
         results(rows).into_iter().find(|r| r["deployment"] == name).cloned().expect("a row")
     };
     let revision = find(&rows, "research-desk")["revision_id"].as_str().expect("an id").to_string();
-    sim.force_status(&revision, "DEPLOYED_WITH_WARNINGS");
+    sim.force_status(&revision, "UNDEPLOYED");
     let mut running = spawn(["--config", &path, "revisions", "wait", "--interval", "100ms", "prod-us/research-desk"]);
-    running.line_where("the odd word", |line| line.contains("DEPLOYED_WITH_WARNINGS"));
+    running.line_where("the unknown status", |line| line.contains("UNDEPLOYED"));
     sim.force_status(&revision, "DEPLOY_FAILED");
     let done = running.wait().expect(1);
     assert_eq!(find(&done.json_lines(), "research-desk")["status"], "DEPLOY_FAILED");

@@ -6,6 +6,7 @@ mod common;
 use common::{BEARER, CANARY, Seen, Server, answer, json, raw};
 use runtail::api::doctor::{Ask, Check, Fault, Refused, State, examine};
 use runtail::config::{Profile, SecretSource};
+use runtail::sim::{Options, Scenario, Sim};
 use secrecy::SecretString;
 use serde_json::json as value;
 use std::time::Duration;
@@ -96,7 +97,7 @@ async fn all_is_well() {
         one(&checks, "headers").found,
         "to the control plane: X-Api-Key, X-Tenant-Id; to agent servers: X-Api-Key"
     );
-    assert_eq!(one(&checks, "server").found, "the Python server, version 0.16.7");
+    assert_eq!(one(&checks, "server").found, "Python server, version 0.16.7");
     assert_eq!(one(&checks, "logs").found, "can be read, by the older calls (/v1/projects/…)");
     // Nothing that was sent could have changed anything.
     let only_reads = |seen: &Seen| seen.method == "GET" || seen.path.ends_with("_logs");
@@ -309,9 +310,9 @@ async fn a_server_without_a_list() {
 #[tokio::test]
 async fn which_agent_server_it_is() {
     for (info, told) in [
-        (r#"{"version":"1.5.1","langgraph_js_version":"1.4"}"#, "the JavaScript server, version 1.5.1"),
+        (r#"{"version":"1.5.1","langgraph_js_version":"1.4"}"#, "JavaScript server, version 1.5.1"),
         (r#"{"name":"Aegra","version":"0.1.0"}"#, "Aegra, version 0.1.0"),
-        ("{}", "a server that says nothing of its kind"),
+        ("{}", "unknown server software"),
     ] {
         let server = Server::start(move |seen| match seen.path.as_str() {
             "/info" => json(200, info),
@@ -327,7 +328,7 @@ async fn which_agent_server_it_is() {
         let (checks, _) = look(&profile, &Ask::default()).await;
         assert_eq!(one(&checks, "server").found, told);
         assert_eq!(one(&checks, "health").state, State::Skipped);
-        assert_eq!(one(&checks, "access").found, "it wants no key; 0 assistants");
+        assert_eq!(one(&checks, "access").found, "no key required; 0 assistants");
         assert_eq!(one(&checks, "key").found, "the profile names neither a key nor a token");
     }
     let server = Server::start(|seen| match seen.path.as_str() {
@@ -341,9 +342,48 @@ async fn which_agent_server_it_is() {
     assert!(one(&checks, "access").cause.as_deref().unwrap().starts_with("no key was sent"), "{checks:#?}");
     // A control plane is no agent server.
     let server = Server::start(|seen| control_plane(seen, "")).await;
+    let check = access_of(&server).await;
+    assert_eq!(check.fault(), Some(Fault::Configuration), "{check:?}");
+    assert_eq!(check.cause.as_deref(), Some("this is the address of a control plane"));
+}
+
+/// The doctor's access check of an agent server without a key.
+async fn access_of(server: &Server) -> Check {
     let profile = Profile { agent_servers: vec![("bot".into(), server.url.clone())], ..Profile::default() };
     let (checks, _) = look(&profile, &Ask::default()).await;
-    assert_eq!(one(&checks, "access").fault(), Some(Fault::Configuration), "{checks:#?}");
+    assert!(server.seen().iter().all(|seen| seen.method == "GET" || seen.path == "/assistants/search"));
+    one(&checks, "access").clone()
+}
+
+/// A server that has only the contract's calls (contract §4) is a good server.
+#[tokio::test]
+async fn a_contract_only_agent_server_has_no_faults() {
+    let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
+    let url = sim.agents()[0].url.clone();
+    let profile = Profile {
+        key: given(runtail::sim::KEY),
+        agent_servers: vec![("bot".into(), url.parse().unwrap())],
+        ..Profile::default()
+    };
+    let (checks, _) = look(&profile, &Ask::default()).await;
+    assert!(checks.iter().all(|check| matches!(check.state, State::Good | State::Skipped)), "{checks:#?}");
+    assert_eq!(one(&checks, "access").found, "/assistants/search: not offered; the contract's calls are there");
+    assert_eq!(one(&checks, "health").found, "/ok: not offered");
+
+    // Servers whose missing routes and methods are all 404: only the thread stream tells.
+    let server = Server::start(|seen| match seen.path.ends_with("/stream") {
+        true => answer(200, "text/event-stream", ""),
+        false => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    assert_eq!(access_of(&server).await.state, State::Skipped);
+    let server = Server::start(|_| json(404, r#"{"detail":"Not Found"}"#)).await;
+    let check = access_of(&server).await;
+    assert_eq!(check.state, State::Warn, "neither an agent server nor something else for certain: {check:?}");
+    assert!(check.found.contains("could not verify"), "{check:?}");
+    // A web page is no agent server.
+    let server = Server::start(|_| answer(404, "text/html", "<html><title>Not found</title>")).await;
+    assert_eq!(access_of(&server).await.fault(), Some(Fault::Configuration));
 }
 
 #[tokio::test]

@@ -174,7 +174,10 @@ async fn rights_and_commands() {
     open(&key, 0o600);
     open(&home.path().join("conf/runtail/config.toml"), 0o666);
     let ended = doctor(home.path(), &[], &[]).await.expect(0);
-    ended.says("key (mode 600): a personal").says("! rights others can change it (mode 666)").says("2 warnings above");
+    ended
+        .says("key (mode 600): a personal")
+        .says("! rights others can change it (mode 666)")
+        .says("It works; 2 warnings.");
     // What a command says of itself may be a part of the key.
     configure(home.path(), &with("api_key_command = [\"sh\", \"-c\", \"echo canary-of-a-command >&2; exit 3\"]"));
     doctor(home.path(), &[], &[]).await.expect(2).says("the command \"sh\" failed with exit code 3");

@@ -48,7 +48,7 @@ async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: 
         4 => agent.create_thread(&body).await.map(drop),
         5 => agent.create_thread_row(&body).await.map(drop),
         6 => agent.delete_thread("t").await,
-        7 => agent.cancel("t", "r").await,
+        7 => agent.cancel("t", "r", runtail::api::CancelAction::Interrupt).await,
         _ => agent.start_run(None, &RunCreate { assistant_id: text.into(), ..RunCreate::default() }).await.map(drop),
     }
 }

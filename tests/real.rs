@@ -46,11 +46,15 @@ fn assistants_are_listed() {
     let all = runtail(&["assistants", "list", "-o", "json"]).expect(0).json();
     let mut names: Vec<_> = all.as_array().expect("a list").iter().map(|one| server::text(one, "graph_id")).collect();
     names.sort();
-    assert_eq!(names, ["agent", "approval", "bare", "broken", "fanout", "firehose", "odd", "rich", "several", "slow"]);
+    let graphs = [
+        "agent", "approval", "bare", "broken", "fanout", "firehose", "hitl", "odd", "rich", "schema", "several",
+        "slow", "two",
+    ];
+    assert_eq!(names, graphs);
 
     // Piped, a list is one JSON object a line, with the server's own fields.
     let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
-    assert_eq!(lines.len(), 10);
+    assert_eq!(lines.len(), graphs.len());
     assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
 }
 
@@ -90,7 +94,7 @@ fn threads_are_made_listed_shown_and_deleted() {
     let got = runtail(&["runs", "get", &id, &run, "-o", "json"]).expect(0).json();
     assert_eq!(got["status"], "success");
 
-    runtail(&["threads", "delete", &id]).expect(0);
+    runtail(&["threads", "delete", &id, "--yes"]).expect(0);
     assert_eq!(server::request("GET", &format!("/threads/{id}"), None).0, 404);
     let gone = runtail(&["threads", "get", &id]).expect(1);
     assert!(gone.stderr.contains("not found") && gone.stdout.is_empty(), "{gone:?}");
@@ -359,7 +363,7 @@ fn a_cancelled_run_is_cancelled() {
     let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
     joined.line_where("a custom event", is_event("custom", json!({})));
-    runtail(&["runs", "cancel", &thread, &run]).expect(0);
+    runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
     // It ends in silence: no error event, no end event, only its status says what happened.
     let done = joined.wait_for(Duration::from_secs(30));
     assert_eq!(Tape::parse(&done.stdout).outcome(), "cancelled");

@@ -1,13 +1,21 @@
 //! An agent server: assistants, threads, runs and their streams (contract §4, agent-server reference §4 and §6).
 
+mod capabilities;
+mod runs;
+
+pub(super) use capabilities::Capabilities;
+pub use runs::CancelAction;
+
 use super::answer::Plane;
-use super::http::{Answer, Call, Http, REQUEST_TIMEOUT, join};
+use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::{ApiError, EventStream, Kind, Retry};
-use crate::model::{Assistant, Run, RunCreate, Thread};
+use crate::model::{Assistant, RunCreate, Thread};
 use reqwest::{Method, Url};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What is asked of a thread in a list: everything but its values, which may be megabytes each. These are the fields
 /// that all servers with `select` know; `error` is not among them.
@@ -21,8 +29,7 @@ pub struct AgentServer {
     /// The base as text, without a trailing slash.
     text: Arc<str>,
     retry: Retry,
-    /// How plainly this server must be asked for threads; found out once and kept, so that polls do not ask twice.
-    plain: Arc<AtomicU8>,
+    known: Arc<Capabilities>,
 }
 
 /// Which software answers.
@@ -60,12 +67,21 @@ pub struct ThreadQuery {
     pub status: Option<String>,
     /// Only with these notes (an object).
     pub metadata: Option<Value>,
+    /// Only these threads, where the server knows the field; none means all.
+    pub ids: Vec<String>,
 }
 
 impl Default for ThreadQuery {
     fn default() -> ThreadQuery {
-        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None }
+        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None, ids: Vec::new() }
     }
+}
+
+/// A list that is read in pages, and the rows wanted of it.
+#[derive(Clone, Copy)]
+enum List<'q> {
+    Assistants { limit: usize, offset: usize },
+    Threads(&'q ThreadQuery),
 }
 
 /// What the answer to `GET /info` says of a server (agent-server reference §6).
@@ -88,8 +104,9 @@ impl AgentServer {
     /// out of the configuration or of the control plane's own records only.
     pub fn new(http: Http, base: Url) -> AgentServer {
         http.allow(&base);
-        let text = base.as_str().trim_end_matches('/').into();
-        AgentServer { http, base, text, retry: Retry::NONE, plain: Arc::default() }
+        let text: Arc<str> = base.as_str().trim_end_matches('/').into();
+        let known = http.capabilities(&text);
+        AgentServer { http, base, text, retry: Retry::NONE, known }
     }
 
     /// The same with another policy for GETs; without this every request is made once. What writes, and every stream,
@@ -115,14 +132,14 @@ impl AgentServer {
         Ok(server_info(raw))
     }
 
-    /// Assistants, in the server's order.
+    /// Assistants, in the server's order, in as many requests as the server's page size takes.
     pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
-        self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
+        self.parsed(self.assistant_rows(limit, offset).await?)
     }
 
-    /// Assistants as the server describes them.
+    /// The same as [`AgentServer::assistants`], as the server describes them.
     pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await?.json()
+        self.pages(List::Assistants { limit, offset }).await
     }
 
     /// One assistant as the server describes it.
@@ -138,14 +155,14 @@ impl AgentServer {
 
     /// Threads, newest first by their last change, without their values where the server can leave them out.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
-        let mut threads: Vec<Thread> = self.search_threads(query).await?.json()?;
+        let mut threads: Vec<Thread> = self.parsed(self.thread_rows(query).await?)?;
         threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
         Ok(threads)
     }
 
     /// Threads as the server describes them, in its order.
     pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Vec<Value>, ApiError> {
-        self.search_threads(query).await?.json()
+        self.pages(List::Threads(query)).await
     }
 
     /// One thread.
@@ -168,42 +185,35 @@ impl AgentServer {
         self.post(&["threads"], body).await?.json()
     }
 
+    /// Counts threads, where the server offers that.
+    pub async fn count_threads(&self, status: Option<&str>, metadata: Option<&Value>) -> Result<u64, ApiError> {
+        let mut body = json!({});
+        if let Some(status) = status {
+            body["status"] = status.into();
+        }
+        if let Some(metadata) = metadata {
+            body["metadata"] = metadata.clone();
+        }
+        self.search(&["threads", "count"], &body).await?.json()
+    }
+
+    /// Copies a thread with its history, where the server offers that. Sent once.
+    pub async fn copy_thread(&self, id: &str) -> Result<Value, ApiError> {
+        self.post(&["threads", id, "copy"], &json!({})).await?.json()
+    }
+
     /// Deletes a thread with its runs and checkpoints. Sent once.
     pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", id])?;
         self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
     }
 
-    /// Runs of a thread as the server describes them, in its order.
-    pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        let query = [("limit", limit.to_string()), ("offset", offset.to_string())];
-        self.get(&["threads", thread, "runs"], &query).await?.json()
-    }
-
-    /// One run as the server describes it.
-    pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
-        self.get(&["threads", thread, "runs", run], &[]).await?.json()
-    }
-
-    /// Runs of a thread, newest first.
-    pub async fn runs(&self, thread: &str, limit: usize) -> Result<Vec<Run>, ApiError> {
-        let answer = self.get(&["threads", thread, "runs"], &[("limit", limit.to_string())]).await?;
-        let mut runs: Vec<Run> = answer.json()?;
-        runs.sort_by_key(|r| std::cmp::Reverse(r.created_at));
-        Ok(runs)
-    }
-
-    /// One run.
-    pub async fn run(&self, thread: &str, run: &str) -> Result<Run, ApiError> {
-        self.get(&["threads", thread, "runs", run], &[]).await?.json()
-    }
-
-    /// Cancels a run and does not wait for its end. Sent once; 404 says that there is nothing left to cancel. Servers
-    /// answer 202, 204 or 200.
-    pub async fn cancel(&self, thread: &str, run: &str) -> Result<(), ApiError> {
-        let mut url = self.url(&Method::POST, &["threads", thread, "runs", run, "cancel"])?;
-        url.query_pairs_mut().append_pair("wait", "0").append_pair("action", "interrupt");
-        self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204]).await.map(drop)
+    /// The record of a thread as received.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] where the answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn thread_raw(&self, id: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
+        self.get_up_to(&["threads", id], &[], max_bytes).await?.json()
     }
 
     /// The state of a thread: `{values, next, tasks, interrupts, …}`.
@@ -211,17 +221,56 @@ impl AgentServer {
         self.get(&["threads", thread, "state"], &[]).await?.json()
     }
 
-    /// The states that a thread went through, newest first, from before a checkpoint on or from the newest. Without a
-    /// limit the Python server would give one.
+    /// The state of a thread as received.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] where the answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn thread_state_raw(&self, thread: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
+        self.get_up_to(&["threads", thread, "state"], &[], max_bytes).await?.json()
+    }
+
+    /// The past states of a thread, newest first; only those before the checkpoint `before`, where one is given. The
+    /// limit is always sent, because the Python server's default is one.
     pub async fn thread_history(
         &self,
         thread: &str,
         limit: usize,
         before: Option<&str>,
     ) -> Result<Vec<Value>, ApiError> {
+        self.history(thread, limit, before, MAX_BODY).await?.json()
+    }
+
+    /// The same as [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread,
+    /// so a limit that fits one thread is too much for another: on [`Kind::TooLarge`] request fewer.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] where the answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn thread_history_raw(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+        max_bytes: usize,
+    ) -> Result<Vec<Box<RawValue>>, ApiError> {
+        self.history(thread, limit, before, max_bytes).await?.json()
+    }
+
+    async fn history(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+        max_bytes: usize,
+    ) -> Result<Answer, ApiError> {
         let mut query = vec![("limit", limit.to_string())];
         query.extend(before.map(|id| ("before", id.to_string())));
-        self.get(&["threads", thread, "history"], &query).await?.json()
+        self.get_up_to(&["threads", thread, "history"], &query, max_bytes).await
+    }
+
+    /// Edits the state of a thread: `{values, as_node, checkpoint_id}` (acting reference §6). Returns the new checkpoint.
+    /// Sent once.
+    pub async fn update_state(&self, thread: &str, body: &Value) -> Result<Value, ApiError> {
+        self.post(&["threads", thread, "state"], body).await?.json()
     }
 
     /// Starts a run on a thread, or one without a thread, and opens its stream. Never sent twice: where the answer is
@@ -293,7 +342,10 @@ impl AgentServer {
         if let Some(metadata) = &query.metadata {
             body["metadata"] = metadata.clone();
         }
-        let known = self.plain.load(Ordering::Relaxed);
+        if !query.ids.is_empty() {
+            body["ids"] = json!(query.ids);
+        }
+        let known = self.known.thread_search();
         let mut first = None;
         for level in known..=2 {
             let mut body = body.clone();
@@ -306,7 +358,7 @@ impl AgentServer {
             }
             match self.search(&["threads", "search"], &body).await {
                 Ok(answer) => {
-                    self.plain.store(level, Ordering::Relaxed);
+                    self.known.set_thread_search(level);
                     return Ok(answer);
                 }
                 // Refused for something else, the plainest form fails too; the first refusal then tells more.
@@ -320,12 +372,63 @@ impl AgentServer {
         }))
     }
 
+    /// Rows of a list that is read in pages, each request by a limit and an offset. A page that is refused as too large is
+    /// requested again in a smaller size, which is remembered.
+    async fn pages(&self, list: List<'_>) -> Result<Vec<Value>, ApiError> {
+        let (id, limit, offset) = match list {
+            List::Assistants { limit, offset } => ("assistant_id", limit, offset),
+            List::Threads(query) => ("thread_id", query.limit, query.offset),
+        };
+        let mut rows: Vec<Value> = Vec::new();
+        let mut read = 0;
+        while read < limit {
+            let wanted = (limit - read).min(self.known.largest_page());
+            let page = (wanted, offset + read);
+            let answer = match self.page(list, page).await {
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.known.page_refused(wanted) => continue,
+                answer => answer?,
+            };
+            let page: Vec<Value> = answer.json()?;
+            read += page.len();
+            let is_last = page.is_empty() || (page.len() < wanted && !answer.has_next_page());
+            rows.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        // What changes between two pages moves between them.
+        let mut seen = HashSet::new();
+        rows.retain(|row| row[id].as_str().is_none_or(|id| seen.insert(id.to_string())));
+        Ok(rows)
+    }
+
+    async fn page(&self, list: List<'_>, (limit, offset): (usize, usize)) -> Result<Answer, ApiError> {
+        match list {
+            List::Assistants { .. } => {
+                self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await
+            }
+            List::Threads(query) => self.search_threads(&ThreadQuery { limit, offset, ..query.clone() }).await,
+        }
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, rows: Vec<Value>) -> Result<Vec<T>, ApiError> {
+        rows.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().map_err(|e| {
+            let at = self.http.place(&Method::POST, &self.base);
+            let detail = format!("unexpected answer: {}", crate::text::clean(&e.to_string()));
+            ApiError { kind: Kind::Protocol, at, detail, hint: None }
+        })
+    }
+
     async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
+        self.get_up_to(parts, query, MAX_BODY).await
+    }
+
+    async fn get_up_to(&self, parts: &[&str], query: &[(&str, String)], max_bytes: usize) -> Result<Answer, ApiError> {
         let mut url = self.url(&Method::GET, parts)?;
         for (name, value) in query {
             url.query_pairs_mut().append_pair(name, value);
         }
-        self.call(Method::GET, url, None, &[200]).await
+        self.send(Method::GET, url, None, &[200], true, max_bytes).await
     }
 
     async fn post(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
@@ -336,12 +439,12 @@ impl AgentServer {
     /// A POST that carries a question and changes nothing.
     async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
         let url = self.url(&Method::POST, parts)?;
-        self.send(Method::POST, url, Some(body), &[200], true).await
+        self.send(Method::POST, url, Some(body), &[200], true, MAX_BODY).await
     }
 
     async fn call(&self, method: Method, url: Url, body: Option<&Value>, expect: &[u16]) -> Result<Answer, ApiError> {
         let reads = method == Method::GET;
-        self.send(method, url, body, expect, reads).await
+        self.send(method, url, body, expect, reads, MAX_BODY).await
     }
 
     async fn send(
@@ -351,9 +454,11 @@ impl AgentServer {
         body: Option<&Value>,
         expect: &[u16],
         reads: bool,
+        max_body: usize,
     ) -> Result<Answer, ApiError> {
         let (plane, retry, timeout) = (Plane::Agent, self.retry, REQUEST_TIMEOUT);
-        let call = Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout };
+        let call =
+            Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout, max_body };
         self.http.call(call).await
     }
 

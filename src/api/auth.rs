@@ -2,7 +2,7 @@
 //! service").
 
 use super::answer::Plane;
-use super::http::Call;
+use super::http::{Call, MAX_BODY};
 use super::{ApiError, ControlPlane, Retry, jitter};
 use crate::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 use reqwest::Method;
@@ -99,6 +99,7 @@ impl ControlPlane {
             // Failures are told and survived above.
             retry: Retry::NONE,
             timeout: asked + GRACE,
+            max_body: MAX_BODY,
         };
         Ok(AuthAnswer::new(self.http.call(call).await?.json::<Value>()?))
     }

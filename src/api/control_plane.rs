@@ -1,7 +1,7 @@
 //! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
 
 use super::answer::Plane;
-use super::http::{Answer, Call, Http, REQUEST_TIMEOUT, join};
+use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
 use super::pages::{List, PAGE, Pages};
 use super::{ApiError, Kind, Place, Retry};
@@ -234,6 +234,7 @@ impl ControlPlane {
                 reads,
                 retry: self.retry,
                 timeout: REQUEST_TIMEOUT,
+                max_body: MAX_BODY,
             })
             .await
     }

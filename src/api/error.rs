@@ -42,6 +42,8 @@ pub enum Kind {
     Timeout,
     /// An answer that is not what this API speaks (HTML, a redirect, broken JSON).
     Protocol,
+    /// An answer larger than this many bytes: it was not read any further.
+    TooLarge(usize),
     /// A request that was refused here, before anything was sent.
     Refused,
     /// What a change is about is gone, or is not what it was when the change was planned: refused here, nothing was sent.
@@ -163,7 +165,8 @@ impl ApiError {
             Kind::Server(code) | Kind::Status(code) => code.to_string(),
             Kind::Network => "no connection".into(),
             Kind::Timeout => "timeout".into(),
-            Kind::Protocol => "odd answer".into(),
+            Kind::Protocol => "unexpected answer".into(),
+            Kind::TooLarge(_) => "too large".into(),
             Kind::Refused => "refused".into(),
             Kind::Stale => "changed".into(),
             Kind::NotOffered => "not offered".into(),

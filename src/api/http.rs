@@ -1,5 +1,6 @@
 //! The one HTTP client: who may be sent a key, what goes into every request, how answers are read within bounds.
 
+use super::agent_server::Capabilities;
 use super::answer::{self, About, Plane, Shown};
 use super::body::{read_body, read_head};
 use super::connections::Connections;
@@ -15,7 +16,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,7 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the head of a stream's answer may take. The stream itself has no limit.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Largest answer that is read whole. A thread's state may well have 50 MB.
-const MAX_BODY: usize = 256 << 20;
+pub(super) const MAX_BODY: usize = 256 << 20;
 /// Largest part of a refusal's body that is read.
 const MAX_REFUSAL: usize = 64 << 10;
 /// Over how long the requests that waited while a server wanted to be left alone are spread.
@@ -60,6 +61,8 @@ struct Inner {
     /// Until when the control plane wants to be left alone, after a 429.
     quiet_until: Mutex<Option<Instant>>,
     connections: Connections,
+    /// What was learned about each agent server, by its address. Clients are made anew for each request, so it is kept here.
+    capabilities: Mutex<HashMap<Arc<str>, Arc<Capabilities>>>,
 }
 
 /// One plain request.
@@ -78,6 +81,8 @@ pub(super) struct Call<'a> {
     pub retry: Retry,
     /// How long it may take in all.
     pub timeout: Duration,
+    /// Largest answer that is read, in bytes; a larger one is [`Kind::TooLarge`].
+    pub max_body: usize,
 }
 
 /// What is known of an answer before its body, whether it was welcome or not.
@@ -140,6 +145,7 @@ impl Http {
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
             connections,
+            capabilities: Mutex::default(),
         };
         let http = Http(Arc::new(inner));
         for url in profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url)) {
@@ -168,6 +174,7 @@ impl Http {
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
             connections: self.0.connections.clone(),
+            capabilities: Mutex::default(),
         }));
         http.allow(base);
         http
@@ -178,6 +185,12 @@ impl Http {
     pub fn allow(&self, url: &Url) {
         let mut origins = self.0.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.insert(url.origin().ascii_serialization());
+    }
+
+    /// What was learned about the agent server at this address.
+    pub(super) fn capabilities(&self, base: &str) -> Arc<Capabilities> {
+        let mut known = self.0.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(base.into()).or_default().clone()
     }
 
     /// What the server's clock was ahead of ours at the last answer of the control plane; nothing where it is about right.
@@ -268,10 +281,10 @@ impl Http {
             return Err(error);
         }
         let headers = response.headers().clone();
-        let body = read_body(response, MAX_BODY).await.map_err(|e| broken(&e))?;
+        let body = read_body(response, call.max_body).await.map_err(|e| broken(&e))?;
         let Some(body) = body else {
-            let detail = format!("the answer is larger than {}", text::bytes(MAX_BODY as u64));
-            return Err(ApiError { kind: Kind::Protocol, at, detail, hint: None });
+            let detail = format!("the answer is larger than {}", text::bytes(call.max_body as u64));
+            return Err(ApiError { kind: Kind::TooLarge(call.max_body), at, detail, hint: None });
         };
         let (body, repeated) = self.without_keys(body, call.plane);
         Ok(Answer { headers, body, at, secrets: self.secrets(call.body), repeated })
@@ -523,6 +536,11 @@ impl Answer {
     /// The same where the answer may also be empty: then it is null.
     pub fn maybe_json(&self) -> Result<Value, ApiError> {
         if self.body.is_empty() { Ok(Value::Null) } else { self.json() }
+    }
+
+    /// Whether a list goes on after this page, where the server says so.
+    pub fn has_next_page(&self) -> bool {
+        self.headers.contains_key("x-pagination-next")
     }
 
     /// The server's name for the request, if it gave one, without what it was sent.

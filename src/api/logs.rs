@@ -1,7 +1,7 @@
 //! The log calls of the control plane in both their generations (control-plane reference §2 and §8), and following a log.
 
 use super::answer::Plane;
-use super::http::{Answer, Call, REQUEST_TIMEOUT};
+use super::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
 use super::log_tail::Tail;
 use super::newest::LOOKED_THROUGH;
 use super::{ApiError, ControlPlane, Kind, Place};
@@ -146,8 +146,19 @@ impl ControlPlane {
         let body = body.as_ref();
         let (plane, retry, timeout) = (Plane::Control, self.retry, REQUEST_TIMEOUT);
         // The older calls are questions too, though they are POSTs.
-        let call =
-            Call { plane, method, url, body, about: None, expect: &[200], is_list: false, reads: true, retry, timeout };
+        let call = Call {
+            plane,
+            method,
+            url,
+            body,
+            about: None,
+            expect: &[200],
+            is_list: false,
+            reads: true,
+            retry,
+            timeout,
+            max_body: MAX_BODY,
+        };
         page(&self.http.call(call).await?)
     }
 

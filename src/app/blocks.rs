@@ -154,7 +154,7 @@ impl Blocks {
             }
             Timestamps::Delta => {
                 let before = key.checked_sub(1).and_then(|before| projections.messages.get(before));
-                Clock::Since(before.map(|message| message.started_at))
+                Clock::Since(before.and_then(|message| message.started_at))
             }
         }
     }

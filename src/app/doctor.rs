@@ -37,17 +37,17 @@ impl Doctor {
             }
             lines.extend(of_check(check, width, ascii));
         }
-        if !self.checks.is_empty() {
-            lines.push(Line::new());
+        // The page's head shows the result.
+        if !self.done {
+            if !self.checks.is_empty() {
+                lines.push(Line::new());
+            }
+            lines.push(Line::of(Tone::Dim, "Checking…"));
         }
-        lines.push(match self.done {
-            false => Line::of(Tone::Dim, "Looking…"),
-            true => Line::of(Tone::Dim, &self.sum()),
-        });
         lines
     }
 
-    /// All of it in a few words.
+    /// Summarizes the checks in a few words.
     pub fn sum(&self) -> String {
         sum(&self.checks)
     }
@@ -76,15 +76,15 @@ impl App {
     }
 }
 
-/// Checks in a few words.
+/// Summarizes checks in a few words.
 pub fn sum(checks: &[Check]) -> String {
     let of = |wanted: fn(State) -> bool| checks.iter().filter(|check| wanted(check.state)).count();
     let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     match (of(|state| matches!(state, State::Bad(_))), of(|state| state == State::Warn)) {
         (0, 0) => "All is well.".to_string(),
-        (0, warnings) => format!("It works; {} above.", count(warnings, "warning")),
-        (faults, 0) => format!("{} above.", count(faults, "fault")),
-        (faults, warnings) => format!("{} and {} above.", count(faults, "fault"), count(warnings, "warning")),
+        (0, warnings) => format!("It works; {}.", count(warnings, "warning")),
+        (problems, 0) => format!("{} found.", count(problems, "problem")),
+        (problems, warnings) => format!("{} and {} found.", count(problems, "problem"), count(warnings, "warning")),
     }
 }
 

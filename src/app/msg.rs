@@ -405,6 +405,8 @@ pub struct Wish {
     pub modes: Vec<String>,
     /// A stream is to wait: its recording is behind.
     pub hold: bool,
+    /// How often a person asked for the thread's newest snapshot.
+    pub refreshes: u64,
 }
 
 /// How often a poll asks: fast while something moves, slow when nobody looks.

@@ -5,7 +5,7 @@ use super::App;
 use super::export::{Chunk, FileStep, Part};
 use super::msg::Effect;
 use super::viewer::{LinkState, Viewer};
-use crate::stream::{End, Outcome, Record, Tape, let_go};
+use crate::stream::{End, Event, Outcome, Record, Tape, let_go};
 use crate::text::{bytes, clean, count};
 use std::path::PathBuf;
 
@@ -64,11 +64,12 @@ impl Recording {
                     _ if self.next >= end => break,
                     (Some(event), _) => {
                         self.next += 1;
-                        Record::Event(event)
+                        // A recording counts the events of the stream; snapshots have no number.
+                        Record::Event(Event { seq: tape.number_of(event.seq), ..event })
                     }
                     (None, Some(first)) if self.next < first => {
-                        let why = let_go(self.next, first - 1);
-                        let at = tape.time(first).unwrap_or_default();
+                        let why = let_go(tape.number_of(self.next), tape.number_of(first) - 1);
+                        let at = tape.arrival(first).unwrap_or_default();
                         self.next = first;
                         Record::Gap { at, why }
                     }

@@ -34,6 +34,7 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
             SubKey::Stream(id) => {
                 let viewer = app.streams.all().iter().find(|viewer| viewer.id == *id);
                 sub.wish.hold = viewer.is_some_and(|viewer| app.is_behind(viewer));
+                sub.wish.refreshes = viewer.map_or(0, |viewer| viewer.refreshes);
                 sub.wish.modes = viewer.map(|viewer| viewer.modes.wanted.clone()).unwrap_or_default();
                 app.pace(false)
             }

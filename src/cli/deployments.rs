@@ -1,8 +1,8 @@
 //! `deployments list` and `deployments get`; what changes one has a place of its own.
 
-use super::output::{Column, cell, column, complain, placed, status, time};
+use super::output::{Column, cell, column, complain, placed, status, status_column, time};
 use super::revisions::UNSORTED;
-use super::{Context, Exit, Failure, Format, Globals, Output, Site, change, resolve};
+use super::{Context, Exit, Failure, Format, Globals, Output, Site, change, color, resolve};
 use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing};
 use crate::text;
 use clap::{Args, Subcommand};
@@ -283,7 +283,7 @@ fn columns(with_newest: bool) -> Vec<Column> {
         column("PROFILE", |row| cell(&row["profile"])),
         column("REGION", |row| cell(&row["region"])),
         column("NAME", |row| cell(&row["name"])),
-        column("STATUS", |row| status(&row["status"])),
+        status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("LIVE", live),
         column("SOURCE", |row| cell(&row["source"])),
         column("TYPE", |row| cell(&row["source_config"]["deployment_type"])),

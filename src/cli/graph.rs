@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 pub(super) async fn run(server: &AgentServer, options: &Options) -> Result<Exit, Failure> {
-    let id = resolve::assistant(server, &options.assistant).await?;
+    let id = resolve::assistant_id(server, &options.assistant).await?;
     let graph = server.assistant_graph(&id, options.subgraphs).await?;
     let suits = || if std::io::stdout().is_terminal() { Format::Text } else { Format::Json };
     match options.format.unwrap_or_else(suits) {

@@ -28,6 +28,21 @@ pub(super) async fn stdin_text() -> Result<String, Failure> {
     String::from_utf8(stdin().await?).map_err(|_| Failure::usage("stdin is not UTF-8"))
 }
 
+/// One line of stdin; empty at its end. On a thread of its own, like [`stdin`].
+pub(super) async fn line() -> Result<String, Failure> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line).map(|_| line);
+        let _ = sender.send(read);
+    });
+    match receiver.await {
+        Ok(Ok(line)) => Ok(line),
+        Ok(Err(e)) => Err(Failure::usage(format!("cannot read stdin: {e}"))),
+        Err(_) => Err(Failure::usage("cannot read stdin")),
+    }
+}
+
 /// All of stdin. On a thread of its own: a read that waits for a person must not hold up the end of the program.
 pub(super) async fn stdin() -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();

@@ -1,6 +1,6 @@
 //! `integrations`: the GitHub accounts, their repositories, and how Forge's app is installed.
 
-use super::change::Sending;
+use super::change::{Approval, Sending};
 use super::output::placed;
 use super::services::{Written, change};
 use super::{Context, Exit, Failure, Globals, Output, collections};
@@ -109,7 +109,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             collections::list(&context, &of, &output).await
         }
         Command::Forge(Forge::Link(Link { sending })) => {
-            change(&context, Service::ForgeLink, Written::of(None, []), &sending, None).await
+            change(&context, Service::ForgeLink, Written::of(None, []), &sending, Approval::NotNeeded).await
         }
         Command::Forge(Forge::Session(Session { session, output })) => {
             let (site, control) = collections::only_site(&context).await?;
@@ -119,7 +119,8 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Forge(Forge::Select(Select { session, attach, install_new, sending })) => {
             let action = if install_new { "INSTALL_NEW" } else { "ATTACH" };
             let given = [("action", Some(action.into())), ("installation_id", attach.map(Value::from))];
-            change(&context, Service::ForgeSelect(session), Written::of(None, given), &sending, None).await
+            change(&context, Service::ForgeSelect(session), Written::of(None, given), &sending, Approval::NotNeeded)
+                .await
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `listeners`: list, get, create, update, delete.
 
-use super::change::{Confirm, Sending};
+use super::change::{Approval, Confirm, Sending};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Globals, Output, collections};
 use crate::model::{Collection, Service};
@@ -108,16 +108,17 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 ("compute_config", config(namespaces).or(Some(json!({})))),
                 ("version", version.map(Value::from)),
             ];
-            change(&context, Service::CreateListener, Written::of(file, options), &sending, None).await
+            change(&context, Service::CreateListener, Written::of(file, options), &sending, Approval::NotNeeded).await
         }
         Command::Update(Update { listener, file, namespaces, version, sending }) => {
             let options = [("compute_config", config(namespaces)), ("version", version.map(Value::from))];
             let written = Written::of(file, options);
             let of = Collection::Listeners;
-            change_one(&context, &of, &listener, Service::UpdateListener, written, (&sending, None)).await
+            change_one(&context, &of, &listener, Service::UpdateListener, written, (&sending, Approval::NotNeeded))
+                .await
         }
         Command::Delete(Delete { listener, confirm, sending }) => {
-            let how = (&sending, confirm.confirm.as_deref());
+            let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
             let of = Collection::Listeners;
             change_one(&context, &of, &listener, Service::DeleteListener, Written::of(None, []), how).await
         }

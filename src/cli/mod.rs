@@ -2,10 +2,14 @@
 
 mod assistants;
 mod auth;
+mod cancel;
 mod change;
 mod collections;
+mod color;
 mod completions;
+
 mod config;
+mod consent;
 mod context;
 mod dashboard;
 mod deployments;
@@ -154,16 +158,16 @@ pub struct Globals {
     /// Use the embedded simulator: no account, no network
     #[arg(long, global = true)]
     pub demo: bool,
-    /// Rule out everything that writes
+    /// Refuse all write operations
     #[arg(long, global = true, conflicts_with = "write")]
     pub read_only: bool,
-    /// Allow writing to profiles labelled as production
+    /// Allow writing to profiles labeled as production
     #[arg(long, global = true)]
     pub write: bool,
     /// Draw with ASCII only
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// When to use colours (NO_COLOR is honoured)
+    /// When to use colors (NO_COLOR is honored)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: Color,
     /// The configuration of the simulator that runs inside this process
@@ -210,7 +214,7 @@ impl Globals {
     }
 }
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set.
@@ -223,7 +227,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether colours are used on an output that is a terminal or none.
+    /// Whether an output gets colors.
     fn is_on(self, is_terminal: bool) -> bool {
         match self {
             Color::Always => true,
@@ -343,6 +347,7 @@ async fn end_what_does_not() {
 
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
     let Args { mut globals, replay, command } = args;
+    color::choose(globals.color);
     if replay.is_some() && command.is_some() {
         return Err(Failure::usage("--replay opens the dashboard; `runtail replay FILE` prints a recording"));
     }

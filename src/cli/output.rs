@@ -1,5 +1,6 @@
 //! What commands print: rows as a table, as one JSON document or as JSON lines; complaints to stderr.
 
+use super::color::{self, Role};
 use super::{Exit, Failure};
 use crate::config::Profile;
 use crate::text;
@@ -32,11 +33,21 @@ pub struct Output {
 pub struct Column {
     title: &'static str,
     cell: Box<dyn Fn(&Value) -> String>,
+    role: fn(&str) -> Role,
 }
 
-/// A column by its title and what stands in it. Cells are cleaned here and nowhere else.
+/// A column by its title and the text of its cells, which is cleaned when the table is made.
 pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) -> Column {
-    Column { title, cell: Box::new(cell) }
+    Column { title, cell: Box::new(cell), role: |_| Role::Plain }
+}
+
+/// A column whose cells are colored by what they say.
+pub(super) fn status_column(
+    title: &'static str,
+    role: fn(&str) -> Role,
+    cell: impl Fn(&Value) -> String + 'static,
+) -> Column {
+    Column { role, ..column(title, cell) }
 }
 
 impl Output {
@@ -49,24 +60,28 @@ impl Output {
     /// Prints rows.
     pub fn rows(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
         let printed = match self.format() {
-            Format::Table => table(rows, columns),
+            Format::Table => table(rows, columns, color::is_on()),
             Format::Json => {
                 let all = Value::Array(rows.to_vec());
                 format!("{all:#}\n")
             }
             Format::Jsonl => rows.iter().map(|row| format!("{row}\n")).collect(),
         };
-        print(&printed, self.format() != Format::Table)
+        self.print(&printed)
     }
 
     /// Prints one object: as a table its fields below each other, nested ones as JSON.
     pub fn one(&self, row: &Value) -> Result<(), Failure> {
         let printed = match self.format() {
-            Format::Table => fields(row),
+            Format::Table => fields(row, color::is_on()),
             Format::Json => format!("{row:#}\n"),
             Format::Jsonl => format!("{row}\n"),
         };
-        print(&printed, self.format() != Format::Table)
+        self.print(&printed)
+    }
+
+    fn print(&self, printed: &str) -> Result<(), Failure> {
+        print(printed, self.format() != Format::Table)
     }
 }
 
@@ -139,7 +154,7 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     }
 }
 
-fn table(rows: &[Value], columns: &[Column]) -> String {
+fn table(rows: &[Value], columns: &[Column], is_colored: bool) -> String {
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| columns.iter().map(|column| text::clean(&(column.cell)(row)).into_owned()).collect())
@@ -149,25 +164,33 @@ fn table(rows: &[Value], columns: &[Column]) -> String {
         .collect();
     let mut out = String::new();
     let titles = columns.iter().map(|column| column.title.to_string()).collect();
-    for row in std::iter::once(&titles).chain(&cells) {
+    for (number, row) in std::iter::once(&titles).chain(&cells).enumerate() {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', width.saturating_sub(text::width(cell)) + 2));
+        // Blanks are written before the next cell, so that no line ends with some.
+        let mut blanks = 0;
+        for ((cell, width), column) in row.iter().zip(&widths).zip(columns) {
+            if !cell.is_empty() {
+                line.extend(std::iter::repeat_n(' ', blanks));
+                blanks = 0;
+                let role = if number == 0 { Role::Dim } else { (column.role)(cell) };
+                line.push_str(&if is_colored { role.paint(cell) } else { cell.clone() });
+            }
+            blanks += width.saturating_sub(text::width(cell)) + 2;
         }
-        out.push_str(line.trim_end());
+        out.push_str(&line);
         out.push('\n');
     }
     out
 }
 
-fn fields(row: &Value) -> String {
+fn fields(row: &Value, is_colored: bool) -> String {
     let Value::Object(fields) = row else { return format!("{}\n", text::clean(&cell(row))) };
     let width = fields.keys().map(|name| text::width(&text::clean(name))).max().unwrap_or(0);
     let mut out = String::new();
     for (name, value) in fields {
         let name = text::clean(name);
         let pad = " ".repeat(width.saturating_sub(text::width(&name)) + 2);
+        let name = if is_colored { Role::Dim.paint(&name) } else { name.into_owned() };
         let line = format!("{name}{pad}{}", text::clean(&cell(value)));
         out.push_str(line.trim_end());
         out.push('\n');
@@ -184,8 +207,34 @@ mod tests {
     fn tables_are_aligned_and_clean() {
         let rows = [json!({"name": "日本", "n": 1}), json!({"name": "a\u{1b}[31m\nb", "n": null})];
         let columns = [column("NAME", |row| cell(&row["name"])), column("N", |row| cell(&row["n"]))];
-        assert_eq!(table(&rows, &columns), "NAME  N\n日本  1\na⏎b\n");
-        assert_eq!(fields(&json!({"id": "x", "longer": {"a": [1]}})), "id      x\nlonger  {\"a\":[1]}\n");
+        assert_eq!(table(&rows, &columns, false), "NAME  N\n日本  1\na⏎b\n");
+        assert_eq!(fields(&json!({"id": "x", "longer": {"a": [1]}}), false), "id      x\nlonger  {\"a\":[1]}\n");
+    }
+
+    #[test]
+    fn headers_and_status_words_are_colored() {
+        let rows = [json!({"status": "error", "n": "1"}), json!({"status": "idle"}), json!({"status": "a\u{1b}[31m"})];
+        let columns = || {
+            let status = status_column("STATUS", color::of_thread, |row| cell(&row["status"]));
+            [status, column("N", |row| cell(&row["n"]))]
+        };
+        let colored = table(&rows, &columns(), true);
+        let expected = "\u{1b}[2mSTATUS\u{1b}[0m  \u{1b}[2mN\u{1b}[0m\n\u{1b}[1;31merror\u{1b}[0m   1\n\
+                        \u{1b}[32midle\u{1b}[0m\n\u{1b}[2ma\u{1b}[0m\n";
+        assert_eq!(colored, expected);
+        let plain = colored.replace("\u{1b}[2m", "").replace("\u{1b}[1;31m", "").replace("\u{1b}[32m", "");
+        assert_eq!(plain.replace("\u{1b}[0m", ""), table(&rows, &columns(), false));
+        assert_eq!(fields(&json!({"id": "x"}), true), "\u{1b}[2mid\u{1b}[0m  x\n");
+        for (status, role) in [
+            ("DEPLOYED_WITH_WARNINGS", Role::Good),
+            ("BUILD_FAILED", Role::Failed),
+            ("QUEUED", Role::Moving),
+            ("INTERRUPTED", Role::Ended),
+            ("UNDEPLOYED", Role::Dim),
+        ] {
+            assert_eq!(color::of_revision(status), role, "{status}");
+        }
+        assert_eq!((color::of_thread("interrupted"), color::of_run("interrupted")), (Role::Waiting, Role::Ended));
     }
 
     #[test]

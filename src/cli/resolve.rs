@@ -11,8 +11,7 @@ use serde_json::Value;
 use std::time::Duration;
 use url::Url;
 
-/// Assistants asked for at once, and rows in all, when a name is looked for.
-const PAGE: usize = 100;
+/// Most rows that are read to find a name.
 const MOST: usize = 1000;
 /// How long the look for what was probably meant may take.
 const HINT: Duration = Duration::from_secs(5);
@@ -299,23 +298,28 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
     }
 }
 
-/// The assistants, as many as anybody would name; nothing where the server has no such list.
-async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Failure> {
-    let mut all = Vec::new();
-    while all.len() < MOST {
-        match server.assistant_rows(PAGE, all.len()).await {
-            Ok(page) => {
-                let is_last = page.len() < PAGE;
-                all.extend(page);
-                if is_last {
-                    break;
-                }
-            }
-            Err(e) if all.is_empty() && matches!(e.kind, Kind::NotFound | Kind::Status(405)) => return Ok(None),
-            Err(e) => return Err(e.into()),
-        }
+/// The id of the assistant that the user means, for calls that have it in their path: there some servers know assistants by
+/// id only (Aegra everywhere, Python for schemas). A graph's name means the assistant that the server made for the graph.
+pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, Failure> {
+    let name = assistant(server, wanted).await?;
+    if uuid::Uuid::parse_str(&name).is_ok() {
+        return Ok(name);
     }
-    Ok(Some(all))
+    let rows = assistant_rows(server).await?.unwrap_or_default();
+    let of_graph = || rows.iter().filter(|row| row["graph_id"] == name.as_str());
+    let made_by_server = of_graph().find(|row| row["metadata"]["created_by"] == "system");
+    let oldest = || of_graph().min_by_key(|row| row["created_at"].as_str().and_then(crate::model::parse_time));
+    let id = made_by_server.or_else(oldest).and_then(|row| row["assistant_id"].as_str());
+    Ok(id.map_or(name.clone(), str::to_string))
+}
+
+/// The assistants, up to a number; nothing where the server has no such list.
+async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Failure> {
+    match server.assistant_rows(MOST, 0).await {
+        Ok(rows) => Ok(Some(rows)),
+        Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
 }
 
 /// A list of assistants for a message.

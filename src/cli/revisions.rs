@@ -1,9 +1,9 @@
 //! `revisions list`, `revisions get`, `revisions diff` and `revisions explain`; `wait`, and what changes something, have
 //! places of their own.
 
-use super::output::{Column, age, cell, column, complain, print, status, time};
+use super::output::{Column, age, cell, column, complain, print, status, status_column, time};
 use super::resolve::{self, Found};
-use super::{Context, Exit, Failure, Globals, Output, change, evidence, wait};
+use super::{Context, Exit, Failure, Globals, Output, change, color, evidence, wait};
 use crate::api::{ControlPlane, named_newest};
 use crate::model::{Phase, Roles, SourceRevisionConfig, compare, parse_time, without_natural};
 use crate::text;
@@ -263,7 +263,7 @@ fn columns(now: Timestamp) -> [Column; 8] {
             let guessed = row["role"] == "serving" && row["role_derived"] == true;
             format!("{}{}", cell(&row["role"]), if guessed { " (derived)" } else { "" })
         }),
-        column("STATUS", |row| status(&row["status"])),
+        status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("CREATED", |row| time(&row["created_at"])),
         column("AGE", move |row| age(&row["created_at"], now)),
         column("TOOK", |row| {

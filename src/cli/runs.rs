@@ -1,19 +1,18 @@
-//! `runs list`, `runs get` and `runs cancel`.
+//! `runs list` and `runs get`; `runs cancel` is in `cancel.rs`.
 
-use super::output::{Column, cell, column, complain, time};
-use super::{Context, Exit, Failure, Globals, Output, resolve};
-use crate::text;
+use super::output::{Column, cell, column, status_column, time};
+use super::{Context, Exit, Failure, Globals, Output, cancel, color, resolve};
 use clap::{Args, Subcommand};
 
 /// What can be done with runs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the runs of a thread
+    /// List the runs of a thread, newest first
     List(List),
     /// Show one run
     Get(Get),
-    /// Cancel a run, without waiting for its end
-    Cancel(Cancel),
+    /// Cancel runs, and read back what became of them
+    Cancel(cancel::Options),
 }
 
 /// Options of `runs list`.
@@ -22,10 +21,10 @@ pub struct List {
     /// The thread's id
     #[arg(value_name = "T")]
     thread: String,
-    /// At most so many
+    /// Maximum number
     #[arg(long, default_value_t = 50)]
     limit: usize,
-    /// Leave out so many
+    /// Skip this many of the newest
     #[arg(long, default_value_t = 0)]
     offset: usize,
     #[command(flatten)]
@@ -45,17 +44,6 @@ pub struct Get {
     output: Output,
 }
 
-/// Options of `runs cancel`.
-#[derive(Debug, Args)]
-pub struct Cancel {
-    /// The thread's id
-    #[arg(value_name = "T")]
-    thread: String,
-    /// The run's id
-    #[arg(value_name = "R")]
-    run: String,
-}
-
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
@@ -64,11 +52,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             output.rows(&server.run_rows(&thread, limit, offset).await?, &columns())?;
         }
         Command::Get(Get { thread, run, output }) => output.one(&server.run_row(&thread, &run).await?)?,
-        Command::Cancel(Cancel { thread, run }) => {
-            context.check_write(&site.profile)?;
-            server.cancel(&thread, &run).await?;
-            complain(&format!("run {} is being cancelled", text::short_id(&run)));
-        }
+        Command::Cancel(options) => return cancel::run(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)
 }
@@ -76,7 +60,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 fn columns() -> [Column; 5] {
     [
         column("RUN", |row| cell(&row["run_id"])),
-        column("STATUS", |row| cell(&row["status"])),
+        status_column("STATUS", color::of_run, |row| cell(&row["status"])),
         column("CREATED", |row| time(&row["created_at"])),
         column("UPDATED", |row| time(&row["updated_at"])),
         column("ASSISTANT", |row| cell(&row["assistant_id"])),

@@ -1,6 +1,6 @@
 //! Changing listeners, providers, tokens and connections: from a file or from options, over the one way that changes go.
 
-use super::change::{Sending, make_and_print};
+use super::change::{Approval, Sending, make_and_print};
 use super::{Context, Exit, Failure, collections, input, resolve};
 use crate::config::Profile;
 use crate::model::{Collection, Intent, Service, ServiceChange};
@@ -34,11 +34,11 @@ pub(super) async fn change(
     what: Service,
     written: Written,
     sending: &Sending,
-    confirm: Option<&str>,
+    approval: Approval<'_>,
 ) -> Result<Exit, Failure> {
     let change = read(what, written).await?;
     let (site, _) = collections::only_site(context).await?;
-    make_and_print(context, &site, &Intent::Service(Box::new(change)), sending, confirm).await
+    make_and_print(context, &site, &Intent::Service(Box::new(change)), sending, approval).await
 }
 
 /// Makes a change to something by its id, or PROFILE/ID, in whichever of the profiles knows it.
@@ -48,7 +48,7 @@ pub(super) async fn change_one(
     id: &str,
     what: impl FnOnce(String) -> Service,
     written: Written,
-    (sending, confirm): (&Sending, Option<&str>),
+    (sending, approval): (&Sending, Approval<'_>),
 ) -> Result<Exit, Failure> {
     let (profiles, id) = resolve::narrowed(context, id);
     let profiles = collections::with_control_plane(profiles)?;
@@ -60,7 +60,7 @@ pub(super) async fn change_one(
     };
     let context = Context { profiles: vec![profile], ..context.clone() };
     let (site, _) = collections::only_site(&context).await?;
-    make_and_print(&context, &site, &Intent::Service(Box::new(change)), sending, confirm).await
+    make_and_print(&context, &site, &Intent::Service(Box::new(change)), sending, approval).await
 }
 
 async fn the_one_that_knows(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Profile, Failure> {

@@ -1,8 +1,9 @@
-//! `threads list`, `get`, `create`, `state`, `history` and `delete`.
+//! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `delete`.
 
-use super::output::{Column, cell, column, complain, time};
-use super::{Context, Exit, Failure, Globals, Output, resolve};
-use crate::api::{AgentServer, ThreadQuery};
+use super::consent::{self, Yes};
+use super::output::{Column, cell, column, complain, status_column, time};
+use super::{Context, Exit, Failure, Globals, Output, color, resolve};
+use crate::api::{AgentServer, ApiError, Kind, ThreadQuery};
 use crate::text;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -13,37 +14,58 @@ const PAGE: usize = 100;
 /// What can be done with threads.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List threads, the last changed first
+    /// List threads, last changed first
+    #[command(visible_alias = "search")]
     List(List),
+    /// Count threads
+    Count(Count),
     /// Show one thread
     Get(Get),
     /// Create a thread
     Create(Create),
-    /// Show the state that a thread is in
+    /// Show the current state of a thread
     State(Get),
-    /// List the states that a thread went through, newest first
+    /// List the past states of a thread, newest first
     History(History),
-    /// Delete a thread with its runs
+    /// Copy a thread with its history
+    Copy(Get),
+    /// Delete threads with their runs and checkpoints
     Delete(Delete),
 }
 
 /// Options of `threads list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// At most so many
+    /// Maximum number
     #[arg(long, default_value_t = 50)]
     limit: usize,
-    /// Leave out so many
+    /// Skip this many
     #[arg(long, default_value_t = 0)]
     offset: usize,
-    /// Only those with this status (idle, busy, interrupted, error)
-    #[arg(long)]
-    status: Option<String>,
-    /// Only those with these notes
-    #[arg(long, value_name = "JSON", value_parser = object)]
-    metadata: Option<Value>,
+    #[command(flatten)]
+    filter: Filter,
     #[command(flatten)]
     output: Output,
+}
+
+/// Options of `threads count`.
+#[derive(Debug, Args)]
+pub struct Count {
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Which threads.
+#[derive(Debug, Args)]
+pub struct Filter {
+    /// Filter by status (idle, busy, interrupted, error)
+    #[arg(long)]
+    status: Option<String>,
+    /// Filter by metadata: threads that have at least these fields
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    metadata: Option<Value>,
 }
 
 /// Options of `threads get`.
@@ -59,10 +81,10 @@ pub struct Get {
 /// Options of `threads create`.
 #[derive(Debug, Args)]
 pub struct Create {
-    /// Give it this id (a UUID)
+    /// Its id (a UUID)
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Notes on it
+    /// Its metadata
     #[arg(long, value_name = "JSON", value_parser = object)]
     metadata: Option<Value>,
     #[command(flatten)]
@@ -75,10 +97,10 @@ pub struct History {
     /// The thread's id
     #[arg(value_name = "T")]
     thread: String,
-    /// At most so many
+    /// Maximum number
     #[arg(long, default_value_t = 100)]
     limit: usize,
-    /// Only those before this checkpoint
+    /// Only states before this checkpoint
     #[arg(long, value_name = "CHECKPOINT")]
     before: Option<String>,
     #[command(flatten)]
@@ -88,9 +110,13 @@ pub struct History {
 /// Options of `threads delete`.
 #[derive(Debug, Args)]
 pub struct Delete {
-    /// The thread's id
-    #[arg(value_name = "T")]
-    thread: String,
+    /// The threads' ids
+    #[arg(value_name = "T", required = true)]
+    threads: Vec<String>,
+    #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Reads a JSON object out of an argument.
@@ -106,9 +132,14 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
-        Command::List(List { limit, offset, status, metadata, output }) => {
-            let rows = server.thread_rows(&ThreadQuery { limit, offset, status, metadata }).await?;
+        Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
+            let rows =
+                server.thread_rows(&ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() }).await?;
             output.rows(&rows, &columns())?;
+        }
+        Command::Count(Count { filter: Filter { status, metadata }, output }) => {
+            let count = server.count_threads(status.as_deref(), metadata.as_ref()).await;
+            output.one(&json!({"count": count.map_err(|error| offered(error, "counting threads"))?}))?;
         }
         Command::Get(options) => options.output.one(&server.thread_row(&options.thread).await?)?,
         Command::Create(options) => {
@@ -127,13 +158,60 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let rows = history(&server, &options).await?;
             options.output.rows(&rows, &history_columns())?;
         }
-        Command::Delete(Delete { thread }) => {
+        Command::Copy(options) => {
             context.check_write(&site.profile)?;
-            server.delete_thread(&thread).await?;
-            complain(&format!("thread {} is deleted", text::short_id(&thread)));
+            // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
+            server.thread_row(&options.thread).await?;
+            let copied = server.copy_thread(&options.thread).await;
+            options.output.one(&copied.map_err(|error| offered(error, "copying threads"))?)?;
+        }
+        Command::Delete(options) => {
+            context.check_write(&site.profile)?;
+            return delete(&server, options).await;
         }
     }
     Ok(Exit::Done)
+}
+
+/// The failure of an optional call: a missing route means that the server does not offer it.
+fn offered(error: ApiError, what: &str) -> Failure {
+    match error.kind {
+        Kind::NotFound | Kind::Status(405 | 501) => {
+            // Its hint is for calls that every agent server has.
+            let error = ApiError { hint: None, ..error };
+            Failure::new(Exit::Failed, format!("{what}: not offered by this server ({error})"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// Deletes threads, each by itself: one that fails does not keep the others.
+async fn delete(server: &AgentServer, Delete { threads, yes, output }: Delete) -> Result<Exit, Failure> {
+    let what = match threads.as_slice() {
+        [one] => format!("thread {}", text::clean(one)),
+        several => format!("{} threads", several.len()),
+    };
+    consent::yes(&format!("Delete {what} with all runs and checkpoints"), yes).await?;
+    let (mut rows, mut exit) = (Vec::new(), Exit::Done);
+    for thread in &threads {
+        let status = match server.delete_thread(thread).await {
+            Ok(()) => "deleted",
+            Err(error) => {
+                complain(&error.to_string());
+                if exit == Exit::Done {
+                    exit = Exit::of(&error);
+                }
+                if error.kind == Kind::NotFound { "not_found" } else { "failed" }
+            }
+        };
+        rows.push(json!({"thread_id": thread, "status": status}));
+    }
+    let columns = [
+        column("THREAD", |row| cell(&row["thread_id"])),
+        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
+    ];
+    output.rows(&rows, &columns)?;
+    Ok(exit)
 }
 
 /// States carry all values, so they are fetched in pages that a server can bear.
@@ -171,7 +249,7 @@ fn history_columns() -> [Column; 5] {
 fn columns() -> [Column; 5] {
     [
         column("THREAD", |row| cell(&row["thread_id"])),
-        column("STATUS", |row| cell(&row["status"])),
+        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
         column("UPDATED", |row| time(&row["updated_at"])),
         column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
         column("WAITING", |row| {

@@ -1,5 +1,5 @@
-//! Documents that a person writes for a command, in TOML or JSON: read by a table of the fields that there are, with every
-//! mistake at its place. Secrets stand in them by reference only.
+//! Documents that a user writes for a command, in TOML or JSON: parsed by a table of known fields, with every mistake
+//! reported at its place. Secrets are given by reference; only JSON in the service's own shape may hold their values.
 
 use super::SecretRef;
 use super::error::{ConfigError, Place, nearest};
@@ -62,7 +62,8 @@ pub enum Form {
     Private,
     /// A secret, by reference.
     Secret,
-    /// A table of secrets by their names, each by reference.
+    /// A table of secrets by their names, each by reference. JSON may also have the service's own shape: a list of
+    /// `{"name", "value"}`, where the value may be the secret itself.
     Secrets,
 }
 
@@ -87,12 +88,12 @@ impl Field {
     }
 }
 
-/// A document that was read. It holds no secret, so it may be kept and shown.
+/// A parsed document. `fields` holds no secret, so it may be shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// What is given, by the names of the wire; secrets aside.
     pub fields: Map<String, Value>,
-    /// Where the secrets are, each under the path of its field: `["secrets", "OPENAI_API_KEY"]`.
+    /// The secrets, each under the path of its field: `["secrets", "OPENAI_API_KEY"]`.
     pub secrets: Vec<(Vec<String>, SecretRef)>,
     /// The file, where it came from one.
     pub path: Option<PathBuf>,
@@ -117,9 +118,8 @@ impl Document {
     /// Reads a document. `path` is for messages, and the folder that relative secret files are looked for in.
     ///
     /// # Errors
-    /// The first mistake, at its place: a text that is neither TOML nor JSON, a field that there is not (with the nearest
-    /// that there is), one that is missing, one that holds something else, and a secret that stands there itself, which no
-    /// message repeats.
+    /// The first mistake, at its place: invalid TOML or JSON, an unknown field (with the nearest known one), a missing field,
+    /// a wrong value, or a secret where a reference is required. No message repeats a secret.
     pub fn parse(
         text: &str,
         format: Format,
@@ -132,7 +132,7 @@ impl Document {
             Format::Toml => node::of_toml(&source)?,
             Format::Json => node::of_json(&source)?,
         };
-        let mut reader = Reader { source: &source, document: Document::default() };
+        let mut reader = Reader { source: &source, format, document: Document::default() };
         reader.hide(&root, fields);
         let at = Vec::new();
         match reader.value(&at, &root, Form::Table(fields))? {
@@ -159,6 +159,12 @@ impl Document {
         }
     }
 
+    /// The names of the secrets whose values the document itself holds.
+    pub fn literal_secrets(&self) -> impl Iterator<Item = &str> {
+        let literals = self.secrets.iter().filter(|(_, secret)| matches!(secret, SecretRef::Literal(_)));
+        literals.filter_map(|(at, _)| at.last().map(String::as_str))
+    }
+
     /// Fetches the secrets. May read files: not for an async task's thread.
     ///
     /// # Errors
@@ -178,6 +184,7 @@ impl Document {
 
 struct Reader<'s> {
     source: &'s Source<'s>,
+    format: Format,
     document: Document,
 }
 
@@ -284,9 +291,15 @@ impl Reader<'_> {
                 }
                 Ok(Value::Null)
             }
+            (Form::Secrets, Content::List(items)) if self.format == Format::Json => {
+                for item in items {
+                    self.named_secret(at, item)?;
+                }
+                Ok(Value::Null)
+            }
             (Form::Secrets, _) => Err(source
-                .error(value.span.clone(), "expected a table of secrets by their names")
-                .hint(format!("such as NAME = {}", SecretRef::FORM))),
+                .error(value.span.clone(), "expected a table of secrets by name")
+                .hint(format!("for example NAME = {}", SecretRef::FORM))),
         }
     }
 
@@ -358,6 +371,37 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads a secret in the service's own shape, `{"name": …, "value": …}`.
+    fn named_secret(&mut self, at: &[String], item: &Node) -> Result<(), ConfigError> {
+        let source = self.source;
+        let wrong = |node: &Node| {
+            let why = "expected a secret as {\"name\": \"NAME\", \"value\": \"…\"}";
+            Err(source.error(node.span.clone(), why))
+        };
+        let Content::Table(entries) = &item.value else { return wrong(item) };
+        let (mut name, mut value) = (None, None);
+        for (key, node) in entries {
+            match key.name.as_str() {
+                "name" => name = Some((key, node)),
+                "value" => value = Some(node),
+                _ => return wrong(item),
+            }
+        }
+        let (Some((key, name)), Some(value)) = (name, value) else { return wrong(item) };
+        let Some(name) = name.text() else { return wrong(name) };
+        let at = [at, &[name.to_string()]].concat();
+        self.line(&at, key);
+        let secret = match value.text() {
+            Some("") | None => {
+                let why = format!("expected a text that is not empty as the value of {}", text::clean(name));
+                return Err(source.error(value.span.clone(), why));
+            }
+            Some(text) => self.reference(text).unwrap_or_else(|| SecretRef::Literal(SecretString::from(text))),
+        };
+        self.document.secrets.push((at, secret));
+        Ok(())
+    }
+
     /// Whatever stands there, as JSON.
     fn open(&self, value: &Node) -> Result<Value, ConfigError> {
         Ok(match &value.value {
@@ -388,6 +432,7 @@ fn of(at: &[String]) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use secrecy::ExposeSecret;
     use serde_json::json;
 
     const INNER: &[Field] = &[
@@ -484,6 +529,20 @@ mod tests {
     }
 
     #[test]
+    fn json_secrets_in_the_services_shape_may_be_literal() {
+        let json = r#"{"name": "a", "secrets": [{"name": "A", "value": "canary"}, {"value": "env:B", "name": "B"}]}"#;
+        let document = read(json).unwrap();
+        assert!(!format!("{document:?}").contains("canary"), "{document:?}");
+        assert_eq!(document.literal_secrets().collect::<Vec<_>>(), ["A"]);
+        assert_eq!(document.secrets[1].1, SecretRef::Env("B".into()));
+        assert_eq!(document.fields.get("secrets"), None);
+        let (at, secret) = &document.secrets[0];
+        assert_eq!(at, &["secrets", "A"]);
+        assert_eq!(secret.resolve().unwrap().expose_secret(), "canary");
+        assert!(read(r#"{"name": "a", "secrets": [{"name": "A", "value": ""}]}"#).unwrap_err().contains("value of A"));
+    }
+
+    #[test]
     fn a_secret_is_never_repeated() {
         for text in [
             "name = \"a\"\n[secrets]\nA = \"canary words\"",
@@ -491,7 +550,13 @@ mod tests {
             "{\"name\": \"a\", \"secrets\": {\"A\": \"canary\"}}",
             "{\"name\": 1, \"secrets\": {\"A\": \"canary\"}}",
             "{\"zzz\": \"canary\", \"name\": 1}",
-            "{\"name\": \"a\", \"secrets\": [{\"name\": \"A\", \"value\": \"canary\"}]}",
+            "{\"name\": 1, \"secrets\": [{\"name\": \"A\", \"value\": \"canary\"}]}",
+            "{\"name\": \"a\", \"secrets\": [{\"name\": \"A\", \"value\": \"canary\", \"more\": 1}]}",
+            "{\"name\": \"a\", \"secrets\": [{\"name\": \"A\", \"value\": [\"canary\"]}]}",
+            "{\"name\": \"a\", \"secrets\": [{\"A\": \"canary\"}]}",
+            "{\"name\": \"a\", \"secrets\": [\"canary\"]}",
+            "{\"name\": \"a\", \"secrets\": \"canary\"}",
+            "name = \"a\"\n[[secrets]]\nname = \"A\"\nvalue = \"canary\"",
             "name = \"a\"\nclient_secret = \"canary\"",
             "name = \"a\"\nclient_secret = [\"canary\"]",
             "name = \"a\"\nsecret.A = \"canary\"",

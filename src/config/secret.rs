@@ -104,13 +104,26 @@ impl SecretSource {
     }
 }
 
-/// Where a secret is that goes to a server, named in a document or on the command line in the secret's place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A secret for a server, as a document or an argument gives it.
+#[derive(Debug, Clone)]
 pub enum SecretRef {
     /// An environment variable, by its name.
     Env(String),
     /// A file that only its owner can read.
     File(PathBuf),
+    /// The secret itself. Only documents in the service's own JSON shape may hold it.
+    Literal(SecretString),
+}
+
+impl PartialEq for SecretRef {
+    fn eq(&self, other: &SecretRef) -> bool {
+        match (self, other) {
+            (SecretRef::Env(a), SecretRef::Env(b)) => a == b,
+            (SecretRef::File(a), SecretRef::File(b)) => a == b,
+            (SecretRef::Literal(a), SecretRef::Literal(b)) => a.expose_secret() == b.expose_secret(),
+            _ => false,
+        }
+    }
 }
 
 impl SecretRef {
@@ -128,15 +141,16 @@ impl SecretRef {
         }
     }
 
-    /// Fetches the secret: any text that is not empty, without the line breaks at its end. May read a file: not for an async
-    /// task's thread.
+    /// Returns the secret: any text that is not empty. Line breaks at the end of a variable or a file are removed. May read a
+    /// file, so don't call it on an async task's thread.
     ///
     /// # Errors
-    /// It is not there, it is empty, or others can read the file.
+    /// The variable or the file is missing or empty, or others can read the file.
     pub fn resolve(&self) -> Result<SecretString, SecretError> {
         let source = match self {
             SecretRef::Env(name) => SecretSource::Env(name.clone()),
             SecretRef::File(path) => SecretSource::File(path.clone()),
+            SecretRef::Literal(secret) => return Ok(secret.clone()),
         };
         let secret = source.fetch()?;
         if secret.expose_secret().is_empty() { Err(SecretError::Empty(source.to_string())) } else { Ok(secret) }
@@ -148,6 +162,7 @@ impl fmt::Display for SecretRef {
         match self {
             SecretRef::Env(name) => write!(f, "env:{name}"),
             SecretRef::File(path) => write!(f, "file:{}", path.display()),
+            SecretRef::Literal(_) => f.write_str("a literal value"),
         }
     }
 }

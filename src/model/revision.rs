@@ -33,33 +33,34 @@ impl Revision {
     }
 }
 
-/// What a revision's status word means. Status words are open text: containing FAILED is failed, else DEPLOYED is
-/// deployed (contract §2; a word like `NOT_DEPLOYED` is therefore compared whole), SKIPPED and INTERRUPTED are final too
-/// (control-plane reference §3), and anything else is still in progress.
+/// What a revision's status means. Status words are open text, so [`Phase::of`] reads the parts that the contract names
+/// (contract §2) and takes every other word to be in progress: waiting too long is better than reporting a wrong success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Waiting its turn (`QUEUED`, `AWAITING_…`, `CREATING`).
+    /// Queued (`QUEUED`, `AWAITING_…`, `CREATING`).
     Waiting,
     /// Being built or rolled out.
     Moving,
-    /// Live, or live once.
+    /// Serving traffic now or earlier.
     Deployed,
-    /// Final: it failed.
+    /// Final: failed.
     Failed,
-    /// Final: overtaken by a newer revision.
+    /// Final: superseded by a newer revision before it was built.
     Skipped,
-    /// Final: stopped by somebody.
+    /// Final: interrupted by a user.
     Interrupted,
-    /// A word that Runtail does not know: shown as it is, and polled on.
+    /// A word that Runtail does not know: shown as received, and still polled.
     Unknown,
 }
 
 impl Phase {
-    /// Classifies a status word.
+    /// Classifies a status word. FAILED anywhere in it wins; DEPLOYED counts only as a word of its own and without a
+    /// negation, so `DEPLOYED_WITH_WARNINGS` is deployed, and `UNDEPLOYED` and `NOT_DEPLOYED_YET` are not.
     pub fn of(status: &str) -> Phase {
+        let is_negated = || status.split('_').any(|word| word.ends_with("NOT"));
         match status {
             s if s.contains("FAILED") => Phase::Failed,
-            "DEPLOYED" => Phase::Deployed,
+            s if s.split('_').any(|word| word == "DEPLOYED") && !is_negated() => Phase::Deployed,
             "SKIPPED" => Phase::Skipped,
             "INTERRUPTED" => Phase::Interrupted,
             "CREATING" | "QUEUED" | "AWAITING_BUILD" | "AWAITING_DEPLOY" => Phase::Waiting,
@@ -79,21 +80,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_words_are_open_text() {
-        for (word, phase) in [
+    fn status_words_are_classified_by_their_parts() {
+        for (status, phase) in [
             ("DEPLOYED", Phase::Deployed),
+            ("DEPLOYED_WITH_WARNINGS", Phase::Deployed),
+            ("PARTIALLY_DEPLOYED", Phase::Deployed),
+            ("NOT_DEPLOYED", Phase::Unknown),
+            ("NOT_DEPLOYED_YET", Phase::Unknown),
+            ("CANNOT_BE_DEPLOYED", Phase::Unknown),
+            ("UNDEPLOYED", Phase::Unknown),
+            ("REDEPLOYED", Phase::Unknown),
+            ("deployed", Phase::Unknown),
+            ("NOT DEPLOYED", Phase::Unknown),
+            ("FAILED", Phase::Failed),
             ("BUILD_FAILED", Phase::Failed),
             ("DEPLOYED_BUT_FAILED", Phase::Failed),
-            ("NOT_DEPLOYED", Phase::Unknown),
+            ("FAILED_NOT_DEPLOYED", Phase::Failed),
             ("AWAITING_DEPLOY", Phase::Waiting),
+            ("DEPLOYING", Phase::Moving),
             ("SKIPPED", Phase::Skipped),
             ("INTERRUPTED", Phase::Interrupted),
             ("", Phase::Unknown),
             ("SOMETHING_NEW", Phase::Unknown),
         ] {
-            assert_eq!(Phase::of(word), phase, "{word}");
+            assert_eq!(Phase::of(status), phase, "{status}");
         }
-        assert!(!Phase::Unknown.is_final());
+        for (phase, is_final) in [
+            (Phase::Deployed, true),
+            (Phase::Failed, true),
+            (Phase::Skipped, true),
+            (Phase::Interrupted, true),
+            (Phase::Waiting, false),
+            (Phase::Moving, false),
+            (Phase::Unknown, false),
+        ] {
+            assert_eq!(phase.is_final(), is_final, "{phase:?}");
+        }
     }
 
     #[test]

@@ -88,11 +88,10 @@ mod tests {
         assert_eq!(words(&said), ["candidate", "failed", "superseded", "skipped", "serving"]);
         // The one that serves is older than the list goes.
         assert_eq!(Roles::new(Some("z"), list).of("c", "DEPLOYED"), RevisionRole::Superseded);
-        // Words that only look like success.
-        let odd = [("b", "NOT_DEPLOYED_YET"), ("a", "DEPLOYED_WITH_WARNINGS")];
-        let roles = Roles::new(None, odd);
-        assert_eq!(roles.serving(), None);
-        assert_eq!(roles.of("a", "DEPLOYED_WITH_WARNINGS"), RevisionRole::Candidate);
+        let unusual = [("c", "NOT_DEPLOYED_YET"), ("b", "UNDEPLOYED"), ("a", "DEPLOYED_WITH_WARNINGS")];
+        let roles = Roles::new(None, unusual);
+        assert_eq!(roles.serving(), Some("a"));
+        assert_eq!(roles.of("c", "NOT_DEPLOYED_YET"), RevisionRole::Candidate);
         assert_eq!(roles.of("b", "INTERRUPTED"), RevisionRole::Interrupted);
         assert_eq!(roles.of("c", "ROLLBACK_FAILED_DEPLOYED"), RevisionRole::Failed);
     }

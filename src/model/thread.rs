@@ -57,6 +57,30 @@ impl Thread {
         lists.filter_map(Value::as_array).flatten().filter_map(|v| serde_json::from_value(v.clone()).ok()).collect()
     }
 
+    /// The graph that ran on this thread, as its metadata names it.
+    pub fn graph(&self) -> Option<&str> {
+        self.metadata.as_ref()?["graph_id"].as_str()
+    }
+
+    /// Metadata that tells people something: neither empty nor added by a server or by Runtail.
+    pub fn notes(&self) -> Vec<(&str, &Value)> {
+        let is_empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::String(text) => text.trim().is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            _ => false,
+        };
+        // Aegra adds an owner and a name to every thread; without authentication the owner is always the same.
+        let is_anonymous = |name: &str, value: &Value| name == "owner" && value == "anonymous";
+        let fields = self.metadata.as_ref().and_then(Value::as_object).into_iter().flatten();
+        fields
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, value)| !is_empty(value) && !is_anonymous(name, value))
+            .filter(|(name, _)| !["graph_id", "assistant_id", "runtail"].contains(name))
+            .collect()
+    }
+
     /// The failure of the last run as one line, if there is one.
     pub fn failure(&self) -> Option<String> {
         match self.error.as_ref()? {
@@ -72,5 +96,23 @@ impl Thread {
             }
             other => Some(other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn empty_and_server_made_metadata_is_hidden() {
+        let thread = |metadata: Value| Thread { metadata: Some(metadata), ..Thread::default() };
+        let aegra = thread(json!({"owner": "anonymous", "thread_name": "", "graph_id": "agent", "assistant_id": "a"}));
+        assert_eq!(aegra.notes(), []);
+        assert_eq!(aegra.graph(), Some("agent"));
+        let named = thread(json!({"owner": "ana", "thread_name": "Refund", "tags": [], "n": 0, "gone": null}));
+        let expected = [("owner", &json!("ana")), ("thread_name", &json!("Refund")), ("n", &json!(0))];
+        assert_eq!(named.notes(), expected);
+        assert_eq!(Thread::default().notes(), []);
     }
 }

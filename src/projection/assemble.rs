@@ -5,14 +5,15 @@ use super::content::{CallBit, Part, Said, bits};
 use super::message::{Message, Role, ToolCall};
 use super::messages::{Messages, Place, fingerprint};
 use super::pair::{MessageIn, OriginIn, Pair};
+use super::status::Origins;
 use super::usage::Usage;
 use super::values::StateUpdate;
 use super::wire::{Fields, Items, Payload, Text};
-use crate::stream::MAX_NAME;
+use crate::stream::{MAX_NAME, Namespace};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Messages announced but never sent that are remembered.
 const MAX_ANNOUNCED: usize = 1024;
@@ -48,6 +49,13 @@ impl<'a> MessageIn<'a> {
     }
 }
 
+/// The part of a state that messages are read from.
+#[derive(Deserialize)]
+struct State<'a> {
+    #[serde(borrow)]
+    messages: Items<'a>,
+}
+
 #[derive(Deserialize)]
 struct Announced<'a> {
     #[serde(default, borrow)]
@@ -60,18 +68,14 @@ struct RunIn<'a> {
     run_id: Text<'a>,
 }
 
-#[derive(Deserialize)]
-struct PhaseIn<'a> {
-    #[serde(default, borrow)]
-    event: Text<'a>,
-}
-
 impl Messages {
     /// Takes an event; tells how many tokens came with it.
     pub(super) fn apply(&mut self, payload: &Payload<'_>) -> u64 {
         self.forget_touched();
         let Some(json) = payload.json else { return 0 };
-        let place = Place { seq: payload.event.seq, at: payload.event.at, ns: payload.ns.clone() };
+        let at = payload.event.time();
+        let place = Place { seq: payload.event.seq, at, ns: payload.ns.clone(), is_snapshot: false };
+        self.starts.apply(payload, at);
         match payload.name {
             "messages" if payload.enveloped => return super::blocks::apply(self, json, &place),
             "messages" => return payload.pair.as_ref().map_or(0, |pair| self.tuple(pair, &place)),
@@ -80,20 +84,8 @@ impl Messages {
             "messages/metadata" => self.announce(json),
             "metadata" => {
                 if let Some(id) = payload.read::<RunIn<'_>>().as_ref().and_then(|m| m.run_id.some()) {
-                    let id = self.names.short(id);
-                    // A new connection tells of the same run again.
-                    if self.run.0.as_ref() != Some(&id) {
-                        self.run = (Some(id), Some(place.at));
-                    }
+                    self.run = Some(self.names.short(id));
                 }
-            }
-            // The second dialect tells of a run's start, but not which run it is.
-            "lifecycle"
-                if payload.enveloped
-                    && payload.is_root()
-                    && payload.read::<PhaseIn<'_>>().is_some_and(|phase| phase.event.is("running")) =>
-            {
-                self.run.1 = Some(place.at);
             }
             "values" if payload.is_root() => self.state(json, &place),
             "state_update" => {
@@ -123,7 +115,18 @@ impl Messages {
         }
         self.name_origin(i, origin);
         let name = message.name.some().map(|n| self.names.short(n));
+        let called_at = match self.items().get(i) {
+            Some(target) if target.called_at.is_none() && target.chunks == 0 => {
+                self.starts.of_call(&place.ns, origin.langgraph_node.some())
+            }
+            _ => None,
+        };
         let Some(target) = self.get_mut(i) else { return 0 };
+        target.called_at = target.called_at.or(called_at);
+        if target.is_loaded {
+            // Its text is known; when it was written, the stream knows better.
+            return target.time_piece(message, place);
+        }
         if target.is_whole {
             return 0;
         }
@@ -180,13 +183,34 @@ impl Messages {
         }
     }
 
+    /// Takes the values of the thread's state as the server has them, with when and in which run each message was written as
+    /// far as the history tells.
+    pub(super) fn apply_snapshot(&mut self, seq: u64, values: &str, origins: &Origins) {
+        self.forget_touched();
+        let place = Place { seq, at: None, ns: Namespace::default(), is_snapshot: true };
+        let list = serde_json::from_str::<State<'_>>(values).map(|state| state.messages.0).unwrap_or_default();
+        let (mut said, mut held) = (HashMap::new(), HashSet::new());
+        for raw in list {
+            let Some(i) = self.listed(raw, &mut said, &place, &OriginIn::default()) else { continue };
+            held.insert(i);
+            let Some(message) = self.get_mut(i) else { continue };
+            let origin = message.id.as_ref().and_then(|id| origins.get(id));
+            let (at, run) = origin.cloned().unwrap_or_default();
+            message.run_id = message.run_id.take().or(run);
+            if message.is_loaded {
+                (message.started_at, message.ended_at) = (message.started_at.or(at), message.ended_at.or(at));
+            }
+        }
+        // A message that only an older snapshot had was removed since.
+        for i in 0..self.items().len() {
+            if self.items()[i].is_loaded && !held.contains(&i) {
+                self.remove(i, &place);
+            }
+        }
+    }
+
     /// A state of the graph itself: everything that was said so far.
     fn state(&mut self, json: &str, place: &Place) {
-        #[derive(Deserialize)]
-        struct State<'a> {
-            #[serde(borrow)]
-            messages: Items<'a>,
-        }
         let Ok(State { messages: Items(list) }) = serde_json::from_str::<State<'_>>(json) else { return };
         let mut held = Vec::with_capacity(list.len());
         let mut said = HashMap::new();
@@ -331,6 +355,18 @@ fn says(message: &MessageIn<'_>) -> u64 {
 }
 
 impl Message {
+    /// Takes a piece of a message whose text is known from the server's state: what is new is when it was written.
+    fn time_piece(&mut self, piece: &MessageIn<'_>, place: &Place) -> u64 {
+        let says = |raw: Option<&RawValue>, empty: &str| raw.is_some_and(|raw| raw.get() != empty && raw.get() != "[]");
+        if !says(piece.content, "\"\"") && !says(piece.tool_call_chunks, "[]") {
+            return 0;
+        }
+        self.note_token(place.at);
+        self.started_at = self.started_at.or(place.at);
+        self.touch(place.seq, place.at);
+        1
+    }
+
     /// Adds a piece; tells whether it held any token.
     fn grow(&mut self, piece: &MessageIn<'_>, place: &Place) -> u64 {
         let before = (self.text.len(), self.reasoning.len());

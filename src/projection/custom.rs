@@ -55,8 +55,8 @@ impl Progress {
 pub struct CustomRow {
     /// The event.
     pub seq: u64,
-    /// When it came.
-    pub at: Timestamp,
+    /// When it was sent, where that is known.
+    pub at: Option<Timestamp>,
     /// The subgraph that it came from, where that is told.
     pub ns: Namespace,
     /// The channel's name, or the event's where it is none of ours; empty for plain `custom`.
@@ -94,7 +94,7 @@ impl Custom {
         };
         let name = self.names.short(name);
         let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), SMALL));
-        let (seq, at, ns) = (payload.event.seq, payload.event.at, payload.ns.clone());
+        let (seq, at, ns) = (payload.event.seq, payload.event.time(), payload.ns.clone());
         self.rows.push(CustomRow { seq, at, ns, name, progress });
     }
 }

@@ -62,8 +62,8 @@ pub struct NameSums {
     pub bytes: u64,
     /// The newest one's number.
     pub last_seq: u64,
-    /// When it came.
-    pub last_at: Timestamp,
+    /// When it was sent, where that is known.
+    pub last_at: Option<Timestamp>,
 }
 
 /// What the two clocks say together.
@@ -109,10 +109,12 @@ pub struct Ledger {
     pub bytes: u64,
     /// Signs of life.
     pub heartbeats: u64,
-    /// When the first event came.
+    /// When the first event was sent, where that is known.
     pub first_event_at: Option<Timestamp>,
-    /// When the last event came: the clock of work.
+    /// When the last event was sent, where that is known: the clock of work.
     pub last_event_at: Option<Timestamp>,
+    /// When the last event arrived, live or replayed: what silence is measured from.
+    last_arrival: Option<Timestamp>,
     /// When the link last gave any sign of life: the clock of the connection.
     pub last_alive_at: Option<Timestamp>,
     /// When the first token came.
@@ -145,6 +147,7 @@ impl Default for Ledger {
             heartbeats: 0,
             first_event_at: None,
             last_event_at: None,
+            last_arrival: None,
             last_alive_at: None,
             first_token_at: None,
             tokens: 0,
@@ -152,7 +155,7 @@ impl Default for Ledger {
             possible_gaps: Rows::new(MAX_GAPS),
             last_seq: 0,
             names: Vec::new(),
-            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: 0, last_at: Timestamp::default() },
+            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: 0, last_at: None },
             pause: Duration::ZERO,
             last_beat: None,
             rhythm: None,
@@ -192,7 +195,7 @@ impl Ledger {
         {
             return Pulse::Silent(alive);
         }
-        let Some(idle) = self.last_event_at.or(self.opened_at()).map(since) else { return Pulse::Even };
+        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else { return Pulse::Even };
         if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
             return Pulse::Even;
         }
@@ -209,7 +212,7 @@ impl Ledger {
         let recent = self.seconds.iter().filter(|(second, _)| (now - WINDOW..now).contains(second));
         let count: u32 = recent.map(|(_, count)| count).sum();
         // A stream that is younger than the window is not slower for it.
-        let first = self.first_event_at.map_or(now, Timestamp::as_second);
+        let first = self.seconds.front().map_or(now, |(second, _)| *second);
         f64::from(count) / (now - first).clamp(1, WINDOW) as f64
     }
 
@@ -218,10 +221,10 @@ impl Ledger {
         Some(self.first_token_at?.duration_since(start).as_secs_f64())
     }
 
-    pub(super) fn tokens(&mut self, at: Timestamp, tokens: u64) {
+    pub(super) fn tokens(&mut self, at: Option<Timestamp>, tokens: u64) {
         if tokens > 0 {
             self.tokens += tokens;
-            self.first_token_at.get_or_insert(at);
+            self.first_token_at = self.first_token_at.or(at);
         }
     }
 
@@ -291,7 +294,7 @@ impl Ledger {
             Some(i) => &mut self.names[i],
             None if self.names.len() >= MAX_NAMES => &mut self.others,
             None => {
-                let (last_seq, last_at) = (0, Timestamp::default());
+                let (last_seq, last_at) = (0, None);
                 self.names.push(NameSums { name: name.clone(), events: 0, bytes: 0, last_seq, last_at });
                 let last = self.names.len() - 1;
                 &mut self.names[last]
@@ -308,15 +311,17 @@ impl Ledger {
             Data::Malformed(_) => self.malformed += 1,
             Data::TooLarge { .. } => self.too_large += 1,
         }
-        self.first_event_at.get_or_insert(event.at);
-        let pause = self.last_event_at.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
+        let time = event.time();
+        self.first_event_at = self.first_event_at.or(time);
+        let pause = self.last_arrival.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
         self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
-        self.last_event_at = Some(event.at);
+        self.last_arrival = Some(event.at);
+        self.last_event_at = time;
         let size = event.data.size();
         let sums = self.sums_of(&event.name);
         sums.events += 1;
         sums.bytes += size;
-        (sums.last_seq, sums.last_at) = (event.seq, event.at);
+        (sums.last_seq, sums.last_at) = (event.seq, time);
         self.alive(event.at);
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
@@ -326,6 +331,10 @@ impl Ledger {
                 self.late += 1;
             }
             self.newest_id = self.newest_id.max(Some(id));
+        }
+        // How fast a replay arrives says nothing of how fast its events were sent.
+        if event.replayed {
+            return;
         }
         let second = event.at.as_second();
         match self.seconds.back_mut() {

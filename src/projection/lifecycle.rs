@@ -52,8 +52,8 @@ pub enum LifecycleKind {
 pub struct LifecycleRow {
     /// The event that told of it, or the one that it came after.
     pub seq: u64,
-    /// When.
-    pub at: Timestamp,
+    /// When, where that is known.
+    pub at: Option<Timestamp>,
     /// What kind.
     pub kind: LifecycleKind,
     /// In words.
@@ -144,7 +144,7 @@ impl Lifecycle {
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
         self.seq = payload.event.seq;
         self.ns.clone_from(&payload.ns);
-        let at = payload.event.at;
+        let at = payload.event.time();
         if let Some(raw) = payload.interrupts {
             self.interrupts(raw, at);
         }
@@ -191,26 +191,26 @@ impl Lifecycle {
                     false if from.is_empty() => format!("connection {conn} open ({status})"),
                     false => format!("connection {conn} open ({status}),{from}"),
                 };
-                self.row(*at, Connection, text);
+                self.row(Some(*at), Connection, text);
             }
             Item::Record(Record::Close { at, conn, reason }) => {
                 self.other_modes = reason == "modes";
-                self.row(*at, Connection, format!("connection {conn} closed: {reason}"));
+                self.row(Some(*at), Connection, format!("connection {conn} closed: {reason}"));
             }
-            Item::Record(Record::Gap { at, why }) => self.row(*at, Gap, why.clone()),
+            Item::Record(Record::Gap { at, why }) => self.row(Some(*at), Gap, why.clone()),
             Item::Record(Record::End(end)) => {
                 let text = match &end.detail {
                     Some(detail) => format!("{}: {detail}", end.outcome.as_str()),
                     None => end.outcome.as_str().to_string(),
                 };
-                self.row(end.at, End, text);
+                self.row(Some(end.at), End, text);
             }
             Item::Retrying { at, attempt, wait, why, request } => {
                 let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
-                self.row(*at, Retry, format!("{why}; attempt {attempt} in {}{place}", duration(*wait)));
+                self.row(Some(*at), Retry, format!("{why}; attempt {attempt} in {}{place}", duration(*wait)));
             }
             Item::Failed(error) => {
-                let at = self.rows.last().map_or_else(Timestamp::default, |row| row.at);
+                let at = self.rows.last().and_then(|row| row.at);
                 self.row(at, Error, error.to_string());
             }
             Item::Started { run_id, .. } => {
@@ -228,12 +228,12 @@ impl Lifecycle {
         }
     }
 
-    fn row(&mut self, at: Timestamp, kind: LifecycleKind, text: String) {
+    fn row(&mut self, at: Option<Timestamp>, kind: LifecycleKind, text: String) {
         self.asks |= kind == LifecycleKind::Interrupt;
         self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
     }
 
-    fn metadata(&mut self, payload: &Payload<'_>, at: Timestamp) {
+    fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(metadata) = payload.read::<Metadata<'_>>() else { return };
         let Some(id) = metadata.run_id.some() else { return };
         let same = self.run.as_deref() == Some(id) && self.attempt > 0;
@@ -257,7 +257,7 @@ impl Lifecycle {
     }
 
     /// Takes a list of interrupts; false where it is empty.
-    fn interrupts(&mut self, list: &RawValue, at: Timestamp) -> bool {
+    fn interrupts(&mut self, list: &RawValue, at: Option<Timestamp>) -> bool {
         let list = Items::of(list);
         for raw in &list {
             if let Ok(interrupt) = serde_json::from_str::<InterruptIn<'_>>(raw.get()) {
@@ -268,7 +268,7 @@ impl Lifecycle {
     }
 
     /// Updates, states and tasks all tell of the same interrupt.
-    fn interrupt(&mut self, interrupt: &InterruptIn<'_>, at: Timestamp) {
+    fn interrupt(&mut self, interrupt: &InterruptIn<'_>, at: Option<Timestamp>) {
         let value = interrupt.value.map_or("", RawValue::get);
         let key = interrupt.id.some().unwrap_or(value);
         self.asks = true;
@@ -280,7 +280,7 @@ impl Lifecycle {
         }
     }
 
-    fn task(&mut self, payload: &Payload<'_>, at: Timestamp) {
+    fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(task) = payload.read::<Task<'_>>() else { return };
         let mut name = payload.ns.iter().map(|s| s.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/");
         if !name.is_empty() {
@@ -296,7 +296,7 @@ impl Lifecycle {
         }
     }
 
-    fn phase(&mut self, payload: &Payload<'_>, at: Timestamp) {
+    fn phase(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(phase) = payload.read::<Phase<'_>>() else { return };
         let name = payload.ns.join("/");
         let kind = match (phase.event.as_str(), payload.is_root()) {

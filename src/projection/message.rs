@@ -63,8 +63,8 @@ pub struct ToolCall {
     pub invalid: Option<String>,
     /// The event with its last piece.
     pub seq: u64,
-    /// When its last piece came.
-    pub at: Timestamp,
+    /// When its last piece was sent, where that is known.
+    pub at: Option<Timestamp>,
     /// Number of the message that answers it, counting those that were let go.
     pub answer: Option<u64>,
     /// The index by which its pieces find each other.
@@ -116,14 +116,16 @@ pub struct Message {
     pub complete: bool,
     /// The event with which it was removed from the state, if it was.
     pub removed_at: Option<u64>,
-    /// When it appeared.
-    pub started_at: Timestamp,
-    /// When it last changed.
-    pub ended_at: Timestamp,
-    /// When its run started, where this stream saw that.
-    pub run_started_at: Option<Timestamp>,
-    /// When its first and its last token came, where it came in tokens.
+    /// When it was begun, where that is known: the server's time, or the time of arrival of a live event.
+    pub started_at: Option<Timestamp>,
+    /// When it last changed, where that is known.
+    pub ended_at: Option<Timestamp>,
+    /// When the model was called, where that is known: the start of its task, else the end of the step before.
+    pub called_at: Option<Timestamp>,
+    /// When its first and its last token were sent, where it was streamed and that is known.
     pub token_times: Option<(Timestamp, Timestamp)>,
+    /// Whether it is from the server's state, and the stream has not shown it.
+    pub is_loaded: bool,
     /// Pieces with tokens in them that came.
     pub chunks: u64,
     /// Grows with each change.
@@ -147,10 +149,10 @@ impl Message {
         self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
     }
 
-    /// From the run's start to the first token.
+    /// Returns the time to first token: from the call of its model.
     pub fn time_to_first(&self) -> Option<Duration> {
         let (first, _) = self.token_times?;
-        Duration::try_from(first.duration_since(self.run_started_at?)).ok()
+        Duration::try_from(first.duration_since(self.called_at?)).ok()
     }
 
     /// Tokens a second from the first to the last: by the model's count where it is known, else a token for each piece.
@@ -174,11 +176,13 @@ impl Message {
         self.thoughts.brought(at).unwrap_or(self.first_seq)
     }
 
-    /// A piece with tokens in it came.
-    pub(super) fn note_token(&mut self, at: Timestamp) {
+    /// Counts a piece with tokens in it.
+    pub(super) fn note_token(&mut self, at: Option<Timestamp>) {
         self.chunks += 1;
-        let (first, _) = self.token_times.unwrap_or((at, at));
-        self.token_times = Some((first, at));
+        if let Some(at) = at {
+            let (first, _) = self.token_times.unwrap_or((at, at));
+            self.token_times = Some((first, at));
+        }
     }
 
     /// Bytes of what it says, and of what is remembered of how it came.
@@ -188,9 +192,9 @@ impl Message {
         self.text.len() + self.reasoning.len() + calls + spans
     }
 
-    pub(super) fn touch(&mut self, seq: u64, at: Timestamp) {
+    pub(super) fn touch(&mut self, seq: u64, at: Option<Timestamp>) {
         self.last_seq = seq;
-        self.ended_at = at;
+        self.ended_at = at.or(self.ended_at);
         self.rev = self.rev.wrapping_add(1);
     }
 

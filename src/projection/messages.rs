@@ -2,6 +2,7 @@
 
 use super::message::{Message, Role, ToolCall};
 use super::spans::Spans;
+use super::starts::Starts;
 use crate::stream::{Names, Namespace};
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
@@ -18,8 +19,11 @@ const MAX_BYTES: usize = 256 << 20;
 #[derive(Clone)]
 pub(super) struct Place {
     pub seq: u64,
-    pub at: Timestamp,
+    /// Its time, where that is known.
+    pub at: Option<Timestamp>,
     pub ns: Namespace,
+    /// Whether it is a snapshot and not an event of the stream.
+    pub is_snapshot: bool,
 }
 
 /// The node and the run of a message.
@@ -40,8 +44,10 @@ pub struct Messages {
     pub(super) announced: HashMap<Arc<str>, Origin>,
     /// The message that grows in each namespace, for dialects whose pieces don't name theirs.
     pub(super) growing: HashMap<Namespace, usize>,
-    /// The run that the stream is in, and when it was seen to start.
-    pub(super) run: (Option<Arc<str>>, Option<Timestamp>),
+    /// The run that the stream is in.
+    pub(super) run: Option<Arc<str>>,
+    /// When the calls of models began.
+    pub(super) starts: Starts,
     /// The call with each id that came last: its message and its place there.
     calls: HashMap<Box<str>, (usize, usize)>,
     /// Answers to calls that are not known yet.
@@ -184,7 +190,7 @@ impl Messages {
             first_seq: place.seq,
             last_seq: place.seq,
             id,
-            run_id: self.run.0.clone(),
+            run_id: self.run.clone().filter(|_| !place.is_snapshot),
             role,
             name: None,
             node: None,
@@ -204,8 +210,9 @@ impl Messages {
             removed_at: None,
             started_at: place.at,
             ended_at: place.at,
-            run_started_at: self.run.1,
+            called_at: None,
             token_times: None,
+            is_loaded: place.is_snapshot,
             chunks: 0,
             rev: 0,
             rewrites: 0,
@@ -309,6 +316,10 @@ pub(super) fn fingerprint(parts: &[&str]) -> u64 {
 mod tests {
     use super::*;
 
+    fn place(seq: u64) -> Place {
+        Place { seq, at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
+    }
+
     #[test]
     fn only_a_run_s_id_loses_its_suffix() {
         let run = "lc_run--01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
@@ -324,7 +335,7 @@ mod tests {
     #[test]
     fn the_past_can_be_looked_up() {
         let mut messages = Messages::default();
-        let place = Place { seq: 3, at: Timestamp::UNIX_EPOCH, ns: [].into() };
+        let place = place(3);
         let i = messages.add(Some("a"), Role::Ai, &place);
         let message = messages.get_mut(i).unwrap();
         message.extend(3, |said| said.say("Let "));
@@ -343,7 +354,7 @@ mod tests {
         let part = "x".repeat(MAX_BYTES / 32);
         for seq in 0..100 {
             messages.forget_touched();
-            let i = messages.add(None, Role::Tool, &Place { seq, at: Timestamp::UNIX_EPOCH, ns: [].into() });
+            let i = messages.add(None, Role::Tool, &place(seq));
             messages.get_mut(i).unwrap().extend(seq, |said| said.say(&part));
         }
         let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
@@ -359,7 +370,7 @@ mod tests {
     #[test]
     fn old_messages_go() {
         let mut messages = Messages::default();
-        let place = Place { seq: 1, at: Timestamp::UNIX_EPOCH, ns: [].into() };
+        let place = place(1);
         for i in 0..=MAX_MESSAGES {
             messages.add(Some(&i.to_string()), Role::Ai, &place);
         }

@@ -7,6 +7,7 @@ use super::message::{Message, Role, SHORTEST};
 use super::messages::Messages;
 use super::peek::Peek;
 use super::rows::Rows;
+use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
 use super::wire::Payload;
 use crate::stream::{Item, MAX_NAME, Names, Outcome, Record};
@@ -57,8 +58,12 @@ impl Work {
         (self.streamed > 0 && self.flow >= SHORTEST).then(|| self.streamed as f64 / self.flow.as_secs_f64())
     }
 
-    fn token(&mut self, at: Timestamp, grows: bool, tokens: u64) {
+    fn token(&mut self, at: Option<Timestamp>, grows: bool, tokens: u64) {
         self.chunks += tokens;
+        let Some(at) = at else {
+            self.last_token = None;
+            return;
+        };
         self.first_token.get_or_insert(at);
         // The wait for a model's first piece says nothing of how fast it writes.
         if let Some(last) = self.last_token.filter(|_| grows) {
@@ -137,6 +142,10 @@ pub struct RunNumbers {
     pub models: Vec<(Arc<str>, Usage)>,
     /// The server said that it is done, and will say no more of it.
     done: bool,
+    /// It is over, whoever said so.
+    over: bool,
+    /// Whether the time of its newest event is known.
+    is_timed: bool,
     attempt_began: Option<Timestamp>,
     states: u64,
 }
@@ -162,14 +171,15 @@ impl RunNumbers {
         Some(self.work.first_token?.duration_since(self.start()?))
     }
 
-    /// From its start to its end, or to now.
+    /// From its start to its end, or to now; none where one of the two is not known.
     pub fn took(&self, now: Timestamp) -> Option<SignedDuration> {
-        Some(self.ended.unwrap_or(now).duration_since(self.start()?))
+        let until = self.ended.or((!self.over).then_some(now));
+        Some(until?.duration_since(self.start()?))
     }
 
-    /// Whether it goes on, as far as this tape tells.
+    /// Whether it is still running, as far as the stream shows.
     pub fn is_open(&self) -> bool {
-        self.ended.is_none()
+        !self.over
     }
 
     fn node(&mut self, name: Arc<str>, seq: u64) -> Option<usize> {
@@ -223,7 +233,7 @@ pub struct Metrics {
     /// By the message's place among those that are kept, and how many were let go before.
     counted: VecDeque<Counted>,
     counted_from: u64,
-    tasks: HashMap<Box<str>, (u64, usize, Timestamp)>,
+    tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
     names: Names,
 }
 
@@ -278,8 +288,9 @@ impl Metrics {
         run.states += u64::from(payload.name == "values" && payload.is_root());
         run.events += 1;
         run.bytes += event.data.text().len() as u64;
-        (run.last_seq, run.last_event) = (event.seq, Some(event.at));
-        run.first_event.get_or_insert(event.at);
+        let time = event.time();
+        (run.last_seq, run.last_event, run.is_timed) = (event.seq, time.or(run.last_event), time.is_some());
+        run.first_event = run.first_event.or(time);
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
         match payload.name {
@@ -289,6 +300,18 @@ impl Metrics {
             _ => {}
         }
         self.messages(payload, messages, number, is_input, tokens);
+    }
+
+    /// Takes the times of a run from the server's record, where the stream did not tell them.
+    pub(super) fn apply_run(&mut self, recorded: &RunEntry) {
+        let is_it = |run: &&mut RunNumbers| run.run_id.is_some() && run.run_id == recorded.run_id;
+        if let Some(run) = self.runs.iter_mut().rev().find(is_it).filter(|_| recorded.is_recorded) {
+            run.began = run.began.or(recorded.began);
+            if recorded.outcome.is_over() {
+                (run.ended, run.over) = (run.ended.or(recorded.ended), true);
+                run.failed |= matches!(recorded.outcome, RunOutcome::Failed | RunOutcome::TimedOut);
+            }
+        }
     }
 
     pub(super) fn apply_item(&mut self, item: &Item) {
@@ -303,8 +326,11 @@ impl Metrics {
             }
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
                 if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
-                    run.ended.get_or_insert(end.at);
-                    run.outcome = Some(end.outcome);
+                    // A run that came to its end did so with its last event; another one went on for all that is known.
+                    let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted);
+                    let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
+                    run.ended = run.ended.or(until);
+                    (run.outcome, run.over) = (Some(end.outcome), true);
                 }
             }
             _ => {}
@@ -322,7 +348,7 @@ impl Metrics {
 
     /// A run begins, is tried again or is done; tells whether this event is of that kind.
     fn metadata(&mut self, payload: &Payload<'_>) -> bool {
-        let (seq, at) = (payload.event.seq, payload.event.at);
+        let (seq, at) = (payload.event.seq, payload.event.time());
         let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
         let [run_id, attempt, status] = json.pick(["run_id", "attempt", "status"]);
         let Some(run_id) = run_id.and_then(Peek::string) else { return false };
@@ -332,10 +358,10 @@ impl Metrics {
         // A thread that was joined in the middle of a run says its id only at its end.
         let Some(run) = known.filter(|run| run.run_id.is_some() || is_done && run.is_open()) else {
             if let Some(before) = self.runs.last_mut().filter(|run| run.is_open() && run.events > 0) {
-                before.ended = before.last_event;
+                (before.ended, before.over) = (before.last_event, true);
             }
-            let ended = is_done.then_some(at);
-            let began = (!is_done).then_some(at);
+            let ended = at.filter(|_| is_done);
+            let began = at.filter(|_| !is_done);
             self.begin(RunNumbers {
                 run_id: Some(run_id),
                 seq,
@@ -343,6 +369,7 @@ impl Metrics {
                 attempts: 1,
                 began,
                 ended,
+                over: is_done,
                 ..Default::default()
             });
             self.last_attempt(attempt, at);
@@ -352,10 +379,10 @@ impl Metrics {
         run.seq = if run.seq == 0 { seq } else { run.seq };
         run.last_seq = seq;
         if is_done {
-            run.done = true;
-            run.ended.get_or_insert(at);
+            (run.done, run.over) = (true, true);
+            run.ended = run.ended.or(at);
         } else {
-            run.began.get_or_insert(at);
+            run.began = run.began.or(at);
             self.last_attempt(attempt, at);
         }
         true
@@ -363,7 +390,7 @@ impl Metrics {
 
     /// The second dialect says how a run goes by its graph.
     fn phase(&mut self, payload: &Payload<'_>) {
-        let (seq, at) = (payload.event.seq, payload.event.at);
+        let (seq, at) = (payload.event.seq, payload.event.time());
         let word = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD).get("event").and_then(Peek::string);
         let outcome = match word.as_deref() {
             Some("running" | "started") => {
@@ -371,7 +398,7 @@ impl Metrics {
                     self.begin(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
                 }
                 if let Some(run) = self.runs.last_mut() {
-                    run.began.get_or_insert(at);
+                    run.began = run.began.or(at);
                 }
                 return;
             }
@@ -381,18 +408,19 @@ impl Metrics {
             _ => return,
         };
         if let Some(run) = self.runs.last_mut() {
-            run.ended.get_or_insert(at);
+            run.ended = run.ended.or(at);
+            run.over = true;
             run.outcome.get_or_insert(outcome);
             run.work.errors += u64::from(outcome == Outcome::Error);
             run.failed |= outcome == Outcome::Error;
         }
     }
 
-    fn last_attempt(&mut self, attempt: Option<Peek<'_>>, at: Timestamp) {
+    fn last_attempt(&mut self, attempt: Option<Peek<'_>>, at: Option<Timestamp>) {
         let Some(run) = self.runs.last_mut() else { return };
         let attempt = attempt.and_then(Peek::number).map_or(1, |n| n as u64);
         if attempt > run.attempts
-            && let Some(began) = run.attempt_began
+            && let Some((at, began)) = at.zip(run.attempt_began)
         {
             let lost = at.duration_since(began);
             run.lost += lost;
@@ -402,7 +430,7 @@ impl Metrics {
         }
         run.failed &= attempt <= run.attempts;
         if attempt > run.attempts || run.attempt_began.is_none() {
-            run.attempt_began = Some(at);
+            run.attempt_began = at;
         }
         run.attempts = run.attempts.max(attempt);
     }
@@ -420,7 +448,7 @@ impl Metrics {
         let json = Peek::head(json.unwrap_or_default(), TASK_HEAD);
         let [id, name, input, error] = json.pick(["id", "name", "input", "error"]);
         let (Some(id), Some(name)) = (id.and_then(Peek::string), name.and_then(Peek::string)) else { return };
-        let (at, seq, number) = (payload.event.at, payload.event.seq, self.number());
+        let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
         let name = self.node_name(payload.ns.iter(), &name);
         let Some(run) = self.runs.last_mut() else { return };
         let Some(node) = run.node(name, seq) else { return };
@@ -431,12 +459,14 @@ impl Metrics {
             if id.len() <= MAX_NAME {
                 self.tasks.entry(id.as_ref().into()).or_insert((number, node, at));
             }
-            run.nodes[node].turn_began = Some(at);
+            run.nodes[node].turn_began = at;
         } else if let Some((_, _, began)) = self.tasks.remove(&*id).filter(|(of, ..)| *of == number) {
             let node = &mut run.nodes[node];
             node.finished += 1;
             node.count_turns();
-            node.busy += at.duration_since(began);
+            if let Some((at, began)) = at.zip(began) {
+                node.busy += at.duration_since(began);
+            }
             let failed = error.is_some_and(|error| !error.is_null());
             node.work.errors += u64::from(failed);
             // A thread says of every run that it is done; of its failure a node of the graph itself tells.
@@ -500,7 +530,7 @@ impl Metrics {
     }
 
     fn message(&mut self, payload: &Payload<'_>, models: &mut Models<'_>, message: &Message, i: usize, tokens: u64) {
-        let at = payload.event.at;
+        let at = payload.event.time();
         let node = message.node.clone().map(|node| self.node_name(message.ns.iter(), &node));
         let Some(run) = self.runs.last_mut() else { return };
         let counted = &mut self.counted[i];
@@ -508,7 +538,7 @@ impl Metrics {
         if tokens > 0 {
             run.work.token(at, counted.grew, tokens);
             if let Some(node) = node.map(|n| &mut run.nodes[n]) {
-                if let Some(began) = node.turn_began.take() {
+                if let Some((at, began)) = at.zip(node.turn_began.take()) {
                     node.to_first_token = Some(at.duration_since(began));
                 }
                 node.work.token(at, counted.grew, tokens);

@@ -20,6 +20,8 @@ mod peek;
 mod redact;
 mod rows;
 mod spans;
+mod starts;
+mod status;
 mod timeline;
 mod updates;
 mod usage;
@@ -40,13 +42,30 @@ pub use peek::Peek;
 pub use redact::{Removal, Rules};
 pub use rows::Rows;
 pub use spans::Spans;
+pub use status::{Checkpoint, Loaded, RunEntry, RunOutcome, Status};
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;
 pub use values::{KeyState, Snapshot, StateSource, Values};
 
-use crate::stream::{Item, Record};
+use crate::stream::{Event, Item, Record, SnapshotFields};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use wire::Payload;
+
+/// Where the values of a loaded record are.
+#[derive(Deserialize)]
+struct LoadedValues<'a> {
+    #[serde(default, borrow)]
+    values: Option<&'a RawValue>,
+}
+
+impl<'a> LoadedValues<'a> {
+    fn of(record: Option<&'a RawValue>) -> Option<&'a RawValue> {
+        let record: LoadedValues<'a> = serde_json::from_str(record?.get()).ok()?;
+        record.values.filter(|values| values.get() != "null")
+    }
+}
 
 /// All projections of one tape.
 #[derive(Debug, Clone, Default)]
@@ -69,6 +88,8 @@ pub struct Projections {
     pub metrics: Metrics,
     /// Where runs, steps and failures are.
     pub landmarks: Landmarks,
+    /// How the thread and its runs are.
+    pub status: Status,
     metadata: pair::Metadata,
 }
 
@@ -115,12 +136,18 @@ impl Projections {
 
     /// Takes the next item of a source, or of a recording.
     pub fn apply(&mut self, item: &Item) {
+        if let Item::Record(Record::Event(event)) = item
+            && event.is_snapshot()
+        {
+            return self.apply_snapshot(event);
+        }
         self.ledger.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
                 let payload = Payload::of(event).paired(&mut self.metadata);
+                self.status.apply_event(&payload);
                 let tokens = self.messages.apply(&payload);
-                self.ledger.tokens(event.at, tokens);
+                self.ledger.tokens(event.time(), tokens);
                 self.metrics.apply(&payload, &self.messages, tokens);
                 self.updates.apply(&payload);
                 self.values.apply(&payload);
@@ -130,11 +157,29 @@ impl Projections {
                 self.landmarks.apply(&payload);
             }
             item => {
+                self.status.apply_item(item);
                 self.lifecycle.apply_item(item);
                 self.timeline.apply_item(item);
                 self.metrics.apply_item(item);
                 self.landmarks.apply_item(item);
             }
+        }
+    }
+
+    /// Takes what was loaded of the thread.
+    fn apply_snapshot(&mut self, event: &Event) {
+        let Some(fields) = event.data.json().and_then(|json| SnapshotFields::read(json)) else { return };
+        self.status.apply_snapshot(event.seq, event.at, &fields);
+        // The state is what it is now; the thread's own values are those of its last run.
+        let loaded = LoadedValues::of(fields.state).or_else(|| LoadedValues::of(fields.thread));
+        if let Some(loaded) = loaded {
+            let written = self.status.state().and_then(|state| state.created_at);
+            self.values.apply_snapshot(event, loaded.get(), written);
+            self.messages.apply_snapshot(event.seq, loaded.get(), &self.status.origins());
+        }
+        for run in self.status.runs() {
+            self.timeline.apply_run(run);
+            self.metrics.apply_run(run);
         }
     }
 }

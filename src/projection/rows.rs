@@ -29,6 +29,10 @@ impl<T> Rows<T> {
         self.rows.last_mut()
     }
 
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.rows.iter_mut()
+    }
+
     pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut T> {
         self.rows.get_mut(i)
     }

@@ -16,8 +16,8 @@ const MAX_KEYS: usize = 64;
 pub struct UpdateRow {
     /// The event.
     pub seq: u64,
-    /// When it came.
-    pub at: Timestamp,
+    /// When it was sent, where that is known.
+    pub at: Option<Timestamp>,
     /// The node, or `__interrupt__`.
     pub node: Arc<str>,
     /// Where the node lives.
@@ -64,7 +64,14 @@ impl Updates {
                 None => vec![(self.names.short(""), summary(written, SUMMARY))],
             };
             let node = self.names.short(&node);
-            self.rows.push(UpdateRow { seq: event.seq, at: event.at, node, ns: payload.ns.clone(), keys, interrupt });
+            self.rows.push(UpdateRow {
+                seq: event.seq,
+                at: event.time(),
+                node,
+                ns: payload.ns.clone(),
+                keys,
+                interrupt,
+            });
         }
     }
 }

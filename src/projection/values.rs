@@ -3,7 +3,7 @@
 
 use super::rows::Rows;
 use super::wire::{Fields, Items, Payload, Text};
-use crate::stream::{Names, Namespace};
+use crate::stream::{Event, Names, Namespace};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,8 +24,8 @@ const MAX_KEYS: usize = 256;
 pub struct Snapshot {
     /// The event that holds it.
     pub seq: u64,
-    /// When it came.
-    pub at: Timestamp,
+    /// When it was sent or written, where that is known.
+    pub at: Option<Timestamp>,
     /// Whose state it is.
     pub ns: Namespace,
     /// Bytes of JSON.
@@ -55,6 +55,8 @@ pub enum StateSource {
     Values,
     /// A change of the thread's state by hand.
     Update,
+    /// The thread's state as it was loaded from the server.
+    Server,
 }
 
 impl StateSource {
@@ -64,6 +66,7 @@ impl StateSource {
             StateSource::Debug => Some("debug checkpoint"),
             StateSource::Checkpoint => Some("checkpoint"),
             StateSource::Update => Some("state update"),
+            StateSource::Server => Some("from the server's state"),
             StateSource::Values => None,
         }
     }
@@ -87,6 +90,13 @@ struct Last {
     keys: Vec<(Arc<str>, usize, usize)>,
     used: u64,
     number: u64,
+}
+
+/// Where and when a state is told.
+struct Place {
+    seq: u64,
+    at: Option<Timestamp>,
+    ns: Namespace,
 }
 
 /// The states of a tape.
@@ -176,10 +186,24 @@ impl Values {
         if source != StateSource::Update {
             self.best = source;
         }
-        let before = self.last.get(&payload.ns);
+        let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
+        let place = Place { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
+        self.take(state, source, whole, interrupts, place);
+    }
+
+    /// Takes the state as the server has it, if it differs from the newest one that is known.
+    pub(super) fn apply_snapshot(&mut self, event: &Event, state: &str, written: Option<Timestamp>) {
+        if let Some(whole) = event.data.json() {
+            let place = Place { seq: event.seq, at: written, ns: Namespace::default() };
+            self.take(state, StateSource::Server, whole, 0, place);
+        }
+    }
+
+    fn take(&mut self, state: &str, source: StateSource, whole: &Arc<str>, mut interrupts: usize, place: Place) {
+        let Place { seq, at, ns } = place;
+        let before = self.last.get(&ns);
         // A state that is no object has no keys: it is a state all the same.
         let fields = Fields::read(state).map(|f| f.0).unwrap_or_default();
-        let mut interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
         let (mut keys, mut places) = (Vec::new(), Vec::new());
         for (name, value) in &fields {
             let text = value.get();
@@ -198,7 +222,7 @@ impl Values {
         }
         // JavaScript and Aegra tell of an interrupt in a state that holds nothing else: no state to compare with.
         let bare = keys.is_empty() && interrupts > 0;
-        let removed = match before {
+        let removed: Vec<Arc<str>> = match before {
             // Of more than are told apart it is not known which are gone.
             Some(before) if keys.len() < MAX_KEYS && !bare && !before.has_names_of(&places) => {
                 let gone = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
@@ -206,7 +230,10 @@ impl Values {
             }
             _ => Vec::new(),
         };
-        let (seq, at, ns) = (payload.event.seq, payload.event.at, payload.ns.clone());
+        let is_known = before.is_some() && removed.is_empty() && !keys.iter().any(|key| key.changed);
+        if source == StateSource::Server && is_known {
+            return;
+        }
         let number = self.rows.evicted() + self.rows.len() as u64;
         let before = before.map(|before| before.number);
         if !bare {
@@ -251,7 +278,7 @@ impl Last {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Data, Event};
+    use crate::stream::Data;
 
     fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
         take(values, seq, "values", ns, data);

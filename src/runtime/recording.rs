@@ -48,7 +48,9 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
             Ok(mut record) => {
                 if let Record::Event(event) = &mut record {
                     bytes += event.data.text().len();
-                    if let Some(gap) = numbers.put_right(event) {
+                    if event.is_snapshot() {
+                        numbers.place_snapshot(event, batch.len());
+                    } else if let Some(gap) = numbers.put_right(event, &mut batch) {
                         seen.count(&gap);
                         batch.push(Item::Record(gap));
                     }
@@ -67,6 +69,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
         if batch.len() >= BATCH || bytes >= BATCH_BYTES {
             bytes = 0;
+            numbers.settle();
             // The tab was closed.
             if out.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return;
@@ -109,6 +112,8 @@ struct Numbers {
     /// As they stand in the file, and on the tape.
     last: Option<(u64, u64)>,
     holes: u64,
+    /// Snapshots before the first event, by their places in the batch: their positions depend on its number.
+    leading: Vec<usize>,
 }
 
 impl Numbers {
@@ -117,11 +122,40 @@ impl Numbers {
     /// The first event's number is its own, up to here: beyond, nobody counted to it.
     const FIRST: u64 = 1 << 53;
 
-    /// Gives an event its number on the tape, and what is to be told before it.
-    fn put_right(&mut self, event: &mut Event) -> Option<Record> {
+    /// Gives a snapshot its position. Files don't number them.
+    fn place_snapshot(&mut self, event: &mut Event, place: usize) {
+        match &mut self.last {
+            Some((_, last)) => {
+                *last += 1;
+                event.seq = *last;
+            }
+            None => {
+                self.leading.push(place);
+                event.seq = self.leading.len() as u64;
+            }
+        }
+    }
+
+    /// The snapshots so far keep their positions, whatever the first event's number will be.
+    fn settle(&mut self) {
+        if !self.leading.is_empty() {
+            self.last = Some((0, self.leading.len() as u64));
+            self.leading.clear();
+        }
+    }
+
+    /// Gives an event its number on the tape, and what is to be told before it. `batch`: the records before it.
+    fn put_right(&mut self, event: &mut Event, batch: &mut [Item]) -> Option<Record> {
         let said = event.seq;
         let Some((before, last)) = self.last else {
-            event.seq = if (1..Self::FIRST).contains(&said) { said } else { 1 };
+            let first = if (1..Self::FIRST).contains(&said) { said } else { 1 };
+            for (place, seq) in self.leading.iter().zip(first..) {
+                if let Some(Item::Record(Record::Event(snapshot))) = batch.get_mut(*place) {
+                    snapshot.seq = seq;
+                }
+            }
+            event.seq = first + self.leading.len() as u64;
+            self.leading.clear();
             self.last = Some((said, event.seq));
             return None;
         };
@@ -162,7 +196,7 @@ fn failed(file: &Path, why: &str) -> Item {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Data, Outcome, write_record};
+    use crate::stream::{Data, Loaded, Outcome, SnapshotPart, ThreadSnapshot, write_record};
 
     fn event(seq: u64) -> Record {
         let (at, data) = (Timestamp::UNIX_EPOCH, Data::Json("[1]".into()));
@@ -201,6 +235,28 @@ mod tests {
         let (seqs, gaps) = numbers(&many);
         assert_eq!((seqs.len(), gaps.len()), (500, Numbers::TOLD as usize));
         assert!(gaps.last().unwrap().ends_with("are not told"));
+    }
+
+    #[test]
+    fn snapshots_get_positions_between_the_events() {
+        let snapshot = || {
+            let parts = [(SnapshotPart::Runs, Loaded::Json("[]".into()))].into();
+            Record::Event(ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(9))
+        };
+        let positions = |records: &[Record]| -> Vec<(u64, bool)> {
+            let entry = |item: &Item| match item {
+                Item::Record(Record::Event(event)) => Some((event.seq, event.is_snapshot())),
+                Item::Record(Record::Gap { why, .. }) => panic!("{why}"),
+                _ => None,
+            };
+            told(records).iter().filter_map(entry).collect()
+        };
+        let whole = [snapshot(), snapshot(), event(1), snapshot(), event(2)];
+        assert_eq!(positions(&whole), [(1, true), (2, true), (3, false), (4, true), (5, false)]);
+        // One that was begun late keeps its numbers: the third entry is event 500.
+        let late = [snapshot(), event(500), event(501), snapshot()];
+        assert_eq!(positions(&late), [(500, true), (501, false), (502, false), (503, true)]);
+        assert_eq!(positions(&[snapshot(), snapshot()]), [(1, true), (2, true)]);
     }
 
     #[test]

@@ -9,7 +9,10 @@ use crate::api::doctor::{Ask, examine_all};
 use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
 use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
-use crate::stream::{Head, Item, JoinLink, RunLink, SourceOptions, Target, ThreadLink, follow};
+use crate::stream::{
+    Head, Item, JoinLink, LoaderFor, PageOptions, RunLink, SnapshotLoader, SourceOptions, Target, ThreadLink, follow,
+    follow_page,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -261,12 +264,27 @@ async fn stream(
             return;
         }
     };
-    let (sender, mut receiver) = mpsc::channel(8);
-    let modes = told.borrow_and_update().modes.clone();
+    let (sender, items) = mpsc::channel(8);
+    let (page_sender, mut receiver) = mpsc::channel(8);
+    let (modes, refreshes) = {
+        let wish = told.borrow_and_update();
+        (wish.modes.clone(), wish.refreshes)
+    };
     let (ask, asked) = watch::channel(modes.clone());
     let head = head_of(client.base(), &target, &modes);
+    let (ask_refresh, refresh) = watch::channel(refreshes);
+    let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
+    let loading = client.clone();
+    let page = PageOptions {
+        loader: LoaderFor(Box::new(move |thread| SnapshotLoader::new(loading.clone(), thread, max_event))),
+        thread: match &target {
+            StreamTarget::Tail { thread } | StreamTarget::Join { thread, .. } => Some(thread.clone()),
+            StreamTarget::Start { on: Target::Thread(thread), .. } => Some(thread.clone()),
+            StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
+        },
+        refresh,
+    };
     let source = async move {
-        let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
         let options = SourceOptions { head, max_event, modes: Some(asked), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
@@ -299,7 +317,11 @@ async fn stream(
     // Ends with the wish's sender, that is never before the task.
     let wishes = async {
         while told.changed().await.is_ok() {
-            let modes = told.borrow_and_update().modes.clone();
+            let (modes, refreshes) = {
+                let wish = told.borrow_and_update();
+                (wish.modes.clone(), wish.refreshes)
+            };
+            ask_refresh.send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
             ask.send_if_modified(|asked| {
                 let news = *asked != modes;
                 *asked = modes;
@@ -309,7 +331,7 @@ async fn stream(
         std::future::pending().await
     };
     tokio::select! {
-        _ = async { tokio::join!(source, forward) } => {}
+        _ = async { tokio::join!(source, follow_page(page, items, page_sender), forward) } => {}
         () = wishes => {}
     }
 }

@@ -2,6 +2,8 @@
 //! has in common with one that came shortly before is kept once. A token of an answer comes with a kilobyte of metadata that is
 //! the same a million times; what is its own is a word.
 
+use super::delta::Delta;
+use super::event::server_time;
 use super::{Data, Event, Namespace};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::VecDeque;
@@ -75,6 +77,15 @@ enum Kind {
     TooLarge,
 }
 
+/// A text that is kept by itself.
+#[derive(Debug)]
+enum Large {
+    /// As it came, with the size of what was cut to it.
+    Text(Arc<str>, u64),
+    /// As its difference to a newer one.
+    Delta(Delta),
+}
+
 /// Events that came one after the other.
 #[derive(Debug)]
 pub(super) struct Chunk {
@@ -89,8 +100,8 @@ pub(super) struct Chunk {
     patterns: Vec<Arc<str>>,
     /// Bytes of the patterns that came in this chunk.
     pattern_bytes: usize,
-    /// Large texts, with the size of what was cut to them, and how many were let go.
-    large: VecDeque<(Arc<str>, u64)>,
+    /// Large texts, and how many were let go.
+    large: VecDeque<Large>,
     large_gone: u32,
 }
 
@@ -153,24 +164,35 @@ impl Chunk {
         self.base.checked_add(SignedDuration::from_nanos(self.rows.get(place)?.at)).ok()
     }
 
+    /// When it happened, where that is known: see [`Event::time`].
+    pub fn time(&self, place: usize) -> Option<Timestamp> {
+        let is_replayed = self.rows.get(place)?.is(REPLAYED);
+        self.id(place).and_then(server_time).or_else(|| self.at(place).filter(|_| !is_replayed))
+    }
+
     /// Its id.
     pub fn id(&self, place: usize) -> Option<&str> {
         let row = self.rows.get(place)?;
         row.is(HAS_ID).then(|| &self.text[row.id as usize..][..row.id_len as usize])
     }
 
-    /// The event itself.
-    pub fn event(&self, place: usize) -> Option<Event> {
+    /// The event itself. `base` finds the text of another event, for one that is kept as a difference to it.
+    pub fn event(&self, place: usize, base: &dyn Fn(u64) -> Option<Arc<str>>) -> Option<Event> {
         let row = self.rows.get(place)?;
         let origin = self.origins.get(usize::from(row.origin))?;
         let data = match row.kind {
             Kind::Json => Data::Json(self.put_together(row)),
             Kind::Malformed => Data::Malformed(self.put_together(row)),
-            Kind::LargeJson => Data::Json(self.large(row)?.0.clone()),
-            Kind::LargeMalformed => Data::Malformed(self.large(row)?.0.clone()),
-            Kind::TooLarge => {
-                let (head, size) = self.large(row)?;
-                Data::TooLarge { size: *size, head: head.clone() }
+            Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
+                let (text, size) = match self.large(row)? {
+                    Large::Text(text, size) => (text.clone(), *size),
+                    Large::Delta(delta) => (delta.text(&base(delta.base)?)?, 0),
+                };
+                match row.kind {
+                    Kind::TooLarge => Data::TooLarge { size, head: text },
+                    Kind::LargeMalformed => Data::Malformed(text),
+                    _ => Data::Json(text),
+                }
             }
         };
         Some(Event {
@@ -185,8 +207,21 @@ impl Chunk {
         })
     }
 
-    fn large(&self, row: &Row) -> Option<&(Arc<str>, u64)> {
+    fn large(&self, row: &Row) -> Option<&Large> {
         self.large.get(row.own.checked_sub(self.large_gone)? as usize)
+    }
+
+    /// Keeps the large text of an event as its difference to a newer one, where that saves enough. The newer event has to
+    /// stay as long as this one does.
+    pub fn keep_difference(&mut self, place: usize, newer: u64, newer_text: &str) {
+        let Some(row) = self.rows.get(place).filter(|row| row.kind == Kind::LargeJson) else { return };
+        let number = row.own.checked_sub(self.large_gone).map(|number| number as usize);
+        let Some(large) = number.and_then(|number| self.large.get_mut(number)) else { return };
+        if let Large::Text(text, _) = large
+            && let Some(delta) = Delta::of(text, newer, newer_text)
+        {
+            *large = Large::Delta(delta);
+        }
     }
 
     fn own(&self, row: &Row) -> &str {
@@ -211,7 +246,10 @@ impl Chunk {
     fn size(&self, place: usize) -> Option<u64> {
         let row = self.rows.get(place)?;
         Some(match row.is_large() {
-            true => self.large(row).map(|(text, size)| (*size).max(text.len() as u64))?,
+            true => match self.large(row)? {
+                Large::Text(text, size) => (*size).max(text.len() as u64),
+                Large::Delta(delta) => delta.len as u64,
+            },
             false => u64::from(row.head) + u64::from(row.own_len) + u64::from(row.tail),
         })
     }
@@ -222,7 +260,13 @@ impl Chunk {
         let pattern = self.patterns.get(usize::from(row.pattern)).filter(|_| row.is(NEW_PATTERN));
         let data = match row.is_large() {
             // Which is alone in its chunk.
-            true => size_of::<Chunk>() + ALLOCATION + self.large(row)?.0.len(),
+            true => {
+                let text = match self.large(row)? {
+                    Large::Text(text, _) => text.len(),
+                    Large::Delta(delta) => delta.weight(),
+                };
+                size_of::<Chunk>() + ALLOCATION + text
+            }
             false => row.own_len.into(),
         };
         let id = if row.is(NEW_ID) { row.id_len as usize } else { 0 };
@@ -308,7 +352,7 @@ impl Packer {
             Kind::Json | Kind::Malformed => self.pack(text, &mut row, chunk),
             Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
                 row.own = chunk.large_gone + chunk.large.len() as u32;
-                chunk.large.push_back((text, size));
+                chunk.large.push_back(Large::Text(text, size));
             }
         }
         chunk.rows.push(row);
@@ -352,7 +396,7 @@ fn short(len: usize) -> u16 {
 }
 
 /// Bytes at the beginning and at the end that two texts have in common: whole characters, and none counted twice.
-fn common(a: &str, b: &str) -> (usize, usize) {
+pub(super) fn common(a: &str, b: &str) -> (usize, usize) {
     let most = a.len().min(b.len());
     let mut head = same(a.as_bytes()[..most].chunks(WORD), b.as_bytes()[..most].chunks(WORD), false);
     while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
@@ -409,7 +453,7 @@ mod tests {
     }
 
     fn unpack(chunks: &VecDeque<Chunk>) -> Vec<Event> {
-        chunks.iter().flat_map(|chunk| chunk.places().map(|place| chunk.event(place).unwrap())).collect()
+        chunks.iter().flat_map(|chunk| chunk.places().map(|place| chunk.event(place, &|_| None).unwrap())).collect()
     }
 
     #[test]

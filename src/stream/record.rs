@@ -84,6 +84,7 @@ impl End {
     /// Counts a record into the sums: what the end of a recording says that has none of its own.
     pub fn count(&mut self, record: &Record) {
         match record {
+            Record::Event(event) if event.is_snapshot() => {}
             Record::Event(event) => {
                 self.events += 1;
                 self.bytes += event.data.size();

@@ -1,6 +1,7 @@
 //! Records as JSON lines (CLI.md), written and read: what `-o jsonl` prints and what a recording file holds.
 
 use super::names::{EventNames, Names};
+use super::snapshot::{self, SNAPSHOT, SnapshotFields};
 use super::{Data, End, Event, Head, Outcome, Record};
 use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
@@ -33,6 +34,7 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
             write!(out, r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status},"resumed_after":"#)?;
             optional(out, resumed_after.as_deref())?;
         }
+        Record::Event(event) if event.is_snapshot() => snapshot::write(out, event)?,
         Record::Event(event) => write_event(out, event)?,
         Record::Close { at, conn, reason } => {
             write!(out, r#"{{"kind":"close","at":"{at:.6}","conn":{conn},"reason":"#)?;
@@ -78,12 +80,7 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     match data {
         Data::Json(text) => {
             out.write_all(br#","data":"#)?;
-            // Valid JSON holds line ends only between its tokens, and only where the server sent several `data:` lines.
-            if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
-                out.write_all(text.replace(['\n', '\r'], "").as_bytes())
-            } else {
-                out.write_all(text.as_bytes())
-            }
+            out.write_all(one_line(text).as_bytes())
         }
         Data::Malformed(text) => {
             out.write_all(br#","malformed":true,"data":"#)?;
@@ -93,6 +90,14 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
             write!(out, r#","malformed":true,"too_large":{size},"data":"#)?;
             string(out, head)
         }
+    }
+}
+
+/// Valid JSON holds line ends only between its tokens, where they mean nothing.
+pub(super) fn one_line(json: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
+        Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
+        None => Cow::Borrowed(json),
     }
 }
 
@@ -206,6 +211,16 @@ struct Line<'a> {
     duplicates: u64,
     #[serde(default)]
     gaps: u64,
+    #[serde(default, borrow)]
+    thread: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    runs: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    history: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    state: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    missing: Option<&'a RawValue>,
 }
 
 /// `malformed` is a flag on an event and a count at the end.
@@ -238,6 +253,10 @@ impl LineParser {
             }),
             "open" => Record::Open { at, conn: line.conn, status: line.status, resumed_after: line.resumed_after },
             "event" => Record::Event(self.event(line, at)?),
+            SNAPSHOT => {
+                let Line { thread, state, history, runs, missing, .. } = line;
+                Record::Event(SnapshotFields { thread, state, history, runs, missing }.into_event(at))
+            }
             "close" => Record::Close { at, conn: line.conn, reason: line.reason },
             "gap" => Record::Gap { at, why: line.why },
             "end" => Record::End(End {
@@ -278,6 +297,8 @@ impl LineParser {
             (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split(&full).1)
         };
         let Line { seq, conn, replayed, id, .. } = line;
+        // Zero would say that it was loaded and not streamed.
+        let conn = conn.max(1);
         Ok(Event { seq, at, conn, replayed, name, ns, id: id.map(Into::into), data })
     }
 }

@@ -380,7 +380,7 @@ fn is_refusal(error: &ApiError) -> bool {
         | Kind::Stale
         | Kind::ReadOnly => true,
         Kind::Status(code) => (400..500).contains(&code) && code != 408,
-        Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol => false,
+        Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
     }
 }
 

@@ -4,6 +4,7 @@ use super::chunk::{Chunk, Packer};
 use super::{Event, Record};
 use jiff::Timestamp;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Marks kept; a tape that reconnects for months must not grow by that alone.
 const MAX_MARKS: usize = 65_536;
@@ -47,6 +48,8 @@ pub struct Tape {
     evicted_bytes: u64,
     /// The event after which it is shown, where that is not the newest.
     moment: Option<u64>,
+    /// Positions of the snapshots that were appended, evicted ones included. They are few.
+    snapshots: Vec<u64>,
 }
 
 impl Tape {
@@ -70,7 +73,12 @@ impl Tape {
             self.let_go(usize::MAX);
         }
         self.last = event.seq;
+        let newer = event.is_snapshot().then(|| (event.seq, event.data.text().clone()));
         self.packer.add(event, &mut self.chunks);
+        if let Some((newer, text)) = newer {
+            self.thin_older_snapshot(newer, &text);
+            self.snapshots.push(newer);
+        }
         self.rows += 1;
         self.bytes += self.find(self.last).and_then(|(chunk, place)| chunk.weight(place)).unwrap_or_default();
         while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > self.limits.max_bytes) {
@@ -92,18 +100,55 @@ impl Tape {
     /// The event with this number, whatever moment is shown.
     pub fn whole(&self, seq: u64) -> Option<Event> {
         let (chunk, place) = self.find(seq)?;
-        chunk.event(place)
+        chunk.event(place, &self.base())
     }
 
-    /// When the event with this number came, whatever moment is shown.
+    /// Finds the text that another is kept as a difference to. Each leads to a newer one, so it ends at the newest.
+    fn base(&self) -> impl Fn(u64) -> Option<Arc<str>> {
+        |seq| Some(self.whole(seq)?.data.text().clone())
+    }
+
+    /// Keeps the snapshot before this one as its difference to it: only the newest is needed in full.
+    fn thin_older_snapshot(&mut self, newer: u64, text: &str) {
+        let Some(older) = self.snapshots.last().copied() else { return };
+        let number = self.chunk_of(older);
+        let Some(chunk) = self.chunks.get_mut(number) else { return };
+        let Some(place) = chunk.place(older) else { return };
+        let before = chunk.weight(place).unwrap_or_default();
+        chunk.keep_difference(place, newer, text);
+        self.bytes -= before.saturating_sub(chunk.weight(place).unwrap_or_default());
+    }
+
+    /// Returns an event's number among the events of the stream, which is what recordings count; snapshots have none.
+    pub fn number_of(&self, seq: u64) -> u64 {
+        seq - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64
+    }
+
+    /// Returns where the event of the stream with this number is.
+    pub fn position_of(&self, number: u64) -> u64 {
+        self.snapshots.iter().fold(number, |seq, snapshot| if *snapshot <= seq { seq + 1 } else { seq })
+    }
+
+    /// Returns how many snapshots are among the events up to this one.
+    pub fn snapshots_until(&self, seq: u64) -> u64 {
+        self.snapshots.partition_point(|snapshot| *snapshot <= seq) as u64
+    }
+
+    /// When the event with this number happened, whatever moment is shown; none where that is not known.
     pub fn time(&self, seq: u64) -> Option<Timestamp> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.time(place)
+    }
+
+    /// When the event with this number arrived, whatever moment is shown.
+    pub fn arrival(&self, seq: u64) -> Option<Timestamp> {
         let (chunk, place) = self.find(seq)?;
         chunk.at(place)
     }
 
-    /// The oldest event that came at this time or after it.
+    /// The oldest event that happened at this time or after it.
     pub fn first_since(&self, at: Timestamp) -> Option<u64> {
-        let found = self.places().find(|(chunk, place)| chunk.at(*place).is_some_and(|came| came >= at));
+        let found = self.places().find(|(chunk, place)| chunk.time(*place).is_some_and(|time| time >= at));
         found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
     }
 
@@ -171,7 +216,7 @@ impl Tape {
         let places = places.map(|(chunk, place)| (chunk.seq(place), chunk, place));
         let wanted =
             places.skip_while(move |(number, ..)| *number < seq).take_while(move |(number, ..)| *number <= last);
-        wanted.filter_map(|(_, chunk, place)| chunk.event(place))
+        wanted.filter_map(|(_, chunk, place)| chunk.event(place, &self.base()))
     }
 
     /// The records that are no events, in order.
@@ -237,7 +282,7 @@ impl Tape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::Data;
+    use crate::stream::{Data, Loaded, SnapshotPart, ThreadSnapshot};
 
     /// What an event of ten bytes weighs.
     const TEN: usize = 32 + 10;
@@ -303,6 +348,36 @@ mod tests {
             assert_eq!(tape.last_seq(), seq);
         }
         assert_eq!((tape.kept_rows(), tape.kept_bytes()), (2, 2 * TEN));
+    }
+
+    #[test]
+    fn old_snapshots_are_kept_as_differences() {
+        let snapshot = |seq, messages: usize| {
+            let state = serde_json::json!({"values": {"messages": vec!["a long message"; messages], "n": messages}});
+            let parts = [(SnapshotPart::State, Loaded::Json(state.to_string().into()))];
+            ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(seq)
+        };
+        let mut tape = Tape::new(Limits::default());
+        let entries = [snapshot(1, 5_000), snapshot(3, 5_010), snapshot(4, 5_020), snapshot(6, 5_020)];
+        tape.push(Record::Event(entries[0].clone()));
+        let one = tape.kept_bytes();
+        tape.push(event(2, 10));
+        tape.push(Record::Event(entries[1].clone()));
+        tape.push(Record::Event(entries[2].clone()));
+        tape.push(event(5, 10));
+        tape.push(Record::Event(entries[3].clone()));
+        assert!(tape.kept_bytes() < one + one / 10, "{} of {one}", tape.kept_bytes());
+        for entry in &entries {
+            assert_eq!(tape.whole(entry.seq).as_ref(), Some(entry));
+        }
+        assert_eq!(tape.iter_from(0).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
+        // Events of the stream are counted without them.
+        assert_eq!([2, 5, 6].map(|seq| tape.number_of(seq)), [1, 2, 3]);
+        assert_eq!([1, 2, 3].map(|number| tape.position_of(number)), [2, 5, 7]);
+        assert_eq!([1, 2, 4, 9].map(|seq| tape.snapshots_until(seq)), [1, 1, 3, 4]);
+        // The oldest go first, so what they are kept by is still there.
+        tape.shrink_by(one / 2);
+        assert_eq!(tape.whole(6).as_ref(), Some(&entries[3]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Sends a plan, once, if what it is about still is as it was; and finds the revision that came of it.
 
 use crate::api::answer::Plane;
-use crate::api::http::{Answer, Call, REQUEST_TIMEOUT};
+use crate::api::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
 use crate::api::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
 use crate::model::{Guard, NewRevision, Phase, Plan, Secrets, compare};
 use crate::text;
@@ -84,6 +84,7 @@ impl ControlPlane {
             is_list: false,
             reads: false,
             timeout: REQUEST_TIMEOUT,
+            max_body: MAX_BODY,
             retry: Retry::NONE,
         };
         let shown = (path == plan.path).then_some(&plan.preview.request);
@@ -254,7 +255,12 @@ fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
 fn explained(error: ApiError) -> ApiError {
     let hint = match error.kind {
         // A success that is not the one of this call is none to count on.
-        Kind::Network | Kind::Timeout | Kind::Protocol | Kind::Server(_) | Kind::Status(200..=299) => {
+        Kind::Network
+        | Kind::Timeout
+        | Kind::Protocol
+        | Kind::TooLarge(_)
+        | Kind::Server(_)
+        | Kind::Status(200..=299) => {
             "it was sent once and may have been carried out all the same: look before you try again"
         }
         // Control-plane reference §6. Where the server says so itself, the error has its hint.

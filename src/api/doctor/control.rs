@@ -28,14 +28,14 @@ pub(super) struct Examined {
     pub refused: Option<Refused>,
 }
 
-/// What an answer to the list says of the address.
+/// What the answer to the deployment list tells about the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    /// A control plane answers, whatever it says.
+pub(super) enum Verdict {
+    /// A control plane answers, with the list or with an error.
     Speaks,
     /// Something else answers.
     Other,
-    /// Nobody can tell: no answer, or one of a server that is not ready.
+    /// Unknown: no answer, or one of a server that is not ready.
     Silent,
 }
 
@@ -101,7 +101,8 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
     Examined { server, refused: None }
 }
 
-fn verdict(seen: &Seen) -> Verdict {
+/// Classifies the answer to a request for the deployment list.
+pub(super) fn verdict(seen: &Seen) -> Verdict {
     let Some(head) = seen.head else { return Verdict::Silent };
     match (head.status, seen.json()) {
         (200, Ok(Value::Array(_) | Value::Object(_))) => Verdict::Speaks,

@@ -111,11 +111,11 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
         s if s.starts_with("lsv2_sk_") => "a service key (lsv2_sk_)",
         s if s.starts_with("ls__") => "a LangSmith key of the old form (ls__)",
         _ if token.is_some() => "a token in the form of a JWT",
-        _ => "of no form that is known here",
+        _ => "unrecognized format",
     };
     let is_key = secret.starts_with("lsv2_") || secret.starts_with("ls__");
     let length = match secret.len() {
-        0..20 => "shorter than 20 characters",
+        0..20 => "under 20 characters",
         20..40 => "20 to 39 characters",
         40..100 => "40 to 99 characters",
         _ => "100 characters or more",
@@ -141,6 +141,8 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
         Which::Key if is_key && secret.len() < 20 => {
             Check::warn(word, found).likely("it was cut off when it was copied")
         }
+        // Any text may be a token, and gateways have keys of their own: only the server knows whether it is good.
+        _ if !is_key && token.is_none() => Check::skipped(word, format!("{found}; could not be checked here")),
         _ => match token.flatten() {
             Some(ends) => lifetime(word, found, ends, now),
             None => Check::good(word, found),
@@ -203,14 +205,15 @@ mod tests {
         for (which, secret, state, told) in [
             (Which::Key, good("canary0123456789canary0123456789_canary"), State::Good, "lsv2_pt_), 40 to 99"),
             (Which::Key, "lsv2_sk_canary0123456789canary012".into(), State::Good, "a service key (lsv2_sk_), 20 to 39"),
-            (Which::Key, good("canary"), State::Warn, "shorter than 20"),
-            (Which::Key, "\"lsv2_pt_canary\"".into(), State::Warn, "of no form"),
+            (Which::Key, good("canary"), State::Warn, "under 20"),
+            (Which::Key, "\"lsv2_pt_canary\"".into(), State::Warn, "unrecognized format"),
             (Which::Key, jwt(r#"{"sub":"canary"}"#), State::Warn, "JWT"),
             (Which::Token, good("canary0123456789canary0123456789_canary"), State::Warn, "lsv2_pt_"),
             (Which::Token, jwt(r#"{"exp":1800003700,"sub":"canary"}"#), State::Good, "good for another 1h"),
             (Which::Token, jwt(r#"{"exp":1799999700}"#), State::Bad(Fault::Access), "expired 5m ago"),
             (Which::Token, jwt(r#"{"exp":"canary"}"#), State::Good, "JWT"),
-            (Which::Token, "opaque-canary-token".into(), State::Good, "of no form that is known"),
+            (Which::Token, "opaque-canary-token".into(), State::Skipped, "unrecognized format, under 20 characters"),
+            (Which::Key, "canary-key".into(), State::Skipped, "unrecognized format, under 20 characters"),
         ] {
             let check = shape(which, &source, &secret, now);
             assert_eq!(check.state, state, "{check:?}");

@@ -15,7 +15,7 @@ pub use machine::{Origin, machine};
 pub use regions::Refused;
 
 use super::answer::Plane;
-use super::http::{Answer, Call, Head, REQUEST_TIMEOUT};
+use super::http::{Answer, Call, Head, MAX_BODY, REQUEST_TIMEOUT};
 use super::{ApiError, Http, Kind, Retry};
 use crate::config::{Profile, REGIONS, of_region};
 use crate::model::Secrets;
@@ -193,6 +193,7 @@ impl Desk {
             is_list,
             reads: true,
             timeout: REQUEST_TIMEOUT,
+            max_body: MAX_BODY,
             retry: Retry::NONE,
         };
         let limit = self.ask.request_limit;

@@ -2,7 +2,7 @@
 //! connection, run and node came to. Parts that grow stand behind parts that don't.
 
 use super::lifecycle::{precise, span};
-use super::{clock, pad};
+use super::{UNKNOWN, clock, pad};
 use crate::app::line::{Line, Tone};
 use crate::projection::{Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work, is_start};
 use crate::stream::{Outcome, Tape};
@@ -190,7 +190,11 @@ impl Book<'_> {
         }
         self.title("EVENTS", &["events", "bytes", if self.open { "ago" } else { "last" }]);
         for sums in ledger.names() {
-            let numbers = [text::count(sums.events), text::bytes(sums.bytes), self.ago(sums.last_at)];
+            let numbers = [
+                text::count(sums.events),
+                text::bytes(sums.bytes),
+                sums.last_at.map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
+            ];
             let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", sums.name), NAME));
             self.numbers(name, &numbers, Some(sums.last_seq));
         }

@@ -66,9 +66,9 @@ pub fn line(row: &LifecycleRow, metrics: &Metrics, width: usize, tz: &impl Times
 }
 
 /// A run's numbers in words, until its end or a moment: how long, how soon, how much.
-pub fn told(run: &RunNumbers, until: Timestamp) -> Vec<String> {
+pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
     let mut told = Vec::new();
-    if let Some(took) = run.took(until) {
+    if let Some(took) = run.ended.or(until).zip(run.start()).map(|(end, start)| end.duration_since(start)) {
         told.push(if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) });
     }
     if let Some(first) = run.to_first_token() {

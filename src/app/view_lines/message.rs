@@ -310,7 +310,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
 /// What a tool answered; under its call where that is known.
 fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line, u64)> {
     let took = call.filter(|call| call.seq != answer.first_seq).and_then(|call| {
-        let time = Duration::try_from(answer.started_at.duration_since(call.at)).ok()?;
+        let time = Duration::try_from(answer.started_at?.duration_since(call.at?)).ok()?;
         Some(seconds(time))
     });
     // The name says whose result it is where it doesn't stand under its call.

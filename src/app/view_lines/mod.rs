@@ -61,10 +61,13 @@ fn offset(by: SignedDuration) -> String {
     }
 }
 
-/// When something was.
-pub fn clock(at: Timestamp, times: &impl Times) -> String {
-    times.tell(at)
+/// When something was, in eight columns; a dash where that is not known.
+pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl Times) -> String {
+    at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.tell(at))
 }
+
+/// What stands for a time that is not known.
+pub const UNKNOWN: &str = "–";
 
 /// A namespace as people read it: the names, without the task ids.
 pub fn namespace(ns: &[Arc<str>]) -> String {

@@ -192,8 +192,9 @@ impl Viewer {
     fn record(&self, seq: Option<u64>, after: u64, part: &mut Part) -> u64 {
         let Some(event) = seq.and_then(|seq| self.tape.get(seq)) else { return after };
         self.marks_between(after, event.seq, part);
-        part.add(Chunk::Record(Box::new(Record::Event(event.clone()))));
-        event.seq
+        let seq = event.seq;
+        part.add(Chunk::Record(Box::new(Record::Event(Event { seq: self.tape.number_of(seq), ..event }))));
+        seq
     }
 
     /// The marks that come after one event (0: all from the start) and before another.

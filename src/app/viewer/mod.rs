@@ -176,6 +176,8 @@ pub struct Viewer {
     /// What is searched for, let through and marked.
     find: Find,
     bars: TimelineRows,
+    /// How often a person asked for the thread's newest snapshot.
+    pub refreshes: u64,
     /// Whether something came since the stream was last looked at.
     pub news: bool,
     /// Whether events are shown as they came, where there is a line made for them.
@@ -237,6 +239,7 @@ impl Viewer {
             ledger: Vec::new(),
             find: Find::default(),
             bars: TimelineRows::default(),
+            refreshes: 0,
             news: false,
             as_received: false,
             now,

@@ -89,11 +89,11 @@ impl Viewer {
     pub fn last_at(&self, view: View) -> Option<Timestamp> {
         let p = &self.projections;
         match view {
-            View::Messages => p.messages.items().last().map(|message| message.ended_at),
-            View::Updates => p.updates.rows().last().map(|row| row.at),
-            View::Values => p.values.rows().last().map(|row| row.at),
-            View::Lifecycle => p.lifecycle.rows().last().map(|row| row.at),
-            View::Custom => p.custom.rows().last().map(|row| row.at),
+            View::Messages => p.messages.items().last().and_then(|message| message.ended_at),
+            View::Updates => p.updates.rows().last().and_then(|row| row.at),
+            View::Values => p.values.rows().last().and_then(|row| row.at),
+            View::Lifecycle => p.lifecycle.rows().last().and_then(|row| row.at),
+            View::Custom => p.custom.rows().last().and_then(|row| row.at),
             View::Raw => p.ledger.last_event_at,
             View::Timeline | View::Ledger => None,
         }

@@ -1,6 +1,6 @@
 //! `auth connections`.
 
-use super::change::{Confirm, Sending};
+use super::change::{Approval, Confirm, Sending};
 use super::services::{Written, change};
 use super::{Context, Exit, Failure, Output, collections, resolve};
 use crate::model::{Collection, Service};
@@ -63,12 +63,12 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
         Command::Create(Create { agent, token, sending }) => {
             let (context, agent) = narrowed(context, &agent);
             let written = Written::of(None, [("oauth_token_id", Some(token.into()))]);
-            change(&context, Service::Connect { agent }, written, &sending, None).await
+            change(&context, Service::Connect { agent }, written, &sending, Approval::NotNeeded).await
         }
         Command::Delete(Delete { agent, connection, confirm, sending }) => {
             let (context, agent) = narrowed(context, &agent);
             let what = Service::Disconnect { agent, connection };
-            change(&context, what, Written::of(None, []), &sending, confirm.confirm.as_deref()).await
+            change(&context, what, Written::of(None, []), &sending, Approval::Name(confirm.confirm.as_deref())).await
         }
     }
 }

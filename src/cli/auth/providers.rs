@@ -1,6 +1,6 @@
 //! `auth providers`.
 
-use super::change::{Confirm, Sending};
+use super::change::{Approval, Confirm, Sending};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, collections};
 use crate::model::{Collection, Service};
@@ -167,21 +167,21 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
             given.extend(fields.given());
             given.push(("provider_type", provider_type.map(Value::from)));
             given.push(("token_endpoint_auth_method", token_endpoint_auth_method.map(Value::from)));
-            change(context, Service::CreateProvider, written(file, given)?, &sending, None).await
+            change(context, Service::CreateProvider, written(file, given)?, &sending, Approval::NotNeeded).await
         }
         Command::Discover(Discover { provider_id, name, mcp_server_url, sending }) => {
             let given = [("provider_id", provider_id), ("name", name), ("mcp_server_url", mcp_server_url)];
             let given = given.map(|(name, value)| (name, Some(value.into())));
-            change(context, Service::DiscoverProvider, Written::of(None, given), &sending, None).await
+            change(context, Service::DiscoverProvider, Written::of(None, given), &sending, Approval::NotNeeded).await
         }
         Command::Update(options) => {
             let Update { provider, file, fields, sending } = *options;
             let written = written(file, fields.given().into())?;
             let of = Collection::Providers;
-            change_one(context, &of, &provider, Service::UpdateProvider, written, (&sending, None)).await
+            change_one(context, &of, &provider, Service::UpdateProvider, written, (&sending, Approval::NotNeeded)).await
         }
         Command::Delete(Delete { provider, confirm, sending }) => {
-            let how = (&sending, confirm.confirm.as_deref());
+            let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
             let of = Collection::Providers;
             change_one(context, &of, &provider, Service::DeleteProvider, Written::of(None, []), how).await
         }

@@ -1,6 +1,6 @@
 //! `auth tokens`: what is kept of the caller's own tokens. The tokens themselves are never sent by the service.
 
-use super::change::{Confirm, Sending};
+use super::change::{Approval, Confirm, Sending};
 use super::output::{cell, column, placed};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, Site, collections, resolve};
@@ -90,10 +90,10 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
             let given =
                 [("provider_account_label", label.map(Value::from)), ("is_default", is_default.map(Value::from))];
             let (of, written) = (Collection::Tokens(None), Written::of(None, given));
-            change_one(context, &of, &token, Service::UpdateToken, written, (&sending, None)).await
+            change_one(context, &of, &token, Service::UpdateToken, written, (&sending, Approval::NotNeeded)).await
         }
         Command::Delete(Delete { token, provider, confirm, sending, .. }) => {
-            let how = (&sending, confirm.confirm.as_deref());
+            let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
             let nothing = Written::of(None, []);
             match (token, provider) {
                 (Some(token), _) => {

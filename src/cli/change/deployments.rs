@@ -1,7 +1,7 @@
 //! `deployments create`, `update` and `delete`.
 
 use super::fields::{Fields, document, filled};
-use super::{Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
+use super::{Approval, Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
 use crate::api::ApiError;
 use crate::cli::output::{complain, placed};
 use crate::cli::resolve::{self, Found};
@@ -81,11 +81,13 @@ pub struct Delete {
 }
 
 const DOCUMENT: &str = "\
-The file has the names of the service's own fields: source_config, source_revision_config, …; assets/deployment.example.toml \
-shows every one. Secrets stand in it by reference (NAME = \"env:VARIABLE\" or \"file:PATH\").
+The file uses the service's own field names: source_config, source_revision_config, …; assets/deployment.example.toml shows \
+all of them. Secrets are given by reference (NAME = \"env:VARIABLE\" or \"file:PATH\"). JSON may also be in the service's \
+own shape, with secrets as a list of {\"name\", \"value\"}; a value there may be the secret itself, which causes a warning \
+and is masked everywhere.
 
-An update sends what differs from today. A source_revision_config is always sent as it is given, and makes a new revision. The \
-service replaces the secrets as a whole, so those of today are sent again with what is given: what goes is said.
+An update sends what differs from today. A source_revision_config is always sent as given and makes a new revision. The \
+service replaces secrets as a whole, so the existing ones are sent again; secrets that are removed are listed.
 
 Exit codes: 0 done, or nothing to do · 1 refused, gone, or changed since it was looked at · 2 the file or the options are wrong \
 · 3 not allowed, or read-only · with --wait those of `revisions wait`.";
@@ -99,7 +101,8 @@ impl Create {
         }
         self.fields.apply(&mut spec)?;
         let site = one_site(context).await?;
-        make_and_wait(context, &site, &Intent::CreateDeployment(Box::new(spec)), &self.sending, self.waiting).await
+        let intent = Intent::CreateDeployment(Box::new(spec));
+        make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
     /// Whether it goes on after the change was made.
@@ -123,7 +126,7 @@ impl Update {
         }
         let Found { site, id, .. } = resolve::deployment(context, &self.deployment).await?;
         let intent = Intent::UpdateDeployment { id, spec: Box::new(spec) };
-        make_and_wait(context, &site, &intent, &self.sending, self.waiting).await
+        make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
     /// Whether it goes on after the change was made.
@@ -139,7 +142,7 @@ impl Delete {
         let Delete { delete_tracing_project, force, .. } = self;
         let intent = Intent::DeleteDeployment { id: id.clone(), delete_tracing_project, force };
         let signals = self.wait.then(Signals::listen);
-        let making = make(context, &site, &intent, &self.sending, self.confirm.confirm.as_deref());
+        let making = make(context, &site, &intent, &self.sending, Approval::Name(self.confirm.confirm.as_deref()));
         let done = match &signals {
             Some(signals) => signals.unless_stopped(making).await?,
             None => making.await?,

@@ -8,12 +8,13 @@ mod revisions;
 pub use deployments::{Create, Delete, Update};
 pub use revisions::{Redeploy, Rollback, Stop};
 
+use super::consent::Yes;
 use super::output::{complain, placed};
 use super::signals::Signals;
 use super::wait::{self, Timing};
-use super::{Context, Exit, Failure, Output, Site};
+use super::{Context, Exit, Failure, Output, Site, consent};
 use crate::api::{ControlPlane, Made, PlanError};
-use crate::model::{Consent, Intent, NewRevision, Plan, Secrets};
+use crate::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
 use crate::text;
 use clap::Args;
 use serde_json::Value;
@@ -28,12 +29,23 @@ pub struct Sending {
     pub output: Output,
 }
 
-/// The option of changes that take something away.
+/// The option of changes that delete something.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Confirm {
-    /// The exact name of what goes, without which nothing is sent; --dry-run shows it
+    /// The exact name of what is deleted (--dry-run shows it); required where there is no terminal to ask on
     #[arg(long, value_name = "NAME")]
     pub confirm: Option<String>,
+}
+
+/// How a user agrees to a change.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Approval<'a> {
+    /// Nothing has to be agreed to: the change destroys nothing.
+    NotNeeded,
+    /// `--yes`, or a yes on the terminal.
+    Yes(Yes),
+    /// `--confirm NAME`, or the name typed on the terminal.
+    Name(Option<&'a str>),
 }
 
 /// What can be asked for where a change makes a revision.
@@ -70,8 +82,7 @@ pub(super) fn control(site: &Site) -> Result<&ControlPlane, Failure> {
     site.control.as_ref().ok_or_else(without)
 }
 
-/// Plans a change, shows it on stderr, and makes it. Nothing where it was only to be shown, or where there is nothing to do:
-/// then all is said. `confirm` is the name that the person gave where a change wants one.
+/// Plans a change, shows it on stderr, and makes it. Returns nothing for a dry run, and where there is nothing to do.
 ///
 /// # Errors
 /// Where nothing may be written nothing is even asked; see [`PlanError`] and [`ControlPlane::carry_out`] for the rest.
@@ -80,7 +91,7 @@ pub(super) async fn make(
     site: &Site,
     intent: &Intent,
     sending: &Sending,
-    confirm: Option<&str>,
+    approval: Approval<'_>,
 ) -> Result<Option<Done>, Failure> {
     if !sending.dry_run {
         context.check_write(&site.profile)?;
@@ -98,14 +109,7 @@ pub(super) async fn make(
         preview::print(&plan.preview, &sending.output)?;
         return Ok(None);
     }
-    if let Consent::Name(name) = &plan.preview.consent
-        && !confirm.is_some_and(|typed| plan.preview.consent.is_given(typed))
-    {
-        let why = if confirm.is_some() { "--confirm names something else" } else { "it has to be confirmed" };
-        let (title, name) = (&plan.preview.title, text::clean(name));
-        return Err(Failure::usage(format!("{title}: {why}, and nothing was sent\n  give --confirm '{name}'")));
-    }
-    preview::tell(&plan.preview);
+    approve(&plan.preview, approval).await?;
     let made = control.carry_out(&plan).await?;
     complain(&format!("done: {}", plan.preview.title));
     if let Some(complaint) = made.complaint() {
@@ -117,15 +121,42 @@ pub(super) async fn make(
     Ok(Some(Done { plan, made }))
 }
 
+/// Shows a change on stderr, and makes sure that the user agrees to it.
+async fn approve(preview: &Preview, approval: Approval<'_>) -> Result<(), Failure> {
+    let title = &preview.title;
+    let given = match approval {
+        Approval::Name(given) => given,
+        Approval::NotNeeded | Approval::Yes(_) => None,
+    };
+    match (&preview.consent, given) {
+        (Consent::Name(name), Some(given)) if given != name => {
+            let name = text::clean(name);
+            let why = "--confirm names something else; nothing was sent";
+            return Err(Failure::usage(format!("{title}: {why}\n  add --confirm '{name}'")));
+        }
+        (Consent::Name(name), None) if !consent::is_interactive() => {
+            let name = text::clean(name);
+            let why = "not confirmed; nothing was sent";
+            return Err(Failure::usage(format!("{title}: {why}\n  add --confirm '{name}'")));
+        }
+        _ => preview::tell(preview),
+    }
+    match (&preview.consent, approval) {
+        (Consent::Name(name), _) if given.is_none() => consent::name(name).await,
+        (Consent::Key, Approval::Yes(yes)) => consent::yes(title, yes).await,
+        _ => Ok(()),
+    }
+}
+
 /// Plans, makes and prints a change that makes no revision: the record as it is then, where the server answers one.
 pub(super) async fn make_and_print(
     context: &Context,
     site: &Site,
     intent: &Intent,
     sending: &Sending,
-    confirm: Option<&str>,
+    approval: Approval<'_>,
 ) -> Result<Exit, Failure> {
-    match make(context, site, intent, sending, confirm).await? {
+    match make(context, site, intent, sending, approval).await? {
         Some(done) if !done.made.record.is_null() => {
             sending.output.one(&done.record(site))?;
         }
@@ -141,13 +172,13 @@ pub(super) async fn make_and_wait(
     site: &Site,
     intent: &Intent,
     sending: &Sending,
-    waiting: Waiting,
+    (waiting, approval): (Waiting, Approval<'_>),
 ) -> Result<Exit, Failure> {
     if !waiting.wait {
-        return make_and_print(context, site, intent, sending, None).await;
+        return make_and_print(context, site, intent, sending, approval).await;
     }
     let signals = Signals::listen();
-    let made = signals.unless_stopped(make(context, site, intent, sending, None)).await?;
+    let made = signals.unless_stopped(make(context, site, intent, sending, approval)).await?;
     let Some(done) = made else { return Ok(Exit::Done) };
     let Done { plan, made } = &done;
     let deployment = made.record["id"].as_str().or(plan.before.as_ref().and_then(|before| before["id"].as_str()));

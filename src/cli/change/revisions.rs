@@ -1,6 +1,7 @@
 //! `revisions redeploy`, `rollback` and `interrupt`.
 
-use super::{Sending, Waiting, control, make, make_and_wait};
+use super::{Approval, Sending, Waiting, control, make, make_and_wait};
+use crate::cli::consent::Yes;
 use crate::cli::resolve::{self, Found};
 use crate::cli::{Context, Exit, Failure};
 use crate::model::Intent;
@@ -31,6 +32,8 @@ pub struct Rollback {
     #[arg(value_name = "R")]
     revision: String,
     #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
     waiting: Waiting,
     #[command(flatten)]
     sending: Sending,
@@ -46,6 +49,8 @@ pub struct Stop {
     #[arg(value_name = "R")]
     revision: Option<String>,
     #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
     sending: Sending,
 }
 
@@ -54,7 +59,7 @@ impl Redeploy {
     pub(in crate::cli) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
         let intent = Intent::Redeploy { deployment: found.id, revision };
-        make_and_wait(context, &found.site, &intent, &self.sending, self.waiting).await
+        make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
     /// Whether it goes on after the change was made.
@@ -68,7 +73,7 @@ impl Rollback {
     pub(in crate::cli) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, Some(self.revision)).await?;
         let intent = Intent::Rollback { deployment: found.id, revision };
-        make_and_wait(context, &found.site, &intent, &self.sending, self.waiting).await
+        make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::Yes(self.yes))).await
     }
 
     /// Whether it goes on after the change was made.
@@ -82,7 +87,7 @@ impl Stop {
     pub(in crate::cli) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
         let intent = Intent::Interrupt { deployment: found.id.clone(), revision: revision.clone() };
-        if make(context, &found.site, &intent, &self.sending, None).await?.is_some() {
+        if make(context, &found.site, &intent, &self.sending, Approval::Yes(self.yes)).await?.is_some() {
             let row = control(&found.site)?.revision_row(&found.id, &revision).await?;
             self.sending.output.one(&found.revision(row))?;
         }

@@ -5,9 +5,9 @@ mod report;
 mod summary;
 mod watch;
 
-use super::output::{Column, cell, column, complain, status};
+use super::output::{Column, cell, column, complain, status, status_column};
 use super::signals::Signals;
-use super::{Context, Exit, Failure, Format, Globals, Output, Site, evidence, resolve};
+use super::{Context, Exit, Failure, Format, Globals, Output, Site, color, evidence, resolve};
 use crate::api::{ApiError, Retry};
 use crate::config::{Profile, parse_duration};
 use crate::model::FailureCard;
@@ -235,7 +235,7 @@ fn columns() -> [Column; 6] {
         column("DEPLOYMENT", |row| cell(&row["deployment"])),
         column("REVISION", |row| cell(&row["revision_id"])),
         column("OUTCOME", |row| cell(&row["outcome"])),
-        column("STATUS", |row| status(&row["status"])),
+        status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("WAITED", |row| {
             let seconds = row["waited_seconds"].as_f64().unwrap_or_default();
             text::duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())

@@ -291,7 +291,7 @@ impl Watch {
             || (error.kind == Kind::Protocol && self.row.is_some())
     }
 
-    /// Takes a newer row. Gives the outcome where its status is final: only DEPLOYED is success.
+    /// Stores a newer row. Returns the outcome if its status is final; only a deployed revision is a success.
     fn take(&mut self, row: Value, report: &Report) -> Option<Outcome> {
         let status = row["status"].clone();
         self.row = Some(row);

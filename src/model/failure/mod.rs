@@ -151,7 +151,7 @@ impl CardLog {
         match (Phase::of(status), status) {
             (_, "CREATE_FAILED") | (Phase::Skipped | Phase::Waiting, _) => None,
             (_, "BUILD_FAILED" | "BUILDING") => Some(CardLog::Build),
-            (_, "DEPLOY_FAILED" | "DEPLOYING" | "DEPLOYED") => Some(CardLog::Server),
+            (Phase::Deployed, _) | (_, "DEPLOY_FAILED" | "DEPLOYING") => Some(CardLog::Server),
             _ => Some(CardLog::Build),
         }
     }

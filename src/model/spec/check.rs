@@ -7,7 +7,9 @@ use crate::model::reserved::reserved;
 use crate::text;
 use serde_json::Value;
 
-/// Types of deployment that some source names (control-plane reference §6, §13).
+/// The sources whose rules are known.
+const SOURCES: [&str; 4] = ["github", "external_docker", "internal_docker", "internal_source"];
+/// The deployment types that some document names (control-plane reference §6, §13).
 const TYPES: [&str; 7] = ["dev_free", "dev", "prod", "dev_zero", "dev_free_zero", "serverless", "dedicated"];
 /// Longest name of a deployment that works on self-hosted installations.
 const LONGEST_SELF_HOSTED: usize = 21;
@@ -61,7 +63,7 @@ impl DeploymentSpec {
             self.wrong(&mut found, ["", "secrets"], "a new deployment has no secrets to be replaced or removed");
         }
         let Some(source) = given("source") else {
-            self.missing(&mut found, ["", "source"], "github, external_docker, internal_docker or internal_source");
+            self.missing(&mut found, ["", "source"], &format!("for example {}", SOURCES.join(", ")));
             self.check_secrets(&mut found, at);
             return found;
         };
@@ -100,7 +102,7 @@ impl DeploymentSpec {
             if at.is_aws && matches!(kind, "dev_zero" | "dev_free_zero") {
                 self.wrong(&mut found, TYPE, "scale to zero deployments are not supported in AWS environments");
             } else if !TYPES.contains(&kind) {
-                found.warn("This deployment_type is known to no source: the service may refuse it.");
+                found.warn(&format!("Unknown deployment_type {}: the service may refuse it.", text::clean(kind)));
             }
         }
         self.check_source(&mut found, source);
@@ -151,8 +153,13 @@ impl DeploymentSpec {
         }
     }
 
-    /// What belongs to another source.
+    /// Refuses fields that belong to another source. The rules of an unknown source are the service's business.
     fn check_source(&self, found: &mut Findings, source: &str) {
+        if !SOURCES.contains(&source) {
+            let known = SOURCES.join(", ");
+            found.warn(&format!("Unknown source {} (known: {known}): the service may refuse it.", text::clean(source)));
+            return;
+        }
         let only = |fields: &[[&'static str; 2]], sources: &[&str], found: &mut Findings| {
             if sources.contains(&source) {
                 return;
@@ -188,7 +195,7 @@ impl DeploymentSpec {
             Value::Null => record[at[0]][at[1]].clone(),
             given => given.clone(),
         };
-        if *self.field(PUSH) == true && source != "github" {
+        if *self.field(PUSH) == true && source != "github" && SOURCES.contains(&source) {
             let why = format!("only github deployments are built on a push, and this one is from {source}");
             return self.wrong(found, PUSH, &why);
         }
@@ -201,6 +208,13 @@ impl DeploymentSpec {
     }
 
     fn check_secrets(&self, found: &mut Findings, at: Installation) {
+        let literal: Vec<_> = self.document.literal_secrets().map(text::clean).collect();
+        if !literal.is_empty() {
+            found.warn(&format!(
+                "The file holds secret values in clear text ({}). References (\"env:NAME\" or \"file:PATH\") keep them out of it.",
+                literal.join(", ")
+            ));
+        }
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let mut names: Vec<&str> = Vec::new();
         let references = self.field(["", "secret_references"]).as_array().into_iter().flatten();

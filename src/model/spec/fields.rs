@@ -14,7 +14,8 @@ const DB_CPU: Form = Form::Number(0.0, f64::MAX);
 /// The document.
 pub(super) const DEPLOYMENT: &[Field] = &[
     Field::new("name", Form::Text),
-    Field::new("source", Form::Word(&["github", "external_docker", "internal_docker", "internal_source"])),
+    // The contract gives no values for `source` and calls `integration_id` a string: `check` warns about unknown ones.
+    Field::new("source", Form::Text),
     Field::new("display_name", Form::Text),
     Field::new("revision_source", Form::Word(&["github", "internal_docker", "internal_source"])),
     Field::new("route_through_gateway", Form::Bool),
@@ -40,7 +41,7 @@ const SECRET_REFERENCE: &[Field] = &[
 ];
 
 pub(super) const SOURCE_CONFIG: &[Field] = &[
-    Field::new("integration_id", Form::Uuid),
+    Field::new("integration_id", Form::Text),
     Field::new("repo_url", Form::Text),
     Field::new("deployment_type", Form::Text),
     Field::new("build_on_push", Form::Bool),

@@ -1,7 +1,8 @@
 //! Attempts, steps and bars: how they begin, are found again and end, whichever mode tells of it.
 
-use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, MAX_ATTEMPTS, SOURCES, Timeline, between};
-use crate::stream::Namespace;
+use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, SOURCES, Timeline, between};
+use crate::projection::status::{RunEntry, RunOutcome};
+use crate::stream::{Event, Namespace, server_time};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +39,44 @@ pub(super) struct Told {
     pub seq: u64,
     /// By the attempt's clock.
     pub time: Timestamp,
+    /// Whether that is when it happened; else only when a replay of it arrived.
+    pub known: bool,
     pub source: BarSource,
+}
+
+/// The time of an event: the server's where its id has one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timed {
+    pub at: Timestamp,
+    pub known: bool,
+    /// Whether it is the server's, and what that is ahead of ours where the event was live.
+    pub server: Option<Option<SignedDuration>>,
+}
+
+impl Attempt {
+    /// Takes the server's record of its run, for its first attempt or for a later one.
+    pub(super) fn take_record(&mut self, run: &RunEntry, is_first: bool) {
+        if let Some(began) = run.began.filter(|_| is_first && !self.known.start) {
+            (self.started, self.known.start) = (began, true);
+        }
+        let is_open = self.ended.is_none();
+        if let Some(ended) = run.ended.filter(|_| run.outcome.is_over() && (is_open || !self.known.end)) {
+            (self.ended, self.known.end) = (Some(ended.max(self.started)), true);
+        }
+        let state = match run.outcome {
+            RunOutcome::Queued | RunOutcome::Running => return,
+            RunOutcome::Finished => BarState::Done,
+            RunOutcome::Asked | RunOutcome::Paused => BarState::Interrupted,
+            RunOutcome::Failed | RunOutcome::TimedOut => BarState::Failed,
+            RunOutcome::Cancelled => BarState::Abandoned,
+            RunOutcome::Unknown => return,
+        };
+        self.state = state;
+        self.detail = match run.outcome {
+            RunOutcome::Cancelled => Some("cancelled".into()),
+            _ => run.error.clone().or(self.detail.take()),
+        };
+    }
 }
 
 impl Timeline {
@@ -63,16 +101,31 @@ impl Timeline {
         self.attempts.back().is_some_and(|attempt| attempt.exact)
     }
 
+    /// The time of an event, by the newest attempt's clock.
+    pub(super) fn timed(&mut self, event: &Event) -> Timed {
+        let Some(at) = event.id.as_deref().and_then(server_time) else {
+            return Timed { at: self.time(event.at), known: !event.replayed, server: None };
+        };
+        let skew = (!event.replayed).then(|| at.duration_since(event.at));
+        match self.attempts.back_mut().filter(|attempt| attempt.ended.is_none()) {
+            Some(attempt) if attempt.clock == Clock::Server => attempt.skew = skew.unwrap_or(attempt.skew),
+            Some(_) if !event.replayed => self.server_time(at, event.at),
+            _ => {}
+        }
+        Timed { at, known: true, server: Some(skew) }
+    }
+
     /// A run begins, or is tried again; what was open is abandoned.
-    pub(super) fn begin(&mut self, run_id: Option<Arc<str>>, number: u64, seq: u64, at: Timestamp) {
+    pub(super) fn begin(&mut self, run_id: Option<Arc<str>>, number: u64, seq: u64, timed: Timed) {
+        let at = timed.at;
         let mut lost = Duration::ZERO;
         if let Some(last) = self.attempts.back().filter(|last| last.run_id == run_id && number > 1) {
-            lost = last.lost + between(last.started, at.checked_add(last.skew).unwrap_or(at));
+            lost = last.lost + between(last.started, at);
         }
         // Its time went on until it was tried again; a run that another one follows was lost sight of before.
         let again = number > 1 && self.attempts.back().is_some_and(|last| last.run_id == run_id);
-        let last_seen = if again { at } else { Timestamp::MIN };
-        self.end(BarState::Abandoned, again.then(|| "tried again".to_string()), last_seen);
+        let until = again.then_some((at, timed.known));
+        self.end(BarState::Abandoned, again.then(|| "tried again".to_string()), until);
         self.ids.clear();
         self.announced.clear();
         self.speaking.clear();
@@ -87,10 +140,11 @@ impl Timeline {
             number,
             started: at,
             ended: None,
+            known: Known { start: timed.known, end: true },
             state: BarState::Running,
             detail: None,
             lost,
-            clock: Clock::Arrival,
+            clock: if timed.server.is_some() { Clock::Server } else { Clock::Arrival },
             exact: false,
             first_seq: seq,
             last_seq: seq,
@@ -98,16 +152,28 @@ impl Timeline {
             seen: at,
             first_key: self.bars.evicted() + self.bars.len() as u64,
             sources: [false; SOURCES.len()],
-            skew: SignedDuration::ZERO,
+            skew: timed.server.flatten().unwrap_or_default(),
             asked: false,
+            is_timed: timed.known,
             scope: Scope { over: true, busy_until: Some(at), ..Scope::default() },
         });
     }
 
-    /// The newest attempt is over, not before its last event. What still ran ended with it where nothing would have told that, else it is abandoned.
-    pub(super) fn end(&mut self, state: BarState, detail: Option<String>, at: Timestamp) {
-        let time = self.time(at);
+    /// A run of which the stream showed nothing: only the server's record tells of it.
+    pub(super) fn begin_recorded(&mut self, run: &RunEntry) {
+        let Some(began) = run.began else { return };
+        let timed = Timed { at: began, known: true, server: Some(None) };
+        self.begin(run.run_id.clone(), 1, run.end_seq.or(run.first_seq).unwrap_or_default(), timed);
+        if let Some(attempt) = self.attempts.back_mut() {
+            attempt.take_record(run, true);
+        }
+    }
+
+    /// The newest attempt is over, not before its last event. What still ran ended with it where nothing would have told that,
+    /// else it is abandoned. `at`: when, and whether that is known; by its last event where nothing tells.
+    pub(super) fn end(&mut self, state: BarState, detail: Option<String>, at: Option<(Timestamp, bool)>) {
         let Some(attempt) = self.attempts.back_mut() else { return };
+        let (time, known) = at.unwrap_or((attempt.seen, attempt.is_timed));
         if attempt.ended.is_some() {
             // A failure is told twice, in the end with more words; anything else was known.
             if attempt.state == BarState::Done && state != BarState::Abandoned {
@@ -121,6 +187,7 @@ impl Timeline {
         attempt.state = state;
         attempt.detail = detail;
         attempt.ended = Some(ended);
+        attempt.known.end = known;
         let (first, exact) = (attempt.first_key.max(self.bars.evicted()), attempt.exact);
         let next = self.bars.evicted() + self.bars.len() as u64;
         for key in first..next {
@@ -134,6 +201,7 @@ impl Timeline {
             // It ran on for all that is known, where the run did not come to its end.
             let until = if bar.state == BarState::Abandoned && state != BarState::Done { ended } else { bar.seen };
             bar.ended = Some(until.max(bar.started));
+            bar.known.end &= known;
         }
     }
 
@@ -251,7 +319,7 @@ impl Timeline {
         estimated: bool,
     ) -> u64 {
         let parent = self.inside(parent, told);
-        let leads = self.step_in(parent, step, told.time);
+        let leads = self.step_in(parent, step, told);
         let mut bar = self.fresh(BarKind::Node, name, ns, parent, told);
         bar.estimated = estimated;
         if let Some(scope) = self.scope(parent) {
@@ -270,7 +338,8 @@ impl Timeline {
     }
 
     /// Moves a graph on to the next step where a node that begins now belongs to it. Whether it is the first one there.
-    fn step_in(&mut self, parent: Option<u64>, step: Option<i64>, time: Timestamp) -> bool {
+    fn step_in(&mut self, parent: Option<u64>, step: Option<i64>, told: Told) -> bool {
+        let time = told.time;
         let Some(scope) = self.scope(parent) else { return false };
         let next = match step.zip(scope.offset) {
             Some((step, offset)) if scope.wave > 0 => step > scope.wave.saturating_add(offset),
@@ -281,7 +350,7 @@ impl Timeline {
         }
         // What had no end of its own ended before this step.
         let open = std::mem::take(&mut scope.open);
-        self.close_open(open, time);
+        self.close_open(open, time, told.known);
         let Some(scope) = self.scope(parent) else { return false };
         scope.wave += 1;
         scope.over = false;
@@ -314,12 +383,12 @@ impl Timeline {
     }
 
     /// Nodes whose step is over without a word on it end where something was heard of them last.
-    fn close_open(&mut self, open: Vec<u64>, time: Timestamp) {
+    fn close_open(&mut self, open: Vec<u64>, time: Timestamp, known: bool) {
         for key in open {
             // A better source came to tell of it, and will tell of its end.
             let unended = |bar: &&Bar| bar.state == BarState::Running && !bar.source.is_exact();
             let Some(bar) = self.bar(key).filter(unended) else { continue };
-            let told = Told { seq: bar.last_seq, time: bar.seen.min(time), source: bar.source };
+            let told = Told { seq: bar.last_seq, time: bar.seen.min(time), known, source: bar.source };
             self.close(key, BarState::Done, None, told);
         }
     }
@@ -396,6 +465,7 @@ impl Timeline {
         if bar.estimated || told.source == BarSource::Debug {
             let until = bar.ended.unwrap_or(Timestamp::MAX);
             bar.started = told.time.min(until);
+            bar.known.start = told.known;
             bar.estimated = false;
         }
         bar.last_seq = bar.last_seq.max(told.seq);
@@ -442,6 +512,7 @@ impl Timeline {
         bar.state = state;
         bar.detail = detail.or(bar.detail.take());
         bar.ended = Some(told.time.max(bar.started));
+        bar.known.end = told.known;
         bar.seen = bar.seen.max(told.time);
         bar.last_seq = bar.last_seq.max(told.seq);
         let (ended, parent, kind) = (bar.ended, bar.parent, bar.kind);
@@ -455,6 +526,7 @@ impl Timeline {
             child.state = if state == BarState::Failed { BarState::Abandoned } else { state };
             let end = if child.kind == BarKind::Model { child.seen } else { told.time };
             child.ended = Some(end.max(child.started));
+            child.known.end = told.known;
             inside.extend(&child.children);
         }
         if kind != BarKind::Node {
@@ -494,8 +566,13 @@ impl Timeline {
     /// An attempt, where nothing said that one begins.
     pub(super) fn ensure(&mut self, told: Told) {
         if !self.is_open() {
-            let (run_id, at) = (self.run_id.clone(), told.time);
-            self.begin(run_id, 1, told.seq, at);
+            let run_id = self.run_id.clone();
+            let timed = Timed { at: told.time, known: told.known, server: self.server };
+            self.begin(run_id, 1, told.seq, timed);
+            // A stream that is joined in the middle of a run does not tell when it began.
+            if let Some(attempt) = self.attempts.back_mut() {
+                attempt.known.start = false;
+            }
         }
     }
 
@@ -509,6 +586,7 @@ impl Timeline {
             attempt: self.attempts_gone + self.attempts.len().saturating_sub(1) as u64,
             started: told.time,
             ended: None,
+            known: Known { start: told.known, end: true },
             after: None,
             leads: false,
             state: BarState::Running,

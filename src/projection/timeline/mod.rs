@@ -9,6 +9,7 @@ mod read;
 mod tests;
 
 use super::rows::Rows;
+use super::status::RunEntry;
 use super::wire::Payload;
 use crate::stream::{Item, Names, Namespace, Outcome, Record};
 use fold::Scope;
@@ -98,6 +99,22 @@ impl BarSource {
     }
 }
 
+/// Which times of something are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// When it began.
+    pub start: bool,
+    /// When it ended; true while it runs.
+    pub end: bool,
+}
+
+impl Known {
+    /// Returns whether both are.
+    pub fn is_both(self) -> bool {
+        self.start && self.end
+    }
+}
+
 /// Something that ran.
 #[derive(Debug, Clone)]
 pub struct Bar {
@@ -117,6 +134,8 @@ pub struct Bar {
     pub started: Timestamp,
     /// When it ended; never before `started`.
     pub ended: Option<Timestamp>,
+    /// Whether its start and its end are times of the server or of live events. A replay without server times has none.
+    pub known: Known,
     /// Where the step before it in its graph was over: what lies between is a gap.
     pub after: Option<Timestamp>,
     /// Whether it is the first of its step.
@@ -145,14 +164,14 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// How long it ran; none while it does.
+    /// How long it ran; none while it does, or where that is not known.
     pub fn took(&self) -> Option<Duration> {
-        self.ended.map(|ended| between(self.started, ended))
+        self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
 
     /// How long nothing of its graph ran before its step.
     pub fn gap(&self) -> Duration {
-        self.after.map_or(Duration::ZERO, |after| between(after, self.started))
+        self.after.filter(|_| self.known.start).map_or(Duration::ZERO, |after| between(after, self.started))
     }
 
     /// Whether it ran at an event, as far as was told.
@@ -166,7 +185,7 @@ impl Bar {
 pub enum Clock {
     /// When events arrived here.
     Arrival,
-    /// The server's, as `debug` tells them; what has no time of its own is moved by the difference seen last.
+    /// The server's, from ids or from `debug`; an event without one is moved by the difference seen last.
     Server,
 }
 
@@ -181,6 +200,8 @@ pub struct Attempt {
     pub started: Timestamp,
     /// When it ended.
     pub ended: Option<Timestamp>,
+    /// Whether these two are times of the server or of live events.
+    pub known: Known,
     /// How it went.
     pub state: BarState,
     /// The error or another word on its end.
@@ -207,6 +228,8 @@ pub struct Attempt {
     skew: SignedDuration,
     /// Whether the graph asks something.
     asked: bool,
+    /// Whether the time of its newest event is known.
+    is_timed: bool,
     scope: Scope,
 }
 
@@ -216,6 +239,11 @@ impl Attempt {
         // What is told exactly is not made from what only hints at it.
         let counts = |source: &BarSource| !self.exact || *source >= BarSource::Messages;
         SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
+    }
+
+    /// How long it took; none while it runs, or where that is not known.
+    pub fn took(&self) -> Option<Duration> {
+        self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
 
     /// Where its axis ends: its end, or this moment while it runs.
@@ -236,6 +264,8 @@ pub struct Timeline {
     names: Names,
     /// The run of which the source said that it reads it.
     run_id: Option<Arc<str>>,
+    /// Whether the event that is read has the server's time, and what that is ahead.
+    server: Option<Option<SignedDuration>>,
     /// Bars of the newest attempt by task id, run id of a call, message id or tool call id.
     ids: HashMap<Arc<str>, u64>,
     /// Nodes of messages that were announced, by message id.
@@ -255,6 +285,7 @@ impl Default for Timeline {
             shape: 0,
             names: Names::default(),
             run_id: None,
+            server: None,
             ids: HashMap::new(),
             announced: HashMap::new(),
             speaking: HashMap::new(),
@@ -322,6 +353,20 @@ impl Timeline {
         self.read(payload);
     }
 
+    /// Takes the real times of a run from the server's record, and how it ended.
+    pub(super) fn apply_run(&mut self, run: &RunEntry) {
+        let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
+        let mut of_run = self.attempts.iter_mut().filter(|attempt| attempt.run_id.as_deref() == Some(id));
+        if let Some(first) = of_run.next() {
+            first.take_record(run, true);
+            if let Some(last) = of_run.next_back() {
+                last.take_record(run, false);
+            }
+        } else if self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started)) {
+            self.begin_recorded(run);
+        }
+    }
+
     pub(super) fn apply_item(&mut self, item: &Item) {
         match item {
             Item::Started { run_id, .. } => self.run_id = Some(self.names.short(run_id)),
@@ -338,10 +383,14 @@ impl Timeline {
                     Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(word)),
                     Outcome::Unknown => (BarState::Abandoned, end.detail.clone()),
                 };
-                self.end(state, detail, end.at);
+                // A run that came to its end did so with its last event: servers close the stream later. Another one went on
+                // until now for all that is known, but a replay ended long ago.
+                let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
+                let goes_on = !matches!(end.outcome, Outcome::Success | Outcome::Interrupted) && is_timed;
+                let at = goes_on.then(|| (self.time(end.at), true));
+                self.end(state, detail, at);
             }
-            // Where it ended is not known, but for the last that was seen of it.
-            Item::Failed(_) => self.end(BarState::Abandoned, None, Timestamp::MIN),
+            Item::Failed(_) => self.end(BarState::Abandoned, None, None),
             Item::Record(Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }

@@ -1,7 +1,7 @@
 //! What each mode tells of the timeline. Only the few fields that matter are read, borrowed; states and results are
 //! skipped over.
 
-use super::fold::{NEAR, Told};
+use super::fold::{NEAR, Timed, Told};
 use super::{BarKind, BarSource, BarState, Timeline};
 use crate::projection::pair::OriginIn;
 use crate::projection::wire::{Fields, InterruptIn, Items, Number, Payload, Text, summary, text};
@@ -108,11 +108,13 @@ impl Timeline {
     /// Takes what an event tells.
     pub(super) fn read(&mut self, payload: &Payload<'_>) {
         let event = payload.event;
-        let told = |source| Told { seq: event.seq, time: self.time(event.at), source };
+        let timed = self.timed(event);
+        self.server = timed.server;
+        let told = |source| Told { seq: event.seq, time: timed.at, known: timed.known, source };
         match payload.name {
-            "metadata" => self.metadata(payload),
+            "metadata" => self.metadata(payload, timed),
             "tasks" => self.task(payload.json, &payload.ns, None, told(BarSource::Tasks)),
-            "debug" => self.debug(payload),
+            "debug" => self.debug(payload, timed),
             "events" => self.callback(payload, told(BarSource::Events)),
             "updates" => self.updates(payload, told(BarSource::Updates)),
             "values" => self.state(payload, told(BarSource::Updates)),
@@ -127,27 +129,27 @@ impl Timeline {
             "input.requested" => self.asks(),
             "error" => {
                 let text = error_text(payload.json.unwrap_or(event.data.text()));
-                self.end(BarState::Failed, Some(short(&text)), event.at);
+                self.end(BarState::Failed, Some(short(&text)), Some((timed.at, timed.known)));
             }
-            "end" => self.end(BarState::Done, None, event.at),
+            "end" => self.end(BarState::Done, None, Some((timed.at, timed.known))),
             _ if !payload.ns.is_empty() && self.is_open() => {
                 self.graph(&payload.ns, told(BarSource::Updates));
             }
             _ => {}
         }
-        let time = self.time(event.at);
         if let Some(attempt) = self.newest().filter(|attempt| attempt.ended.is_none()) {
             attempt.last_seq = event.seq;
-            attempt.seen = attempt.seen.max(time);
+            attempt.seen = attempt.seen.max(timed.at);
+            attempt.is_timed = timed.known;
         }
     }
 
-    fn metadata(&mut self, payload: &Payload<'_>) {
-        let (seq, at) = (payload.event.seq, payload.event.at);
+    fn metadata(&mut self, payload: &Payload<'_>, timed: Timed) {
+        let seq = payload.event.seq;
         let Some(metadata) = payload.read::<MetadataIn<'_>>() else { return };
         let Some(id) = metadata.run_id.some() else { return };
         if metadata.status.is("run_done") {
-            self.end(BarState::Done, None, at);
+            self.end(BarState::Done, None, Some((timed.at, timed.known)));
             return;
         }
         let number = metadata.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1);
@@ -155,7 +157,7 @@ impl Timeline {
         let known = self.newest().is_some_and(|last| last.run_id.as_deref() == Some(id) && last.number >= number);
         if !known {
             let id = Some(Arc::from(id));
-            self.begin(id, number, seq, at);
+            self.begin(id, number, seq, timed);
         }
     }
 
@@ -206,19 +208,18 @@ impl Timeline {
         self.siblings(parent).iter().rev().take(NEAR).find(told_by_update).copied()
     }
 
-    fn debug(&mut self, payload: &Payload<'_>) {
+    fn debug(&mut self, payload: &Payload<'_>, timed: Timed) {
         let Some(debug) = payload.read::<DebugIn<'_>>() else { return };
         let (event, inner) = (payload.event, debug.payload.map(RawValue::get));
-        let mut told = Told { seq: event.seq, time: event.at, source: BarSource::Debug };
+        let mut told = Told { seq: event.seq, time: timed.at, known: timed.known, source: BarSource::Debug };
         if !self.is_open() {
             self.ensure(told);
         }
-        match debug.timestamp.as_str().parse::<Timestamp>() {
-            Ok(time) => {
+        if let Ok(time) = debug.timestamp.as_str().parse::<Timestamp>() {
+            if timed.server.is_none() {
                 self.server_time(time, event.at);
-                told.time = time;
             }
-            Err(_) => told.time = self.time(event.at),
+            (told.time, told.known) = (time, true);
         }
         match debug.kind.as_str() {
             "task" | "task_result" => self.task(inner, &payload.ns, debug.step.0, told),
@@ -384,7 +385,7 @@ impl Timeline {
         if payload.is_root() {
             match state {
                 BarState::Running => self.ensure(told),
-                state => self.end(state, detail, payload.event.at),
+                state => self.end(state, detail, Some((told.time, told.known))),
             }
             return;
         }

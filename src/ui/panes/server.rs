@@ -175,8 +175,7 @@ fn assistant_name(server: &Server, id: &str) -> String {
 
 /// The graph that ran on a thread, and the most telling thing to say of it.
 fn about(thread: &Thread) -> (String, String) {
-    let metadata = thread.metadata.as_ref().and_then(|m| m.as_object());
-    let graph = metadata.and_then(|m| m.get("graph_id")).and_then(|g| g.as_str()).unwrap_or("");
+    let graph = thread.graph().unwrap_or_default();
     if let Some(failure) = thread.failure() {
         return (text::clean(graph).into_owned(), failure);
     }
@@ -184,12 +183,8 @@ fn about(thread: &Thread) -> (String, String) {
     if let Some(interrupt) = waiting.first() {
         return (text::clean(graph).into_owned(), format!("waits: {}", interrupt.value));
     }
-    let hidden = ["graph_id", "assistant_id", "runtail"];
-    let notes: Vec<String> = metadata
-        .into_iter()
-        .flatten()
-        .filter(|(k, v)| !hidden.contains(&k.as_str()) && !v.is_null())
-        .map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)))
-        .collect();
+    let notes = thread.notes().into_iter();
+    let notes: Vec<String> =
+        notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string))).collect();
     (text::clean(graph).into_owned(), notes.join(" "))
 }

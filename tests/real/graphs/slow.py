@@ -1,4 +1,5 @@
-"""Says nothing for `seconds`; with `every` it reports its progress that often."""
+"""Takes its time. `{"seconds": S}` waits S seconds in silence; with `every` it reports its progress that often.
+`{"steps": N, "seconds": S}` reports its progress N times, S seconds apart."""
 
 import asyncio
 from typing import TypedDict
@@ -10,12 +11,19 @@ from langgraph.graph import END, START, StateGraph
 class State(TypedDict, total=False):
     seconds: float
     every: float
+    steps: int
     done: bool
 
 
 async def wait(state: State) -> dict:
+    write = get_stream_writer()
+    if "steps" in state:
+        for i in range(state["steps"]):
+            await asyncio.sleep(state.get("seconds", 1))
+            write({"progress": i})
+        return {"done": True}
     left, every = state.get("seconds", 12), state.get("every", 0)
-    write, i = get_stream_writer(), 0
+    i = 0
     while every and left > every:
         await asyncio.sleep(every)
         left -= every

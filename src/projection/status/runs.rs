@@ -1,0 +1,235 @@
+//! The runs of a thread, each once: its record with its real times, and what the stream showed of it.
+
+use super::live::LiveRun;
+use super::{Checkpoint, Status};
+use crate::model::{RunFacts, ThreadStatus};
+use crate::stream::Outcome;
+use jiff::{SignedDuration, Timestamp};
+use std::sync::Arc;
+
+/// How a run is, or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunOutcome {
+    /// It waits for its turn.
+    Queued,
+    /// It is running.
+    Running,
+    /// It finished.
+    Finished,
+    /// It stopped to ask a question.
+    Asked,
+    /// It stopped at a breakpoint.
+    Paused,
+    /// It failed.
+    Failed,
+    /// It ran out of time.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+    /// It is over; how it ended is not known.
+    Unknown,
+}
+
+impl RunOutcome {
+    /// Returns the word for it: `finished`.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunOutcome::Queued => "queued",
+            RunOutcome::Running => "running",
+            RunOutcome::Finished => "finished",
+            RunOutcome::Asked | RunOutcome::Paused => "paused",
+            RunOutcome::Failed => "failed",
+            RunOutcome::TimedOut => "timed out",
+            RunOutcome::Cancelled => "cancelled",
+            RunOutcome::Unknown => "ended",
+        }
+    }
+
+    /// Returns whether it is over. One that asks is: the answer starts another run.
+    pub fn is_over(self) -> bool {
+        !matches!(self, RunOutcome::Queued | RunOutcome::Running)
+    }
+}
+
+/// A run of the thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEntry {
+    /// Its id, once it is known.
+    pub run_id: Option<Arc<str>>,
+    /// Its number on the thread, from 1; none where not all runs were listed.
+    pub number: Option<usize>,
+    /// How it is, or ended.
+    pub outcome: RunOutcome,
+    /// When it was requested, or began; by the server's record, else by the times of its events.
+    pub began: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The node that failed, or that asks.
+    pub node: Option<String>,
+    /// The assistant that it ran.
+    pub assistant_id: Option<String>,
+    /// The position of the first event of it in the log; none where the stream did not show it.
+    pub first_seq: Option<u64>,
+    /// The position where its end is told: the event, else the snapshot.
+    pub end_seq: Option<u64>,
+    /// Whether the server keeps its events; none where it does not say.
+    pub resumable: Option<bool>,
+    /// Whether its times are those of the server's record.
+    pub is_recorded: bool,
+}
+
+impl RunEntry {
+    /// Returns how long it took.
+    pub fn took(&self) -> Option<SignedDuration> {
+        Some(self.ended?.duration_since(self.began?)).filter(|took| !took.is_negative())
+    }
+
+    /// Returns what it is called: `run 3`, or by its id.
+    pub fn name(&self) -> String {
+        match (self.number, &self.run_id) {
+            (Some(number), _) => format!("run {number}"),
+            (None, Some(id)) => format!("run {}", crate::text::short_id(id)),
+            (None, None) => "run".into(),
+        }
+    }
+}
+
+/// Most runs that the records list; with fewer they are all of the thread.
+pub(super) const LISTED: usize = 50;
+
+/// The runs of a thread, oldest first.
+pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
+    let records = status.records.as_deref().unwrap_or_default();
+    let is_all = status.records.is_some() && records.len() < LISTED;
+    let live = || status.live.runs();
+    let newest_id = records.first().map(|run| run.run_id.as_str());
+    let mut entries: Vec<RunEntry> = records
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(i, record)| {
+            let seen = live().rev().find(|run| run.id.as_deref() == Some(&*record.run_id));
+            let is_newest = newest_id == Some(&*record.run_id);
+            recorded(status, record, seen, is_newest, is_all.then_some(i + 1))
+        })
+        .collect();
+    for run in live() {
+        let is_listed = run.id.as_ref().is_some_and(|id| records.iter().any(|record| record.run_id == **id));
+        // Without an id it is one of those that are listed, if any is.
+        if !is_listed && (run.id.is_some() || status.records.is_none()) {
+            let number = is_all.then_some(entries.len() + 1);
+            entries.push(streamed(status, run, number));
+        }
+    }
+    entries
+}
+
+fn recorded(
+    status: &Status,
+    record: &RunFacts,
+    seen: Option<&LiveRun>,
+    is_newest: bool,
+    number: Option<usize>,
+) -> RunEntry {
+    let last = status.history.iter().find(|one| one.facts.run_id.as_deref() == Some(&*record.run_id));
+    let failed = last.and_then(|one| one.facts.failed().next());
+    let is_over_live = seen.is_some_and(|run| run.is_over);
+    let outcome = match record.status.as_str() {
+        // The records were read before it ended.
+        _ if record.is_active() && is_over_live => seen.map_or(RunOutcome::Unknown, live_outcome),
+        _ if record.is_running() || seen.is_some_and(|run| !run.is_over) && record.is_active() => RunOutcome::Running,
+        _ if record.is_active() => RunOutcome::Queued,
+        "timeout" => RunOutcome::TimedOut,
+        _ if record.is_failed() => RunOutcome::Failed,
+        "success" | "completed" => stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished),
+        // Aegra says this of a run that asks, too.
+        _ if record.is_cancelled() => stopped_early(status, last, is_newest)
+            .filter(|outcome| *outcome == RunOutcome::Asked)
+            .unwrap_or(RunOutcome::Cancelled),
+        _ => RunOutcome::Unknown,
+    };
+    let of_thread = match &status.status {
+        ThreadStatus::Failed { error, nodes, .. } if is_newest => Some((error.clone(), nodes.first().cloned())),
+        _ => None,
+    };
+    let (thread_error, thread_node) = of_thread.unzip();
+    let error = thread_error
+        .filter(|text| !text.is_empty())
+        .or_else(|| record.error.clone())
+        .or_else(|| seen?.error.clone())
+        .or_else(|| failed?.error.clone());
+    let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
+    let node = thread_node.flatten().or_else(|| failed.map(|task| task.node.clone()));
+    RunEntry {
+        run_id: Some(record.run_id.as_str().into()),
+        number,
+        outcome,
+        began: record.created_at,
+        ended: record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended)),
+        error: error.filter(|_| has_failed),
+        node: node.filter(|_| has_failed),
+        assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
+        first_seq: seen.map(|run| run.first_seq),
+        end_seq: seen
+            .and_then(|run| run.end_seq)
+            .or(status.loaded.map(|loaded| loaded.seq).filter(|_| outcome.is_over())),
+        resumable: record.resumable,
+        is_recorded: true,
+    }
+}
+
+/// Whether a run that the server calls a success stopped before its end: its last checkpoint has more to do.
+fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
+    if is_newest {
+        return match &status.status {
+            ThreadStatus::Waiting { .. } => Some(RunOutcome::Asked),
+            ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => Some(RunOutcome::Paused),
+            _ => None,
+        };
+    }
+    let facts = &last?.facts;
+    let asks = facts.tasks.iter().any(|task| !task.questions.is_empty());
+    match (facts.next.is_empty(), asks) {
+        (false, true) => Some(RunOutcome::Asked),
+        (false, false) => Some(RunOutcome::Paused),
+        _ => None,
+    }
+}
+
+fn live_outcome(run: &LiveRun) -> RunOutcome {
+    match run.outcome {
+        _ if !run.is_over => RunOutcome::Running,
+        Some(Outcome::Timeout) => RunOutcome::TimedOut,
+        Some(Outcome::Error) => RunOutcome::Failed,
+        _ if run.error.is_some() => RunOutcome::Failed,
+        Some(Outcome::Cancelled) => RunOutcome::Cancelled,
+        _ if !run.questions.is_empty() => RunOutcome::Asked,
+        _ if run.breakpoint => RunOutcome::Paused,
+        Some(Outcome::Interrupted) => RunOutcome::Asked,
+        Some(Outcome::Success) => RunOutcome::Finished,
+        Some(Outcome::Detached | Outcome::Unknown) | None => RunOutcome::Unknown,
+    }
+}
+
+fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
+    let mut outcome = live_outcome(run);
+    if outcome == RunOutcome::Unknown && status.is_stream_only() && run.outcome.is_none() {
+        outcome = RunOutcome::Finished;
+    }
+    RunEntry {
+        run_id: run.id.clone(),
+        number,
+        outcome,
+        began: run.began,
+        ended: run.ended,
+        error: run.error.clone(),
+        node: run.failed_nodes.first().cloned(),
+        assistant_id: None,
+        first_seq: Some(run.first_seq),
+        end_seq: run.end_seq,
+        resumable: None,
+        is_recorded: false,
+    }
+}
