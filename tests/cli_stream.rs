@@ -840,3 +840,50 @@ async fn a_late_join_is_said_and_counted() {
     assert_eq!(lines[6]["gaps"], 1);
     assert!(lines[0]["modes"][0].is_string(), "{}", lines[0]);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn tail_follows_the_runs_where_there_is_no_thread_stream_and_says_so_once() {
+    let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
+                event: updates\ndata: {\"a\":{\"n\":1}}\nid: 1\n\n";
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        "/info" => json(200, r#"{"langgraph_js_version":"1"}"#),
+        "/threads/t-1/stream" => json(404, "{}"),
+        "/threads/t-1/runs/r-1/stream" => stream(body),
+        "/threads/t-1/runs" => json(200, value!([{"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}])),
+        "/threads/t-1/runs/r-1" => {
+            json(200, value!({"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}))
+        }
+        _ => around(seen, "success", &idle()),
+    })
+    .await;
+    let folder = configured(&server);
+    let file = folder.path().join("tail.jsonl");
+    for (format, shows) in [("text", "update   a  n: 1"), ("jsonl", "\"event\":\"updates\"")] {
+        let _ = std::fs::remove_file(&file);
+        let args = ["tail", "t-1", "--since", "-", "-o", format, "--record", file.to_str().unwrap()];
+        let mut child = command(folder.path(), &args).spawn().unwrap();
+        let (mut out, mut err) = (BufReader::new(child.stdout.take().unwrap()), child.stderr.take().unwrap());
+        let (mut text, mut said) = (String::new(), String::new());
+        within(async {
+            while !text.contains(shows) {
+                assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
+            }
+            send(&child, libc::SIGINT);
+            out.read_to_string(&mut text).await.unwrap();
+            err.read_to_string(&mut said).await.unwrap();
+            assert_eq!(child.wait().await.unwrap().code(), Some(130));
+        })
+        .await;
+        assert_eq!(said, "runtail: this server has no thread streams; following the thread's runs\n");
+        assert_eq!(runtail(folder.path(), &["verify", file.to_str().unwrap()]).await.code, 0);
+        if format == "text" {
+            assert!(text.contains("run      r-1 success"), "{text}");
+        } else {
+            assert!(text.contains(r#""kind":"run""#) && text.contains(r#""modes":["run_modes"]"#), "{text}");
+        }
+    }
+    let ended = runtail(folder.path(), &["tail", "t-1", "--since", "17"]).await;
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"), "{}", ended.err);
+}

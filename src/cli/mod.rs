@@ -270,7 +270,7 @@ pub enum Command {
     Run(run::Options),
     /// Stream an existing run, with its earlier events if the server replays them
     Join(join::Options),
-    /// Follow all that happens on a thread
+    /// Follow everything that runs on a thread
     Tail(tail::Options),
     /// Print a recording as the stream was, without network
     Replay(replay::Options),

@@ -14,6 +14,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Batches that may wait for a slow reader; then the source waits, and the server after it.
 const BATCHES: usize = 8;
@@ -63,7 +64,7 @@ pub(super) fn source(context: &Context, signals: &Signals, head: Head) -> Source
     }
 }
 
-/// Follows a stream to its end.
+/// Follows a run to its end.
 pub(super) async fn play(
     context: &Context,
     link: impl Link + 'static,
@@ -71,15 +72,27 @@ pub(super) async fn play(
     wanted: &StreamOutput,
     signals: &Signals,
 ) -> Result<Exit, Failure> {
+    let stop = options.stop.clone();
+    let is_endless = link.is_endless();
+    print(context, |sender| follow(link, options, sender), (stop, is_endless), wanted, signals).await
+}
+
+/// Prints what a source sends until it ends. `is_endless`: a stream that has no end of its own.
+pub(super) async fn print<F: Future<Output = ()> + Send + 'static>(
+    context: &Context,
+    source: impl FnOnce(mpsc::Sender<Vec<Item>>) -> F,
+    (stop, is_endless): (CancellationToken, bool),
+    wanted: &StreamOutput,
+    signals: &Signals,
+) -> Result<Exit, Failure> {
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
     let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
-    let is_endless = link.is_endless();
-    let stop = options.stop.clone();
     let (sender, mut batches) = mpsc::channel(BATCHES);
     // On a thread of its own, beside that of the connection: so the three of them share the work of a fast stream, and
     // reading goes on while this one writes.
     let runtime = tokio::runtime::Handle::current();
-    let source = tokio::task::spawn_blocking(move || runtime.block_on(follow(link, options, sender)));
+    let source = source(sender);
+    let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
     let mut seen = Seen::default();
     let mut look = tokio::time::interval(LOOK);
     loop {
@@ -137,6 +150,8 @@ pub(super) struct Printer {
     /// Why stdout takes no more.
     closed: Option<io::Error>,
     gaps: GapLines,
+    /// It was said that the thread is followed by its runs.
+    says_runs: bool,
 }
 
 impl Printer {
@@ -153,6 +168,7 @@ impl Printer {
             out: String::new(),
             closed: None,
             gaps: GapLines::default(),
+            says_runs: false,
         }
     }
 
@@ -196,6 +212,8 @@ impl Printer {
         }
         let line = match item {
             Item::Record(Record::Gap { why, .. }) => self.gaps.line(why),
+            Item::Following { .. } => (!std::mem::replace(&mut self.says_runs, true))
+                .then(|| "this server has no thread streams; following the thread's runs".to_string()),
             item => trouble(item),
         };
         if let Some(line) = line {

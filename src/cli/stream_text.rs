@@ -2,7 +2,7 @@
 
 use crate::app::describe;
 use crate::projection::{LifecycleKind, Message, Role, Story, UpdateRow};
-use crate::stream::{Event, Item, Record};
+use crate::stream::{Event, Item, Record, RunRecord};
 use crate::text;
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -32,6 +32,8 @@ pub(super) struct Teller {
     is_terminal: bool,
     is_ascii: bool,
     began: Option<Timestamp>,
+    /// How the story would say that the run has started which a list of runs has called running.
+    running: Option<String>,
     bullet: &'static str,
     arrow: &'static str,
 }
@@ -67,6 +69,7 @@ impl Teller {
             is_terminal,
             is_ascii: ascii,
             began: None,
+            running: None,
             bullet,
             arrow,
         }
@@ -96,6 +99,7 @@ impl Teller {
                 let line = format!("{}, {events} events in {}", end.outcome.as_str(), text::duration(took));
                 self.line("end", &line, out);
             }
+            Item::Record(Record::Run(run)) => self.run(run, out),
             Item::Record(Record::Tape(head)) => self.only_values = head.modes == ["values"],
             Item::Record(Record::Open { at, .. }) => {
                 self.began.get_or_insert(*at);
@@ -104,6 +108,20 @@ impl Teller {
             // Told on stderr.
             _ => self.happened = self.lifecycle_count(),
         }
+    }
+
+    /// What the list of a thread's runs says about one.
+    fn run(&mut self, run: &RunRecord, out: &mut String) {
+        let id = text::short_id(&run.run_id);
+        let word = match (run.outcome, &*run.status) {
+            (Some(outcome), _) => outcome.as_str(),
+            (None, "pending") => "queued",
+            (None, status) => status,
+        };
+        if word == "running" {
+            self.running = Some(format!("run {id} started"));
+        }
+        self.line("run", &format!("{id} {word}"), out);
     }
 
     /// Ends the line that is open, so that something else can be written.
@@ -240,6 +258,7 @@ impl Teller {
         self.happened = count;
         let lines: Vec<(&str, String)> = rows[rows.len() - new..]
             .iter()
+            .filter(|row| self.running.as_ref() != Some(&row.text))
             .filter_map(|row| {
                 let text = row.text.clone();
                 match row.kind {

@@ -218,12 +218,13 @@ impl Lifecycle {
                     self.run = Some(self.names.short(run_id));
                 }
             }
-            Item::Record(Record::Tape(_) | Record::Event(_))
+            Item::Record(Record::Tape(_) | Record::Event(_) | Record::Run(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
             | Item::Terms(_)
             | Item::ModesKept { .. }
+            | Item::Following { .. }
             | Item::Silent { .. } => {}
         }
     }

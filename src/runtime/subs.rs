@@ -10,8 +10,8 @@ use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subs
 use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{
-    Head, Item, JoinLink, LoaderFor, PageOptions, RunLink, SnapshotLoader, SourceOptions, Target, ThreadLink, follow,
-    follow_page,
+    Head, Item, JoinLink, LoaderFor, PageOptions, RunFollowing, RunLink, SnapshotLoader, SourceOptions, Target, follow,
+    follow_page, follow_thread,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -296,7 +296,7 @@ async fn stream(
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                follow(ThreadLink::new(client, thread, modes), options, sender).await;
+                follow_thread(client, thread, modes, RunFollowing::default(), options, sender).await;
             }
             // Read above.
             StreamTarget::Recording { .. } => {}

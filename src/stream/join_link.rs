@@ -64,7 +64,8 @@ impl Link for JoinLink {
         };
         match plan {
             JoinPlan::Shared(why) if !self.shared => {
-                Err(self.server.refuse_stream(&self.thread, &self.run, Kind::OneReader, why))
+                let path = ["threads", &self.thread, "runs", &self.run, "stream"];
+                Err(self.server.refuse_stream(&path, Kind::OneReader, why))
             }
             JoinPlan::OverNothingKept(why) => Ok(match self.verdict().await? {
                 Verdict::Over(outcome, detail) | Verdict::Gone(outcome, detail) => {

@@ -47,25 +47,33 @@ const SILENCE: Duration = Duration::from_secs(300);
 /// The modes in the head of a run whose modes are unknown.
 const ALL_MODES: &str = "all";
 
-/// Follows a stream to its end. Returns when it ended, was stopped, or when nobody listens any more.
+/// Follows a stream to its end. Returns when it has ended, was stopped, or when the receiver is gone.
 pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
-    let stop = options.stop.clone();
-    let gone = out.clone();
     let mut source = Source::new(link, options, out);
-    let ending = {
-        let run = std::pin::pin!(source.run());
-        let stopped = stop.cancelled_owned();
-        tokio::select! {
-            biased;
-            () = gone.closed() => return,
-            () = stopped => (Outcome::Detached, None),
-            ending = run => ending,
+    match source.follow().await {
+        Some(Err(error)) => {
+            source.note(Item::Record(Record::Tape(source.head())));
+            let detail = error.to_string();
+            source.note(Item::Failed(Box::new(error)));
+            source.finish((Outcome::Unknown, Some(detail))).await;
         }
-    };
-    if ending.0 != Outcome::Detached {
-        source.note_missing_at_end();
+        Some(Ok(ending)) => source.end(ending).await,
+        None => {}
     }
-    source.finish(ending).await;
+}
+
+/// The same, unless the server does not offer the stream: then nothing of it was passed on, and the error is returned.
+pub(super) async fn follow_if_offered(
+    link: impl Link,
+    options: SourceOptions,
+    out: Sender<Vec<Item>>,
+) -> Option<ApiError> {
+    let mut source = Source::new(link, options, out);
+    match source.follow().await? {
+        Ok(ending) => source.end(ending).await,
+        Err(error) => return Some(error),
+    }
+    None
 }
 
 type Ending = (Outcome, Option<String>);
@@ -168,7 +176,25 @@ impl<L: Link> Source<L> {
         }
     }
 
-    async fn run(&mut self) -> Ending {
+    /// Runs until the stream ends or is stopped. `None` if the receiver is gone; the error is a stream that is not offered.
+    async fn follow(&mut self) -> Option<Result<Ending, ApiError>> {
+        let (gone, stop) = (self.out.clone(), self.options.stop.clone());
+        tokio::select! {
+            biased;
+            () = gone.closed() => None,
+            () = stop.cancelled() => Some(Ok((Outcome::Detached, None))),
+            ending = self.run() => Some(ending),
+        }
+    }
+
+    async fn end(&mut self, ending: Ending) {
+        if ending.0 != Outcome::Detached {
+            self.note_missing_at_end();
+        }
+        self.finish(ending).await;
+    }
+
+    async fn run(&mut self) -> Result<Ending, ApiError> {
         let mut after = self.options.first_after.clone();
         // What the server cannot give of what is missing.
         let mut lack = None;
@@ -183,14 +209,15 @@ impl<L: Link> Source<L> {
                 Ok(Err(nothing)) => {
                     self.note(Item::Record(Record::Tape(self.head())));
                     self.gap(nothing.why.into());
-                    return (nothing.outcome, nothing.detail);
+                    return Ok((nothing.outcome, nothing.detail));
                 }
+                Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
                 Err(error) => {
                     if self.wait_after(&error).await {
                         continue;
                     }
                     if let Some(over) = over.take_if(|over| !over.lacks && !error.is_transient()) {
-                        return over.ending;
+                        return Ok(over.ending);
                     }
                     if self.sums.connections == 0 {
                         self.note(Item::Record(Record::Tape(self.head())));
@@ -200,7 +227,7 @@ impl<L: Link> Source<L> {
                     }
                     let detail = error.to_string();
                     self.note(Item::Failed(Box::new(error)));
-                    return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
+                    return Ok(over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending));
                 }
             };
             if over.is_some() {
@@ -238,7 +265,7 @@ impl<L: Link> Source<L> {
             }
             let (verdict, at_once) = match self.verdict(closed).await {
                 Ok(verdict) => verdict,
-                Err(detail) => return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending),
+                Err(detail) => return Ok(over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending)),
             };
             match verdict {
                 Verdict::Over(outcome, detail) => {
@@ -259,7 +286,7 @@ impl<L: Link> Source<L> {
                         } else if !in_order && !self.tail.has_ids() {
                             self.gap("the connection was lost, and the run ended meanwhile".into());
                         }
-                        return self.settle(outcome, detail);
+                        return Ok(self.settle(outcome, detail));
                     }
                     let is_first = over.is_none();
                     over = Some(Over {
@@ -280,22 +307,22 @@ impl<L: Link> Source<L> {
                     if closed != Closed::Eof || !at_once || outcome == Outcome::Unknown {
                         self.gap("the server no longer has this run; later events cannot be recovered".into());
                     }
-                    return self.settle(outcome, detail);
+                    return Ok(self.settle(outcome, detail));
                 }
-                Verdict::Unasked if closed == Closed::Eof => return self.guess(closed, !self.has_event),
+                Verdict::Unasked if closed == Closed::Eof => return Ok(self.guess(closed, !self.has_event)),
                 Verdict::Active => {
                     over = None;
                     self.note_silence();
                 }
                 Verdict::Endless | Verdict::Unasked => over = None,
-                Verdict::Untold => return self.guess(closed, !self.has_event),
+                Verdict::Untold => return Ok(self.guess(closed, !self.has_event)),
             }
             (after, lack) = self.resume_point();
             let why = closed.why();
             if !self.wait(why.into(), String::new(), None).await {
                 let detail = format!("{why}, {} times in a row", self.failures);
                 self.gap(detail.clone());
-                return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
+                return Ok(over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending));
             }
         }
     }

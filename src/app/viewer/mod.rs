@@ -287,6 +287,7 @@ impl Viewer {
                 | Item::Repeated { .. }
                 | Item::Terms(_)
                 | Item::ModesKept { .. }
+                | Item::Following { .. }
                 | Item::Silent { .. } => {}
             }
         }
