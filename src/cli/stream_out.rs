@@ -6,6 +6,7 @@ use super::signals::Signals;
 use super::stream_text::Teller;
 use super::{Context, Exit, Failure, Globals, output};
 use crate::api::{ApiError, Kind};
+use crate::projection::is_start;
 use crate::stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
 use crate::text;
 use clap::{Args, ValueEnum};
@@ -336,7 +337,9 @@ fn trouble(item: &Item) -> Option<String> {
         }
         Item::Record(Record::Open { conn, status, resumed_after, .. }) => {
             tracing::debug!(conn, status, ?resumed_after, "stream open");
-            (*conn > 1).then(|| "connected again".to_string())
+            // A thread that is followed by its runs opens a connection for each of them.
+            let is_resumed = resumed_after.as_deref().is_none_or(|id| !is_start(id));
+            (*conn > 1 && is_resumed).then(|| "connected again".to_string())
         }
         Item::Record(Record::Close { conn, reason, .. }) => {
             tracing::debug!(conn, reason, "stream closed");

@@ -35,6 +35,8 @@ struct Known {
     record: RunRecord,
     is_active: bool,
     is_listed: bool,
+    /// Its events are to be read. Its end is told behind them.
+    is_read: bool,
 }
 
 /// What a list of runs has shown.
@@ -59,6 +61,7 @@ impl RunList {
         self.records_only = !reads;
         if self.records_only {
             self.queue.clear();
+            self.known.values_mut().for_each(|known| known.is_read = false);
         }
     }
 
@@ -80,17 +83,19 @@ impl RunList {
                     let outcome = known.record.outcome;
                     known.record = RunRecord { outcome, ..record(run, at) };
                     known.is_active = is_active;
-                    news.records.push(known.record.clone());
+                    if is_active || !known.is_read {
+                        news.records.push(known.record.clone());
+                    }
                 }
                 continue;
             }
             let is_wanted = is_active || !was_over || replayed.contains(&run.run_id);
             let record = record(run, at);
-            if is_wanted {
+            let is_read = is_wanted && self.want(run, was_over, &mut news);
+            if is_wanted && (is_active || !is_read) {
                 news.records.push(record.clone());
-                self.want(run, was_over, &mut news);
             }
-            self.known.insert(run.run_id.clone(), Known { record, is_active, is_listed: true });
+            self.known.insert(run.run_id.clone(), Known { record, is_active, is_listed: true, is_read });
         }
         let is_complete = runs.len() < limit;
         for known in self.known.values_mut().filter(|known| is_complete && known.is_active && !known.is_listed) {
@@ -99,16 +104,15 @@ impl RunList {
             news.records.push(known.record.clone());
         }
         // Nothing more is to be said of those that are neither listed nor active.
-        self.known.retain(|_, known| known.is_listed || known.is_active);
+        self.known.retain(|_, known| known.is_listed || known.is_active || known.is_read);
         news
     }
 
-    /// A run's stream has ended.
-    pub fn ended(&mut self, run_id: &str, outcome: Outcome, at: Timestamp) -> Option<RunRecord> {
+    /// A run's stream has ended, or was left before (no outcome). Returns the end of the run if it is listed already.
+    pub fn ended(&mut self, run_id: &str, outcome: Option<Outcome>, at: Timestamp) -> Option<RunRecord> {
         let known = self.known.get_mut(run_id)?;
-        known.record.outcome = Some(outcome);
-        known.record.at = at;
-        // Its end is still to be listed.
+        known.is_read = false;
+        known.record = RunRecord { at, outcome, ..known.record.clone() };
         (!known.is_active).then(|| known.record.clone())
     }
 
@@ -130,9 +134,9 @@ impl RunList {
     }
 
     /// Notes that a run is to be read, or why not. `was_over`: it was over before the thread was followed.
-    fn want(&mut self, run: &Run, was_over: bool, news: &mut News) {
+    fn want(&mut self, run: &Run, was_over: bool, news: &mut News) -> bool {
         if self.records_only {
-            return;
+            return false;
         }
         let plan = join_plan(self.kind, Some(run));
         // What is left in the queue of a run that has only just ended may still be on its way to its reader.
@@ -144,9 +148,10 @@ impl RunList {
                 "the events of run {id} go to one reader only and are not read here, because that would take them away from the \
                  application"
             ));
-        } else {
-            self.queue.push_back(run.run_id.clone());
+            return false;
         }
+        self.queue.push_back(run.run_id.clone());
+        true
     }
 
     /// The newest finished runs that can be replayed, of runs in the order of their creation.
@@ -206,8 +211,10 @@ mod tests {
         let over = run("r2", 20, "success", true);
         let (fast, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
         let (records, _) = take(&mut list, &[next, fast, over, old]);
-        assert_eq!(records, ["r2 success", "r3 error", "r4 pending"]);
+        assert_eq!(records, ["r4 pending"], "the end of a run that is read comes behind its events");
         assert_eq!(queue(&mut list), ["r3", "r4"]);
+        let end = list.ended("r2", Some(Outcome::Success), Timestamp::UNIX_EPOCH);
+        assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
         assert!(list.has_newer_begun("r2") && !list.has_newer_begun("r3"), "a pending run has not begun");
     }
 
@@ -225,7 +232,7 @@ mod tests {
         let mut runs: Vec<_> = (1..=6).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", n != 5)).collect();
         runs.push(run("r7", 70, "running", true));
         let (records, unread) = take(&mut list, &runs);
-        assert_eq!((records.len(), unread), (4, 0));
+        assert_eq!((records, unread), (vec!["r7 running".into()], 0));
         assert_eq!(queue(&mut list), ["r3", "r4", "r6", "r7"], "a run that is not resumable has nothing to replay");
     }
 
@@ -266,11 +273,10 @@ mod tests {
     fn the_outcome_of_a_stream_is_told_with_the_end_of_its_run() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
-        assert_eq!(list.ended("r1", Outcome::Interrupted, Timestamp::UNIX_EPOCH), None, "it is not listed as over yet");
+        let outcome = Some(Outcome::Interrupted);
+        assert_eq!(list.ended("r1", outcome, Timestamp::UNIX_EPOCH), None, "it is not listed as over yet");
         let news = list.take(vec![run("r1", 10, "success", true)], Timestamp::UNIX_EPOCH, 50);
-        assert_eq!(news.records[0].outcome, Some(Outcome::Interrupted));
+        assert_eq!(news.records[0].outcome, outcome);
         assert!(news.records[0].ended_at.is_some());
-        let again = list.ended("r1", Outcome::Interrupted, Timestamp::UNIX_EPOCH);
-        assert!(again.is_some_and(|record| record.status == "success"), "it was listed before its stream ended");
     }
 }

@@ -311,9 +311,8 @@ impl Follower {
             }
         }
         self.close().await;
-        if outcome != Outcome::Detached
-            && let Some(record) = list.ended(&run, outcome, Timestamp::now())
-        {
+        let outcome = Some(outcome).filter(|outcome| *outcome != Outcome::Detached);
+        if let Some(record) = list.ended(&run, outcome, Timestamp::now()) {
             self.send(vec![Item::Record(Record::Run(record))]).await;
         }
         Ok(())
@@ -341,7 +340,7 @@ impl Follower {
                     self.sums.gaps += 1;
                     passed.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
                 }
-                Item::Record(record) => passed.push(Item::Record(self.renumbered(record))),
+                Item::Record(record) => passed.push(Item::Record(self.renumbered(record, run))),
                 Item::Connecting { at, conn } => passed.push(Item::Connecting { at, conn: self.base.conn + conn }),
                 other => passed.push(other),
             }
@@ -350,7 +349,8 @@ impl Follower {
         Ok(ended)
     }
 
-    fn renumbered(&mut self, record: Record) -> Record {
+    /// A record of a run's stream as one of the thread's log.
+    fn renumbered(&mut self, record: Record, run: &str) -> Record {
         match record {
             Record::Open { at, conn, status, resumed_after } => {
                 let conn = self.base.conn + conn;
@@ -370,7 +370,7 @@ impl Follower {
             }
             Record::Gap { at, why } => {
                 self.sums.gaps += 1;
-                Record::Gap { at, why }
+                Record::Gap { at, why: format!("run {}: {why}", crate::text::clean(run)) }
             }
             other => other,
         }
