@@ -229,7 +229,8 @@ async fn how_a_run_ended_is_the_exit_code() {
             asks,
             "interrupted",
             0,
-            "the thread waits for an answer: Go?\n  runtail run ASSISTANT --thread t-1",
+            "runtail: Waiting for input i: Go?\n  To answer, with JSON for ANSWER: runtail run ASSISTANT --thread t-1 \
+             --resume '{\"i\": ANSWER}'\n",
         ),
         ("error", value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}), "error", 1, "boom"),
         ("timeout", idle(), "timeout", 1, "ran out of time"),
@@ -886,4 +887,124 @@ async fn tail_follows_the_runs_where_there_is_no_thread_stream_and_says_so_once(
     let ended = runtail(folder.path(), &["tail", "t-1", "--since", "17"]).await;
     assert_eq!(ended.code, 1);
     assert!(ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"), "{}", ended.err);
+}
+
+/// A server on which the thread is in this state, and whose run of it ends at once.
+async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server {
+    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/info") => json(200, info),
+        (_, "/threads/t-1/state") => json(200, &state),
+        (_, "/assistants/a-1") => {
+            json(200, value!({"assistant_id": "a-1", "graph_id": "agent", "metadata": {"created_by": "system"}}))
+        }
+        ("POST", "/threads/t-1/runs/stream") => stream(EVENTS),
+        (_, "/threads/t-1/runs/r-1/stream") => stream(EVENTS),
+        _ => around(seen, "success", &thread),
+    })
+    .await
+}
+
+const PYTHON: &str = r#"{"langgraph_py_version":"1"}"#;
+
+#[tokio::test]
+async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
+    let question = |id: &str, text: &str| value!({"id": id, "value": {"question": text}});
+    let task = |id: &str, question: Value| value!({"id": id, "name": "ask", "interrupts": [question], "result": null});
+    let (left, right) = (question("aaaa", "Left?"), question("bbbb", "Right?"));
+    let thread = value!({
+        "thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1", "graph_id": "agent"},
+        "interrupts": {"1": [left], "2": [right]},
+    });
+    let tasks = value!([task("1", question("aaaa", "Left?")), task("2", question("bbbb", "Right?"))]);
+    let state =
+        value!({"values": {}, "next": ["ask"], "tasks": tasks, "metadata": {"source": "loop"}, "checkpoint": {}});
+    let server = with_thread(PYTHON, thread, state).await;
+    let folder = configured(&server);
+    let expected = "runtail: Waiting for input aaaa: {\"question\":\"Left?\"}\n\
+                    runtail: Waiting for input bbbb: {\"question\":\"Right?\"}\n  \
+                    To answer, with JSON for ANSWER: runtail run agent --thread t-1 --resume \
+                    '{\"aaaa\": ANSWER, \"bbbb\": ANSWER}'\n";
+    // Of a run that was joined, the assistant is that of the thread.
+    for args in [&["join", "t-1", RUN][..], &["run", "agent", "--thread", "t-1", "--input", "{}"]] {
+        let ended = runtail(folder.path(), args).await;
+        assert_eq!((ended.code, ended.err.as_str()), (0, expected), "{args:?}");
+        assert!(ended.out.contains(r#""outcome":"interrupted""#), "{}", ended.out);
+    }
+    // At a breakpoint there is nothing to answer.
+    let thread = value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
+    let state = value!({"values": {}, "next": ["send"], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
+    let server = with_thread(PYTHON, thread, state).await;
+    let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
+    let expected = "runtail: paused at a breakpoint before send\n  \
+                    To continue: runtail run agent --thread t-1 --input null\n";
+    assert_eq!((ended.code, ended.err.as_str()), (0, expected));
+}
+
+#[tokio::test]
+async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
+    let nothing = || value!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
+    for (info, says) in [
+        (PYTHON, "would run the graph as if it had no answer"),
+        (r#"{"langgraph_js_version":"1"}"#, "would start a run that does nothing"),
+        (r#"{"name":"Aegra"}"#, "refuses such a run"),
+    ] {
+        let server = with_thread(info, idle(), nothing()).await;
+        let folder = configured(&server);
+        let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
+        assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{}", ended.err);
+        assert!(
+            ended.err.contains("thread t-1 does not wait for an answer") && ended.err.contains(says),
+            "{}",
+            ended.err
+        );
+        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
+    }
+    // A copied thread is idle and asks only in its state.
+    let asks = value!({"id": "1", "name": "ask", "interrupts": [{"id": "aaaa", "value": "Go?"}], "result": null});
+    let state =
+        value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
+    let server = with_thread(PYTHON, idle(), state).await;
+    let ended = runtail(configured(&server).path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
+}
+
+/// A server that offers only the contract's calls, and no `Content-Location`.
+async fn contract_only(events: &'static str) -> Server {
+    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/threads") => json(200, value!({"thread_id": "t-1"})),
+        ("POST", "/threads/t-1/runs/stream") => {
+            Response::builder().header("content-type", "text/event-stream").body(events.into()).unwrap()
+        }
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show() {
+    const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n";
+    for (more, outcome, code, says) in [
+        ("event: values\ndata: {}\n\n", "success", 0, ""),
+        ("event: error\ndata: {\"error\":\"E\",\"message\":\"boom\"}\n\n", "error", 1, "the run failed: E: boom"),
+        ("event: updates\ndata: {\"__interrupt__\":[]}\n\n", "interrupted", 0, "Waiting for input"),
+    ] {
+        let server = contract_only(format!("{BEGIN}{more}").leak()).await;
+        let folder = configured(&server);
+        for args in [&["run", "agent", "--input", "{}"][..], &["run", "agent", "--input", "{}", "--thread", "t-1"]] {
+            let ended = runtail(folder.path(), args).await;
+            assert_eq!(ended.code, code, "{args:?}: {}", ended.err);
+            assert!(ended.err.contains(says) && (!says.is_empty() || ended.err.is_empty()), "{}", ended.err);
+            let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
+            assert_eq!((&end["outcome"], &end["gaps"]), (&value!(outcome), &value!(0)));
+        }
+        // An answer is sent, because nobody can say whether the thread waits.
+        let ended = runtail(folder.path(), &["run", "agent", "--resume", "1", "--thread", "t-1"]).await;
+        assert_eq!(ended.code, code, "{}", ended.err);
+    }
+    // A stream without any event shows nothing.
+    let server = contract_only("").await;
+    let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(ended.out.contains(r#""outcome":"unknown""#), "{}", ended.out);
 }

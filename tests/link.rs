@@ -520,3 +520,106 @@ async fn modes_are_filtered_here_where_the_server_cannot() {
     assert_eq!(end(&items).events, 6);
     assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if head.modes == ["values", "updates", "custom"]));
 }
+
+/// A server whose run records carry no metadata, as Aegra's, and that loses the answer to a start. `new` are the runs that
+/// are there afterwards.
+async fn losing_without_metadata(new: Value) -> Server {
+    let started = Arc::new(AtomicU32::new(0));
+    Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        (_, "/info") => json(200, aegra()),
+        ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+        ("POST", "/assistants/search") => json(
+            200,
+            value!([{"assistant_id": "a-1", "graph_id": "agent"}, {"assistant_id": "a-2", "graph_id": "other"}]),
+        ),
+        ("POST", _) => {
+            started.fetch_add(1, Ordering::Relaxed);
+            json(502, "{}")
+        }
+        ("GET", path) if path.ends_with("/runs") => {
+            let mut runs = vec![value!({"run_id": "r0", "assistant_id": "a-1", "input": {"x": 1}})];
+            if started.load(Ordering::Relaxed) > 0 {
+                runs.extend(new.as_array().unwrap().clone());
+            }
+            json(200, Value::from(runs))
+        }
+        ("GET", path) if path.ends_with("/stream") => {
+            answer(200, "text/event-stream", "event: end\ndata: {\"status\":\"success\"}\n\n")
+        }
+        ("GET", path) if path.contains("/runs/r") => run("success"),
+        ("GET", path) if path.ends_with("/state") => json(200, "{}"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_lost_start_is_found_by_what_is_new_or_its_fate_is_unknown() {
+    let body = || RunCreate { assistant_id: "agent".into(), input: Some(value!({"x": 1})), ..RunCreate::default() };
+    let ours = || value!({"run_id": "r1", "assistant_id": "a-1", "status": "success", "input": {"x": 1}});
+    let starts = |server: &Server| server.seen().iter().filter(|s| s.path.ends_with("/runs/stream")).count();
+    let server = losing_without_metadata(value!([ours()])).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+    assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Success, 1), "{items:?}");
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    // It was over before it was found, and nothing is kept of it.
+    assert_eq!(gaps(&items).len(), 1, "{:?}", gaps(&items));
+    let with = |key: &str, other: Value| {
+        let mut run = ours();
+        run[key] = other;
+        run
+    };
+    for new in [
+        value!([]),
+        value!([with("assistant_id", "a-2".into())]),
+        value!([with("input", value!({"x": 2}))]),
+        // Two that are alike: either may be ours.
+        value!([ours(), with("run_id", "r2".into())]),
+    ] {
+        let server = losing_without_metadata(new.clone()).await;
+        let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+        assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Unknown, 1), "{new}");
+        let error = failed(&items).unwrap().to_string();
+        assert!(error.contains("whether the run began is unknown") && error.contains("sent only once"), "{error}");
+        assert!(!error.contains("start it again"), "{error}");
+    }
+    // On a thread of its own any run is ours: r0 too, where it is alone.
+    let server = losing_without_metadata(value!([])).await;
+    let link = RunLink::new(server.agent(), Target::NewThread, body());
+    let items = collect(link, None).await;
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r0")), "{items:?}");
+    assert_eq!(starts(&server), 1);
+}
+
+#[tokio::test]
+async fn a_cut_on_a_server_with_only_the_contracts_calls_is_no_success_unless_the_end_was_seen() {
+    for (rest, outcome) in [("", Outcome::Unknown), (LATER, Outcome::Success)] {
+        let cut: &'static str = format!("{BEGIN}{LATER}event: values\nda").leak();
+        let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+            ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+            ("POST", _) => answer(200, "text/event-stream", cut),
+            ("GET", path) if path.ends_with("/runs/r1/stream") => answer(200, "text/event-stream", rest),
+            _ => json(404, "{}"),
+        })
+        .await;
+        let items = collect(RunLink::new(server.agent(), Target::NewThread, agent()), None).await;
+        assert_eq!((end(&items).outcome, end(&items).connections), (outcome, 2), "{items:?}");
+        assert!(end(&items).gaps >= 1, "{:?}", gaps(&items));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_stopped_to_ask_is_interrupted_although_its_record_says_success() {
+    let asks = value!({"next": ["ask"], "tasks": [{"interrupts": [{"id": "1", "value": "Go?"}]}]});
+    for (thread, state, outcome) in [
+        ("idle", asks.clone(), Outcome::Interrupted),
+        // A breakpoint.
+        ("idle", value!({"next": ["ask"], "tasks": []}), Outcome::Interrupted),
+        ("idle", value!({"next": [], "tasks": []}), Outcome::Success),
+        // Another run is active by now, and the state is that of its steps.
+        ("busy", value!({"next": ["ask"], "tasks": []}), Outcome::Success),
+    ] {
+        let thread = value!({"thread_id": "t1", "status": thread});
+        assert_eq!(self::outcome(aegra(), "success", thread, state.clone()).await.0, outcome, "{state}");
+    }
+}

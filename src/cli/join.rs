@@ -1,7 +1,7 @@
 //! `join T R`: streams a run that somebody started, with its earlier events if the server replays them.
 
 use super::signals::Signals;
-use super::stream_out::{self, StreamOutput};
+use super::stream_out::{self, Playing, StreamOutput};
 use super::{Context, Exit, Failure, Globals, resolve};
 use crate::api::Retry;
 use crate::stream::{Head, JoinLink, RUN_MODES, SourceOptions};
@@ -45,6 +45,8 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     };
     let source = stream_out::source(&context, &signals, head);
     let source = SourceOptions { first_after: Some(START.into()), ..source };
-    let link = JoinLink::new(server.retrying(Retry::NONE), thread, run, modes).shared(shared);
-    stream_out::play(&context, link, source, &output, &signals).await
+    let server = server.retrying(Retry::NONE);
+    let link = JoinLink::new(server.clone(), thread, run, modes).shared(shared);
+    let playing = Playing { context: &context, server, assistant: None, output: &output, signals: &signals };
+    stream_out::play(playing, link, source).await
 }

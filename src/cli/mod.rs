@@ -42,6 +42,7 @@ mod tail;
 mod threads;
 mod verify;
 mod wait;
+mod waiting;
 
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};

@@ -4,8 +4,8 @@
 use super::recorder::Recorder;
 use super::signals::Signals;
 use super::stream_text::Teller;
-use super::{Context, Exit, Failure, Globals, output};
-use crate::api::{ApiError, Kind};
+use super::{Context, Exit, Failure, Globals, output, waiting};
+use crate::api::{AgentServer, ApiError, Kind};
 use crate::projection::is_start;
 use crate::stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
 use crate::text;
@@ -65,27 +65,35 @@ pub(super) fn source(context: &Context, signals: &Signals, head: Head) -> Source
     }
 }
 
+/// What a stream command prints, and where it comes from.
+pub(super) struct Playing<'a> {
+    pub context: &'a Context,
+    pub server: AgentServer,
+    /// The assistant that the user named.
+    pub assistant: Option<&'a str>,
+    pub output: &'a StreamOutput,
+    pub signals: &'a Signals,
+}
+
 /// Follows a run to its end.
 pub(super) async fn play(
-    context: &Context,
+    playing: Playing<'_>,
     link: impl Link + 'static,
     options: SourceOptions,
-    wanted: &StreamOutput,
-    signals: &Signals,
 ) -> Result<Exit, Failure> {
     let stop = options.stop.clone();
     let is_endless = link.is_endless();
-    print(context, |sender| follow(link, options, sender), (stop, is_endless), wanted, signals).await
+    print(playing, |sender| follow(link, options, sender), stop, is_endless).await
 }
 
 /// Prints what a source sends until it ends. `is_endless`: a stream that has no end of its own.
 pub(super) async fn print<F: Future<Output = ()> + Send + 'static>(
-    context: &Context,
+    playing: Playing<'_>,
     source: impl FnOnce(mpsc::Sender<Vec<Item>>) -> F,
-    (stop, is_endless): (CancellationToken, bool),
-    wanted: &StreamOutput,
-    signals: &Signals,
+    stop: CancellationToken,
+    is_endless: bool,
 ) -> Result<Exit, Failure> {
+    let Playing { context, output: wanted, .. } = playing;
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
     let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
     let (sender, mut batches) = mpsc::channel(BATCHES);
@@ -132,7 +140,7 @@ pub(super) async fn print<F: Future<Output = ()> + Send + 'static>(
         Some(failure) => Err(failure),
         // A reader who has seen enough; the run goes on.
         None if was_closed => Ok(Exit::Done),
-        None => seen.exit(is_endless, signals, &context.globals),
+        None => seen.exit(is_endless, playing).await,
     }
 }
 
@@ -398,7 +406,9 @@ impl Seen {
     }
 
     /// Says on stderr what has to be said, and gives the code.
-    fn exit(self, is_endless: bool, signals: &Signals, globals: &Globals) -> Result<Exit, Failure> {
+    async fn exit(self, is_endless: bool, playing: Playing<'_>) -> Result<Exit, Failure> {
+        let Playing { context, server, assistant, signals, .. } = playing;
+        let globals = &context.globals;
         let Some(end) = self.end else {
             return Err(Failure::new(Exit::Failed, "the stream broke off without an end"));
         };
@@ -409,19 +419,22 @@ impl Seen {
         Ok(match end.outcome {
             Outcome::Success => Exit::Done,
             Outcome::Interrupted => {
-                say("the thread waits for an answer");
-                if let Some(thread) = &self.thread {
-                    output::complain(&format!(
-                        "  runtail{} run ASSISTANT --thread {thread} --resume JSON gives it",
-                        globals.where_to()
-                    ));
+                let Some(thread) = &self.thread else {
+                    say("waiting for input");
+                    return Ok(Exit::Done);
+                };
+                let where_to = globals.where_to();
+                let hint = waiting::hint(&server, thread, assistant, end.detail.as_deref(), &where_to);
+                // Who does not want to wait for the hint knows the outcome already.
+                if let Ok(lines) = signals.unless_stopped(async { Ok(hint.await) }).await {
+                    lines.iter().for_each(|line| output::complain(line));
                 }
                 Exit::Done
             }
             Outcome::Detached => {
                 if let (Some(thread), Some(run), false) = (&self.thread, &self.run, is_endless) {
                     output::complain(&format!(
-                        "runtail: left; the run goes on\n  runtail{} join {thread} {run} follows it again",
+                        "runtail: disconnected; the run continues\n  runtail{} join {thread} {run} streams it again",
                         globals.where_to()
                     ));
                 }
@@ -445,7 +458,7 @@ impl Seen {
                 }
                 Some(error) => return Err(Failure::new(gave_up(&error), error.to_string())),
                 None => {
-                    say("the stream ended, and how the run went is not known");
+                    say("the stream ended, and the run's outcome is unknown");
                     if end.gaps > 0 { Exit::Network } else { Exit::Failed }
                 }
             },

@@ -1,7 +1,7 @@
 //! `tail T`: follows everything that runs on a thread, whoever starts it.
 
 use super::signals::Signals;
-use super::stream_out::{self, StreamOutput};
+use super::stream_out::{self, Playing, StreamOutput};
 use super::{Context, Exit, Failure, Globals, resolve};
 use crate::api::Retry;
 use crate::stream::{Head, RunFollowing, SourceOptions, THREAD_MODES, follow_thread};
@@ -50,6 +50,8 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let stop = source.stop.clone();
     let server = server.retrying(Retry::NONE);
     let following = RunFollowing { shared, ..RunFollowing::default() };
+    let playing =
+        Playing { context: &context, server: server.clone(), assistant: None, output: &output, signals: &signals };
     let follow = |sender| follow_thread(server, thread, modes, following, source, sender);
-    stream_out::print(&context, follow, (stop, true), &output, &signals).await
+    stream_out::print(playing, follow, stop, true).await
 }

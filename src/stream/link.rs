@@ -64,7 +64,7 @@ pub(super) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -
 
 /// Whether an error means that the server has no such call, rather than no such thing: a server without `/info` may offer
 /// no more than the contract names, which has no call for a thread, a run or their lists.
-pub(super) async fn lacks_call(
+pub(crate) async fn lacks_call(
     server: &AgentServer,
     known: &mut Option<ServerKind>,
     error: &ApiError,
