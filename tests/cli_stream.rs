@@ -1008,3 +1008,38 @@ async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show(
     assert_eq!(ended.code, 1, "{}", ended.err);
     assert!(ended.out.contains(r#""outcome":"unknown""#), "{}", ended.out);
 }
+
+#[tokio::test]
+async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
+    // As JavaScript sends it with subgraphs: a namespace for each node, and nothing that says that a message is complete.
+    let events = concat!(
+        "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
+        "event: messages|chat:1\ndata: [{\"type\":\"ai\",\"id\":\"1\",\"content\":\"\",\"tool_call_chunks\":[{\"index\":0,\"name\":\"get\",\"id\":\"c\",\"args\":\"{\\\"city\\\":\"}]},{\"langgraph_node\":\"chat\"}]\n\n",
+        "event: messages|chat:1\ndata: [{\"type\":\"ai\",\"id\":\"1\",\"content\":\"\",\"tool_call_chunks\":[{\"index\":0,\"args\":\"\\\"Krak\\\\u00f3w\\\"}\"}]},{\"langgraph_node\":\"chat\"}]\n\n",
+        "event: messages|sub:2|inner:3\ndata: [{\"type\":\"ai\",\"id\":\"2\",\"content\":\"Hi\",\"tool_call_chunks\":[]},{\"langgraph_node\":\"inner\"}]\n\n",
+        "event: updates\ndata: {\"a\":{\"note\":{\"x\":\"caf\\u00e9\"}}}\n\n",
+        "event: custom\ndata: {\"say\":\"\\u65e5\\u672c \\ud83d\\ude00\"}\n\n",
+        "event: message\ndata: [\"updates\",{\"b\":{\"n\":1}}]\n\n",
+        "event: message\ndata: [\"custom\",{\"n\":2}]\n\n",
+    );
+    let server = server(events, "success", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
+    let expected = "· run      r-1 started\n\
+                    ai · chat\n  → get {\"city\":\"Kraków\"}\n\
+                    ai · inner · sub\n  Hi\n\
+                    · update   a  note: {\"x\":\"café\"}\n\
+                    · custom   {\"say\":\"日本 😀\"}\n\
+                    · update   b  n: 1\n\
+                    · custom   {\"n\":2}\n\
+                    · end      success, 8 events in ";
+    assert!(ended.out.starts_with(expected), "{}", ended.out);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    // Filtered by the modes that they name; the data stays as received.
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--mode", "updates"]).await;
+    let events: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let data: Vec<_> =
+        events.iter().filter(|line| line["kind"] == "event").map(|line| line["data"].to_string()).collect();
+    assert_eq!(data.len(), 3, "{data:?}");
+    assert_eq!(data[2], r#"["updates",{"b":{"n":1}}]"#);
+}

@@ -1,8 +1,8 @@
 //! A stream as text for people: who says what, token by token, and what else happens, a line each.
 
 use crate::app::describe;
-use crate::projection::{LifecycleKind, Message, Role, Story, UpdateRow};
-use crate::stream::{Event, Item, Record, RunRecord};
+use crate::projection::{LifecycleKind, Message, Role, Story, ToolCall, UpdateRow};
+use crate::stream::{Event, Item, ModeTuple, Record, RunRecord, is_json};
 use crate::text;
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -140,7 +140,7 @@ impl Teller {
         self.told.drain(..self.told.len().min(usize::try_from(gone).unwrap_or(usize::MAX)));
         let (before, now) = (self.told.len(), messages.items().len());
         self.told.resize(now, Told::default());
-        if !self.seen_state && &*event.name == "values" && event.ns.is_empty() {
+        if !self.seen_state && event.mode() == "values" && event.ns.is_empty() {
             self.seen_state = true;
             // The first state repeats what the thread held before; only what was said last is this run's input.
             let items = &messages.items()[before..];
@@ -158,13 +158,22 @@ impl Teller {
         for i in from..now {
             let message = &self.story.messages.items()[i];
             let is_answered = !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
-            if message.last_seq == event.seq || is_answered {
-                self.message(i, is_answered, out);
+            // Not every server says when a message is complete: its calls come before the next message begins.
+            let is_followed = i < before && before < now && self.has_whole_calls(i);
+            if message.last_seq == event.seq || is_answered || is_followed {
+                self.message(i, is_answered || is_followed, out);
             }
         }
     }
 
-    /// Tells what is new of a message. `all`: also calls that may not be complete.
+    /// Whether a message has calls that were not printed, and whose arguments are complete.
+    fn has_whole_calls(&self, i: usize) -> bool {
+        let Some((message, told)) = self.story.messages.items().get(i).zip(self.told.get(i)) else { return false };
+        let mut left = message.tool_calls.iter().skip(told.calls).peekable();
+        left.peek().is_some() && left.all(|call| is_json(&call.args))
+    }
+
+    /// Prints what is new of a message. `all`: also calls that may not be complete.
     fn message(&mut self, i: usize, all: bool, out: &mut String) {
         let Some(mut told) = self.told.get(i).copied().filter(|told| !told.earlier) else { return };
         let Some(message) = self.story.messages.items().get(i) else { return };
@@ -176,7 +185,7 @@ impl Teller {
         let fresh = message.text.get(told.text..).unwrap_or_default().to_string();
         let is_done = message.complete || all;
         let calls: Vec<String> = match is_done {
-            true => message.tool_calls.iter().skip(told.calls).map(|c| format!("{} {}", c.name, c.args)).collect(),
+            true => message.tool_calls.iter().skip(told.calls).map(called).collect(),
             false => Vec::new(),
         };
         let thinks = !told.thinking && message.text.is_empty() && !message.reasoning.is_empty();
@@ -281,7 +290,8 @@ impl Teller {
 
     /// Events that no story is made of, each by its name.
     fn other(&mut self, event: &Event, out: &mut String) {
-        let known = match &*event.name {
+        let mode = event.mode();
+        let known = match mode {
             "values" => !self.only_values,
             "updates" | "metadata" | "error" | "tasks" | "lifecycle" => event.data.json().is_some(),
             name => name.starts_with("messages") && event.data.json().is_some(),
@@ -290,16 +300,21 @@ impl Teller {
             let place = place(&event.ns);
             let gap = if place.is_empty() { "" } else { "  " };
             // What is mostly the server's own bookkeeping is told in words; what was written for people, as it is.
-            let described = match &*event.name {
+            let described = match mode {
                 "checkpoints" | "debug" | "events" | "state_update" | "input.requested" => {
                     describe::event(event, None, self.columns()).map(|line| self.plain(line.text()))
                 }
                 _ => None,
             };
             // Enough of it to fill a line; the data may have megabytes.
-            let received = || event.data.text().chars().take(2 * COLUMNS.max(self.columns())).collect();
+            let received = || {
+                let text = event.data.json().and_then(|json| ModeTuple::of(&event.name, json));
+                let text = text.map_or(&**event.data.text(), |tuple| tuple.chunk.get());
+                let most = 2 * COLUMNS.max(self.columns());
+                text::readable(text::head(text, 6 * most)).chars().take(most).collect()
+            };
             let data: String = described.unwrap_or_else(received);
-            self.line(&event.name, &format!("{place}{gap}{data}"), out);
+            self.line(mode, &format!("{place}{gap}{data}"), out);
         }
     }
 
@@ -327,6 +342,11 @@ impl Teller {
     }
 }
 
+/// A call of a tool.
+fn called(call: &ToolCall) -> String {
+    format!("{} {}", call.name, text::readable(&call.args))
+}
+
 /// Who speaks: role, name, node and where the node lives.
 fn title(message: &Message, bullet: &str) -> String {
     let role = match &message.role {
@@ -338,7 +358,10 @@ fn title(message: &Message, bullet: &str) -> String {
     };
     let node = message.node.as_deref().unwrap_or_default();
     let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
-    let place = place(&message.ns);
+    // JavaScript gives even a node at the root a namespace of its own name.
+    let own = message.ns.last().and_then(|segment| segment.split(':').next());
+    let within = message.ns.len() - usize::from(own == Some(node) && !node.is_empty());
+    let place = place(&message.ns[..within]);
     let failed = if message.is_error { "error" } else { "" };
     let parts = [role, name, node, &place, failed].into_iter().filter(|part| !part.is_empty());
     text::clean(&parts.collect::<Vec<_>>().join(&format!(" {bullet} "))).into_owned()

@@ -1,6 +1,7 @@
 //! What events say that their source has to know: the run's id, its error, that it stopped to ask.
 
 use super::Data;
+use super::tuple::ModeTuple;
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -57,6 +58,7 @@ pub(crate) fn error_text(text: &str) -> String {
 
 /// Whether a state or an update tells of an interrupt.
 pub(super) fn has_interrupt(text: &str) -> bool {
+    let text = ModeTuple::of("", text).map_or(text, |tuple| tuple.chunk.get());
     #[derive(Deserialize)]
     struct State {
         #[serde(rename = "__interrupt__")]
@@ -68,6 +70,12 @@ pub(super) fn has_interrupt(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupt_is_found_in_a_tuple_too() {
+        assert!(has_interrupt(r#"{"__interrupt__":[]}"#) && has_interrupt(r#"["updates",{"__interrupt__":[]}]"#));
+        assert!(!has_interrupt(r#"["updates",{"a":{}}]"#) && !has_interrupt(r#"["__interrupt__",[]]"#));
+    }
 
     #[test]
     fn an_error_is_told_in_one_short_line() {

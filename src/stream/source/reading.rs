@@ -11,6 +11,7 @@ use crate::stream::resume::Admit;
 use crate::stream::stored::{Sorted, Stored};
 use crate::stream::terms::{Link, Notice, Verdict};
 use crate::stream::told::{error_text, run_id_of};
+use crate::stream::tuple::mode;
 use crate::stream::{Data, Item, Record};
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -204,7 +205,7 @@ impl<L: Link> Source<L> {
         }
         let replayed = self.replay.is_replayed(&event);
         self.has_event = true;
-        if !self.link.wants(&event.name) {
+        if !self.link.wants(mode(&event.name, &event.data)) {
             return;
         }
         self.sums.events += 1;
@@ -244,7 +245,7 @@ impl<L: Link> Source<L> {
 
     /// What an event at the root says about the run as a whole.
     fn note_run(&mut self, event: &Decoded) {
-        match &*event.name {
+        match mode(&event.name, &event.data) {
             // A new attempt: the error of the one before is not the end.
             "metadata" => self.live_error = None,
             "error" => self.live_error = Some(error_text(event.data.text())),
