@@ -1043,3 +1043,32 @@ async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
     assert_eq!(data.len(), 3, "{data:?}");
     assert_eq!(data[2], r#"["updates",{"b":{"n":1}}]"#);
 }
+
+#[tokio::test]
+async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
+    let events = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n\
+                  event: messages\ndata: [{\"type\":\"ai\",\"content\":\"Hi\",\"id\":\"1\"},{\"langgraph_node\":\"a\"}]\n\n\
+                  event: updates\ndata: {\"a\":{\"n\":3}}\n\nevent: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n";
+    let server = server(events, "error", idle()).await;
+    let folder = configured(&server);
+    let took = |text: &str| text.rsplit_once(" in ").map(|(before, _)| before.to_string()).unwrap_or_default();
+    let plain = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await.out;
+    assert!(!plain.contains('\u{1b}'), "it is no terminal: {plain}");
+    assert_eq!(
+        took(&runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "never"]).await.out),
+        took(&plain)
+    );
+    let colored = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "always"]).await.out;
+    for piece in ["\u{1b}[1mai · a\u{1b}[0m", "\u{1b}[2m· update\u{1b}[0m", "\u{1b}[1;31m· error    E: no\u{1b}[0m"]
+    {
+        assert!(colored.contains(piece), "{piece:?}: {colored:?}");
+    }
+    let mut without = colored;
+    for look in ["0", "1", "2", "1;31"] {
+        without = without.replace(&format!("\u{1b}[{look}m"), "");
+    }
+    assert_eq!(took(&without), took(&plain));
+    // Records are for programs.
+    let lines = runtail(folder.path(), &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"]).await.out;
+    assert!(!lines.contains('\u{1b}'));
+}

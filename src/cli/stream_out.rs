@@ -4,7 +4,7 @@
 use super::recorder::Recorder;
 use super::signals::Signals;
 use super::stream_text::Teller;
-use super::{Context, Exit, Failure, Globals, output, waiting};
+use super::{Context, Exit, Failure, Globals, color, output, waiting};
 use crate::api::{AgentServer, ApiError, Kind};
 use crate::projection::is_start;
 use crate::stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
@@ -170,7 +170,7 @@ impl Printer {
         Printer {
             format: wanted.format(),
             is_terminal,
-            teller: Teller::new(is_terminal, ascii),
+            teller: Teller::new(is_terminal, ascii, color::is_on()),
             chain: recorder.is_some().then(Chain::default),
             recorder,
             lines: Vec::new(),

@@ -1,7 +1,8 @@
 //! A stream as text for people: who says what, token by token, and what else happens, a line each.
 
+use super::color::{self, Role};
 use crate::app::describe;
-use crate::projection::{LifecycleKind, Message, Role, Story, ToolCall, UpdateRow};
+use crate::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
 use crate::stream::{Event, Item, ModeTuple, Record, RunRecord, is_json};
 use crate::text;
 use jiff::Timestamp;
@@ -31,6 +32,7 @@ pub(super) struct Teller {
     only_values: bool,
     is_terminal: bool,
     is_ascii: bool,
+    is_colored: bool,
     began: Option<Timestamp>,
     /// How the story would say that the run has started which a list of runs has called running.
     running: Option<String>,
@@ -54,7 +56,7 @@ struct Told {
 
 impl Teller {
     /// A teller at the beginning of a stream.
-    pub fn new(is_terminal: bool, ascii: bool) -> Teller {
+    pub fn new(is_terminal: bool, ascii: bool, is_colored: bool) -> Teller {
         let (bullet, arrow) = if ascii { ("-", "->") } else { ("·", "→") };
         Teller {
             story: Story::default(),
@@ -68,6 +70,7 @@ impl Teller {
             only_values: false,
             is_terminal,
             is_ascii: ascii,
+            is_colored,
             began: None,
             running: None,
             bullet,
@@ -96,8 +99,9 @@ impl Teller {
                 let took = self.began.map(|began| end.at.duration_since(began));
                 let took = Duration::try_from(took.unwrap_or_default()).unwrap_or_default();
                 let events = text::count(end.events);
-                let line = format!("{}, {events} events in {}", end.outcome.as_str(), text::duration(took));
-                self.line("end", &line, out);
+                let outcome = end.outcome.as_str();
+                let line = format!("{outcome}, {events} events in {}", text::duration(took));
+                self.line_as(color::of_outcome(outcome), "end", &line, out);
             }
             Item::Record(Record::Run(run)) => self.run(run, out),
             Item::Record(Record::Tape(head)) => self.only_values = head.modes == ["values"],
@@ -121,7 +125,9 @@ impl Teller {
         if word == "running" {
             self.running = Some(format!("run {id} started"));
         }
-        self.line("run", &format!("{id} {word}"), out);
+        let role =
+            run.outcome.map_or_else(|| color::of_run(&run.status), |outcome| color::of_outcome(outcome.as_str()));
+        self.line_as(role, "run", &format!("{id} {word}"), out);
     }
 
     /// Ends the line that is open, so that something else can be written.
@@ -144,7 +150,11 @@ impl Teller {
             self.seen_state = true;
             // The first state repeats what the thread held before; only what was said last is this run's input.
             let items = &messages.items()[before..];
-            let said = items.iter().rev().take_while(|m| !matches!(m.role, Role::Ai | Role::Tool)).count();
+            let said = items
+                .iter()
+                .rev()
+                .take_while(|m| !matches!(m.role, projection::Role::Ai | projection::Role::Tool))
+                .count();
             let earlier = items.len() - said;
             self.told[before..before + earlier].iter_mut().for_each(|told| told.earlier = true);
             if earlier > 0 {
@@ -199,12 +209,13 @@ impl Teller {
                     (false, true) => " (continued)",
                     (false, false) => "",
                 };
+                let (title, more) = (self.paint(Role::Strong, &title), self.paint(Role::Dim, more));
                 let _ = writeln!(out, "{title}{more}");
                 self.open = Some(number);
                 told.labelled = true;
             }
             if thinks {
-                out.push_str("  (thinking)\n");
+                let _ = writeln!(out, "  {}", self.paint(Role::Dim, "(thinking)"));
                 told.thinking = true;
             }
             self.said(&fresh, out);
@@ -284,7 +295,12 @@ impl Teller {
             })
             .collect();
         for (word, line) in lines {
-            self.line(word, &line, out);
+            let role = match word {
+                "error" => Role::Failed,
+                "asks" => Role::Waiting,
+                _ => Role::Dim,
+            };
+            self.line_as(role, word, &line, out);
         }
     }
 
@@ -329,11 +345,27 @@ impl Teller {
 
     /// A line of its own.
     fn line(&mut self, word: &str, rest: &str, out: &mut String) {
+        self.line_as(Role::Dim, word, rest, out);
+    }
+
+    /// A line of its own, in a role. What is well is said by the sign alone, what is not by the whole line.
+    fn line_as(&mut self, role: Role, word: &str, rest: &str, out: &mut String) {
         self.end_line(out);
         let word = text::clean(word);
         let pad = " ".repeat(WORD.saturating_sub(text::width(&word)));
         let line = format!("{} {word}{pad} {}", self.bullet, text::clean(rest));
-        let _ = writeln!(out, "{}", text::fit(line.trim_end(), self.columns()));
+        let line = text::fit(line.trim_end(), self.columns());
+        let painted = match role {
+            Role::Failed | Role::Waiting => line.len(),
+            Role::Good | Role::Moving => self.bullet.len(),
+            _ => (self.bullet.len() + 1 + word.len()).min(line.len()),
+        };
+        let (painted, rest) = line.split_at_checked(painted).unwrap_or((&line, ""));
+        let _ = writeln!(out, "{}{rest}", self.paint(role, painted));
+    }
+
+    fn paint(&self, role: Role, text: &str) -> String {
+        if self.is_colored { role.paint(text) } else { text.to_string() }
     }
 
     fn columns(&self) -> usize {
@@ -350,11 +382,11 @@ fn called(call: &ToolCall) -> String {
 /// Who speaks: role, name, node and where the node lives.
 fn title(message: &Message, bullet: &str) -> String {
     let role = match &message.role {
-        Role::Human => "human",
-        Role::Ai => "ai",
-        Role::Tool => "tool",
-        Role::System => "system",
-        Role::Other(word) => word,
+        projection::Role::Human => "human",
+        projection::Role::Ai => "ai",
+        projection::Role::Tool => "tool",
+        projection::Role::System => "system",
+        projection::Role::Other(word) => word,
     };
     let node = message.node.as_deref().unwrap_or_default();
     let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
