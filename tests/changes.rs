@@ -228,6 +228,7 @@ fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
     let effects = dash.keys(":journal<Enter>");
     assert_eq!(effects, [Effect::ReadJournal]);
     let entry = |method: &str, outcome: Outcome| Sent {
+        title: if method == "PATCH" { "Roll back invoice-agent".into() } else { String::new() },
         at: "2026-11-21T13:59:00Z".parse().unwrap(),
         place: runtail::api::Place {
             method: method.into(),
@@ -265,7 +266,7 @@ fn commands_are_offered_completed_and_refused() {
     dash.keys("<ctrl-u>jo<Tab>");
     assert!(dash.screen().contains(":journal"), "{}", dash.screen());
     dash.keys("<ctrl-u>nonsense<Enter>");
-    assert!(dash.screen().contains("no such command"), "{}", dash.screen());
+    assert!(dash.screen().contains("No matching command"), "{}", dash.screen());
     dash.keys("<Esc>");
     assert!(dash.app.overlays.is_empty());
 }

@@ -187,3 +187,20 @@ fn destructive_commands_ask_on_a_terminal() {
     assert!(term.screen().contains("not confirmed; nothing was sent"), "{}", term.screen());
     assert_eq!(world.writes().len(), 1);
 }
+
+#[test]
+fn a_pasted_thread_id_opens_on_a_server_that_was_never_opened() {
+    let world = World::new("");
+    let name = first_name(&world.open(&[], &[]));
+    let mut made = world.open(&["-d", &name, "threads", "create", "-o", "jsonl"], &[]);
+    assert!(made.exit_status().success(), "{}", made.screen());
+    let shown = made.screen().replace('\n', "");
+    let (_, rest) = shown.split_once("\"thread_id\":\"").expect("a thread");
+    let thread = &rest[..36];
+    let term = world.open(&[], &[]);
+    first_name(&term);
+    term.keys(&format!(":{thread}\r"));
+    term.wait_for(&format!("Found thread {}", runtail::text::short_id(thread)));
+    term.keys(":99999999-9999-4999-8999-999999999999\r");
+    term.wait_for("99999999…9999 was not found on");
+}

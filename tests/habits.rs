@@ -7,7 +7,8 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail::app::msg::{Effect, Msg};
+use runtail::api::{ApiError, Kind, Place};
+use runtail::app::msg::{Done, Effect, Msg};
 use runtail::app::viewer::View;
 use runtail::stream::{Data, Event, Item, Record};
 
@@ -113,7 +114,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
         runtail::text::width(line.split_once(name).unwrap().0) as u16
     };
     for (name, view) in
-        [("Custom", View::Custom), ("Ledger", View::Ledger), ("Messages", View::Messages), ("Raw", View::Raw)]
+        [("Custom", View::Custom), ("Ledger", View::Delivery), ("Messages", View::Messages), ("Raw", View::Raw)]
     {
         let x = column(&mut dash, name);
         dash.feed(Msg::Click { x, y: 3 });
@@ -208,4 +209,29 @@ fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
     dash.keys("<Esc>");
     dash.feed(Msg::Paste(link.clone()));
     assert_eq!(dash.app.viewer().unwrap().target, here);
+    // Where no browser can be started, the notice has the link, and it is copied.
+    let failed = |link: &str| Done::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
+    assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
+    let notice = dash.app.notices.last().unwrap();
+    assert!(
+        notice.error && notice.text.starts_with(&format!("Open {link} in a browser (copied)\n")),
+        "{}",
+        notice.text
+    );
+    assert_eq!(dash.done(failed("javascript:alert(1)")), [], "what is no link of the web is not offered");
+    assert!(!dash.app.notices.last().unwrap().text.contains("javascript"));
+}
+
+#[test]
+fn a_local_server_is_named_once_and_its_state_fits_its_column() {
+    let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (140, 40));
+    let server = dash.app.fleet.selected().and_then(|row| row.server(&dash.app.profiles)).expect("a server");
+    let error = ApiError { kind: Kind::Network, at: Place::default(), detail: "refused".into(), hint: None };
+    dash.done(Done::Info(server, Err(error)));
+    let row = dash.screen().lines().find(|line| line.contains("▌ lab")).map(str::to_string);
+    assert!(row.as_ref().is_some_and(|row| row.contains("✗ down ")), "{row:?}");
+    dash.open_server();
+    dash.keys("n");
+    let head = dash.screen().lines().nth(2).map(str::to_string);
+    assert_eq!(head.as_deref(), Some("  NEW RUN on lab"), "{}", dash.screen());
 }

@@ -88,8 +88,8 @@ fn every_event_is_found_in_every_view() {
                     View::Raw => Some(seq),
                     View::Updates => nearest(p.updates.rows().iter().map(|row| row.seq), seq),
                     View::Custom => nearest(p.custom.rows().iter().map(|row| row.seq), seq),
-                    View::Lifecycle => nearest(p.lifecycle.rows().iter().map(|row| row.seq), seq),
-                    View::Values => state(&viewer, seq),
+                    View::Runs => nearest(p.lifecycle.rows().iter().map(|row| row.seq), seq),
+                    View::State => state(&viewer, seq),
                     // A line of a message or a bar begins before much of what it tells of.
                     View::Messages => {
                         let mut messages = p.messages.items().iter().filter(|message| was_said(message, seq));
@@ -114,7 +114,7 @@ fn every_event_is_found_in_every_view() {
                         let first = p.timeline.attempts().next().map(|(_, attempt)| attempt.first_seq);
                         told.filter(|told| *told <= seq).or(first)
                     }
-                    View::Ledger => continue,
+                    View::Delivery => continue,
                 };
                 assert_eq!(told, wanted, "{name}: event {seq} in {view:?}");
             }
@@ -128,10 +128,10 @@ fn every_event_is_found_in_every_view() {
 #[test]
 fn every_entry_leads_to_its_event_and_back() {
     for (name, mut viewer) in streams() {
-        for view in VIEWS.into_iter().filter(|view| *view != View::Ledger) {
+        for view in VIEWS.into_iter().filter(|view| *view != View::Delivery) {
             look_at(&mut viewer, view);
             viewer.to_start();
-            if view == View::Values {
+            if view == View::State {
                 (0..viewer.count(view)).for_each(|_| viewer.step_state(-1));
             }
             let mut visited = Vec::new();
@@ -151,7 +151,7 @@ fn every_entry_leads_to_its_event_and_back() {
                 }
                 visited.push(entry);
                 match view {
-                    View::Values => viewer.step_state(1),
+                    View::State => viewer.step_state(1),
                     _ => viewer.step(1, false),
                 }
             }

@@ -14,7 +14,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
 /// Everything that a client can be asked to write.
-const WRITES: usize = 9;
+const WRITES: usize = 12;
 
 /// A change that is planned and made.
 async fn change(control: &ControlPlane, intent: Intent) -> Result<(), ApiError> {
@@ -49,6 +49,9 @@ async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: 
         5 => agent.create_thread_row(&body).await.map(drop),
         6 => agent.delete_thread("t").await,
         7 => agent.cancel("t", "r", runtail::api::CancelAction::Interrupt).await,
+        8 => agent.delete_run("t", "r").await,
+        9 => agent.update_state("t", &body).await.map(drop),
+        10 => agent.copy_thread("t").await.map(drop),
         _ => agent.start_run(None, &RunCreate { assistant_id: text.into(), ..RunCreate::default() }).await.map(drop),
     }
 }
@@ -129,6 +132,8 @@ async fn what_is_sent_is_noted_without_a_secret() {
     let entries = journal.entries();
     let outcomes: Vec<Outcome> = entries.iter().map(|e| e.outcome.clone()).collect();
     assert_eq!(outcomes, [201, 404, 201].map(Outcome::Status), "reading is not noted");
+    let titles: Vec<&str> = entries.iter().map(|entry| entry.title.as_str()).collect();
+    assert_eq!(titles, ["Create bot", "Delete d", "Create thread"]);
     assert_eq!(entries[0].request.body.as_ref().unwrap()["secrets"][0], value!({"name": "A", "value": "***"}));
     let headers = |n: usize| entries[n].request.headers.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>();
     assert_eq!(headers(0), ["x-api-key: $KEY", "x-tenant-id: w-1"]);

@@ -6,9 +6,10 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
+use runtail::api::{ApiError, Kind, Place};
 use runtail::app::key::{Code, Key};
-use runtail::app::msg::{Done, Effect, Msg, StreamTarget};
-use runtail::app::palette::Found;
+use runtail::app::msg::{Described, Done, Effect, Msg, StreamTarget};
+use runtail::app::palette::{Found, Source};
 use runtail::app::viewer::View;
 use runtail::app::{App, Overlay, Pane};
 use runtail::config::{Mouse, Timestamps};
@@ -38,8 +39,8 @@ fn what_begins_with_the_text_comes_first() {
     assert!(starts.contains(&"threads".to_string()));
     assert_eq!(lines(&dash.app, "rvs")[0], "revisions", "letters in their order are enough");
     assert!(lines(&dash.app, "nonsense").is_empty());
-    assert_eq!(dash.app.no_offer("thme"), "There is no such command. Did you mean theme?");
-    assert_eq!(dash.app.no_offer("theme mnoo"), "There is no theme. Did you mean mono?");
+    assert_eq!(dash.app.no_offer("thme"), "No matching command. Did you mean theme?");
+    assert_eq!(dash.app.no_offer("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
 }
 
 #[test]
@@ -147,29 +148,173 @@ fn an_id_of_the_stream_lands_in_it() {
     assert_eq!(at(&dash), Some(3), "where the message began");
 }
 
-#[test]
-fn an_unknown_id_is_asked_for() {
-    let mut dash = demo_like((140, 40));
-    assert_eq!(say(&mut dash, UNKNOWN), []);
-    assert!(said(&dash).contains("Open an agent server first"), "{}", said(&dash));
-    dash.open_server();
-    let ask = |dash: &mut Dash| {
-        let effects = say(dash, UNKNOWN);
-        let [Effect::Find(server, id)] = effects.as_slice() else { panic!("{effects:?}") };
-        (server.clone(), id.clone())
+/// The sources that are asked, and the number of their search.
+fn asked(effects: &[Effect]) -> (u64, Vec<Source>) {
+    let ask = |effect: &Effect| match effect {
+        Effect::Find(number, source, id) if id == UNKNOWN => Some((*number, source.clone())),
+        _ => None,
     };
-    let (server, id) = ask(&mut dash);
-    dash.done(Done::Found(server.clone(), id.clone(), Ok(None)));
-    assert!(said(&dash).contains("has no thread or assistant of that id"), "{}", said(&dash));
-    ask(&mut dash);
-    dash.done(Done::Found(server.clone(), id.clone(), Ok(Some(Found::Thread))));
-    assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
-    // Who went on meanwhile is not called back.
-    dash.keys("x");
-    ask(&mut dash);
+    let all: Vec<_> = effects.iter().filter_map(ask).collect();
+    assert_eq!(all.len(), effects.len(), "{effects:?}");
+    (all.first().map_or(0, |(number, _)| *number), all.into_iter().map(|(_, source)| source).collect())
+}
+
+fn server_named<'s>(sources: &'s [Source], name: &str) -> &'s Source {
+    let is = |source: &&Source| matches!(source, Source::Server(server) if &*server.name == name);
+    sources.iter().find(is).unwrap_or_else(|| panic!("{name} in {sources:?}"))
+}
+
+fn failure(status: Kind, detail: &str) -> ApiError {
+    ApiError { kind: status, at: Place::default(), detail: detail.into(), hint: None }
+}
+
+/// Answers every question of a search, those that follow too, and returns how many there were.
+fn answer_all(
+    dash: &mut Dash,
+    effects: Vec<Effect>,
+    mut answer: impl FnMut(&Source) -> Result<Option<Found>, ApiError>,
+) -> usize {
+    let mut open: Vec<Effect> = effects;
+    let mut count = 0;
+    while let Some(effect) = open.pop() {
+        let Effect::Find(number, source, _) = effect else { continue };
+        assert!(open.len() < 8, "at most eight at once");
+        count += 1;
+        let result = answer(&source);
+        open.extend(dash.done(Done::Found(number, source, result)));
+    }
+    count
+}
+
+#[test]
+fn an_id_is_searched_on_all_servers_at_once() {
+    let mut dash = demo_like((140, 40));
+    // No agent server was opened before.
+    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
+    assert!(said(&dash).starts_with("Asking prod-") && said(&dash).ends_with('…'), "{}", said(&dash));
+    for profile in ["prod-us", "prod-eu"] {
+        assert!(sources.contains(&Source::Deployments(profile.into())), "{sources:?}");
+    }
+    let hit = server_named(&sources, "triage").clone();
+    let others: Vec<Source> = sources.iter().filter(|source| **source != hit).cloned().collect();
+    dash.done(Done::Found(number, others[0].clone(), Ok(None)));
+    // The first one that has it is shown at once, whatever the others do.
+    let effects = dash.done(Done::Found(number, hit, Ok(Some(Found::Thread))));
+    assert!(effects.iter().all(|effect| !matches!(effect, Effect::Find(..))), "{effects:?}");
+    let viewer = dash.app.viewer().unwrap();
+    assert_eq!((&*viewer.server.name, viewer.thread_id.as_deref()), ("triage", Some(UNKNOWN)));
+    assert!(said(&dash).contains("Found thread 99999999…9999 on prod-us › triage"), "{}", said(&dash));
+    for late in &others[1..] {
+        assert_eq!(dash.done(Done::Found(number, late.clone(), Ok(Some(Found::Thread)))), []);
+    }
+    assert_eq!(dash.app.streams.all().len(), 1);
+}
+
+#[test]
+fn a_search_that_finds_nothing_names_the_servers() {
+    let mut dash = demo_like((140, 40));
+    let effects = say(&mut dash, UNKNOWN);
+    let mut revisions = 0;
+    answer_all(&mut dash, effects, |source| match source {
+        Source::Server(server) if &*server.name == "triage" => Err(failure(Kind::Unauthorized, "who are you?")),
+        Source::Revisions(..) => {
+            revisions += 1;
+            Ok(None)
+        }
+        _ => Ok(None),
+    });
+    assert_eq!(revisions, dash.app.fleet.rows.iter().filter(|row| row.deployment.is_some()).count());
+    let text = said(&dash);
+    assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
+    for part in ["; prod-us › triage: 401.", "A run id needs its thread: paste THREAD/RUN or a URL.", "who are you?"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(dash.app.notices.last().unwrap().error && dash.app.search.is_none());
+    // A key that is pressed meanwhile ends a search.
+    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
     dash.keys("<Down>");
-    dash.done(Done::Found(server, id, Ok(Some(Found::Thread))));
+    assert_eq!(said(&dash), "Stopped searching for 99999999…9999.");
+    dash.done(Done::Found(number, sources[0].clone(), Ok(Some(Found::Thread))));
     assert!(dash.app.viewer().is_none());
+    // A profile whose key was refused is named, and not asked.
+    let profile = dash.app.profiles.iter_mut().find(|p| &*p.name == "prod-us").unwrap();
+    (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
+    let effects = say(&mut dash, UNKNOWN);
+    answer_all(&mut dash, effects, |source| {
+        assert_ne!(source.profile(), "prod-us");
+        Ok(None)
+    });
+    assert!(said(&dash).contains("; prod-us: 401."), "{}", said(&dash));
+}
+
+#[test]
+fn what_is_found_is_opened() {
+    // A deployment that no list named.
+    let mut dash = demo_like((140, 40));
+    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
+    let plane = sources.iter().find(|source| matches!(source, Source::Deployments(_))).unwrap().clone();
+    let effects = dash.done(Done::Found(number, plane, Ok(Some(Found::Deployment("hidden".into())))));
+    assert!(
+        matches!(effects.as_slice(), [Effect::Describe(Described::Deployment(_, id, name))]
+        if &**id == UNKNOWN && name == "hidden"),
+        "{effects:?}"
+    );
+    // A revision: asked for once nothing else has the id.
+    let effects = say(&mut dash, UNKNOWN);
+    let mut of = None;
+    answer_all(&mut dash, effects, |source| match source {
+        Source::Revisions(profile, id, name) if &**name == "invoice-agent" => {
+            of = Some(format!("{profile}/{id}"));
+            Ok(Some(Found::Revision))
+        }
+        _ => Ok(None),
+    });
+    assert_eq!((dash.app.focus, dash.app.fleet.picker.selected.clone()), (Pane::Revisions, of));
+    // A run with its thread.
+    let line = format!("{UNKNOWN}/{THREAD}");
+    let (number, sources) = asked(&say(&mut dash, &line));
+    assert!(sources.iter().all(|source| matches!(source, Source::Server(_))), "only threads have runs");
+    let hit = server_named(&sources, "triage").clone();
+    dash.done(Done::Found(number, hit, Ok(Some(Found::Thread))));
+    let joined = StreamTarget::Join { thread: UNKNOWN.into(), run: THREAD.into() };
+    assert_eq!(dash.app.viewer().unwrap().target, joined);
+    // Studio at an address that no profile names: the thread is searched all the same.
+    let studio = format!("https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}");
+    let effects = dash.feed(Msg::Paste(studio));
+    answer_all(&mut dash, effects, |_| Ok(None));
+    assert!(said(&dash).contains("No profile in use has an agent server at https://other.example/"), "{}", said(&dash));
+    // A run alone can't be found.
+    let mut dash = demo_like((140, 40));
+    say(&mut dash, &format!("run {UNKNOWN}"));
+    assert_eq!(said(&dash), "A run id needs its thread: paste THREAD/RUN or a URL.");
+}
+
+#[test]
+fn a_contract_only_server_opens_a_thread_unchecked() {
+    let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (120, 40));
+    let effects = say(&mut dash, UNKNOWN);
+    assert_eq!(answer_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
+    assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
+    assert!(said(&dash).contains("lab can't look threads up"), "{}", said(&dash));
+}
+
+#[test]
+fn a_deployment_is_named_with_its_profile() {
+    let mut dash = demo_like((140, 40));
+    assert_eq!(lines(&dash.app, "dep prod-us/tri"), ["dep prod-us/triage"]);
+    say(&mut dash, "dep prod-us/triage");
+    let selected = dash.app.fleet.selected().unwrap();
+    assert_eq!((&*selected.profile_name, &*selected.name), ("prod-us", "triage"));
+    for (typed, says) in [
+        ("dep prod-us/triaeg", "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?"),
+        ("dep prod-eu/triage", "There is no deployment prod-eu/triage. Did you mean prod-us/triage?"),
+        ("dep zzzzzz", "There is no deployment zzzzzz."),
+    ] {
+        assert_eq!(dash.app.no_offer(typed), says);
+    }
+    let (_, sources) = asked(&say(&mut dash, &format!("dep {UNKNOWN}")));
+    assert!(sources.len() > 2, "an id is searched");
 }
 
 #[test]
@@ -183,10 +328,7 @@ fn addresses_of_consoles_and_servers() {
     dash.feed(Msg::Paste(studio));
     assert_eq!(&*dash.app.viewer().unwrap().server.name, "triage");
     for (address, why) in [
-        (
-            "http://localhost:2024/threads/01a1fbb7-22f8-715a-974c-92e72c000193",
-            "`runtail --url http://localhost:2024/`",
-        ),
+        ("http://localhost:2024/info", "`runtail --url http://localhost:2024/`"),
         (
             "https://eu.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
             "None of the deployments that prod-eu lists",

@@ -514,3 +514,64 @@ fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
     assert!(link.cuts_done() >= 2, "{}", tape.end);
     assert_eq!(server::run_end(&thread, &run), "success");
 }
+
+// --- lists and management, on every server -------------------------------------------------------------------------------
+
+/// Runs the binary on one of the servers.
+#[track_caller]
+fn runtail_at(url: &str, args: &[&str]) -> Done {
+    spawn(args.iter().copied().chain(["--url", url])).wait()
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
+    for url in server::all_urls() {
+        let address = url.trim_start_matches("http://");
+        let made = runtail_at(&url, &["threads", "create", "-o", "json"]).expect(0).json();
+        let thread = server::text(&made, "thread_id");
+        let start = |seconds: f64| {
+            let body = json!({"assistant_id": "slow", "input": {"seconds": seconds, "every": 0.2}, "multitask_strategy": "enqueue"});
+            let (status, run) = server::request_at(address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+            assert!((200..300).contains(&status), "{url}: {status} {run}");
+            server::text(&run, "run_id")
+        };
+        let runs: Vec<String> = (0..5).map(|n| start(if n < 3 { 0.0 } else { 60.0 })).collect();
+        let newest: Vec<&str> = runs.iter().rev().map(String::as_str).collect();
+        for (limit, offset) in [("3", 0), ("2", 2), ("50", 0)] {
+            let skip = offset.to_string();
+            let listed = runtail_at(&url, &["runs", "list", &thread, "--limit", limit, "--offset", &skip]).expect(0);
+            let ids: Vec<String> = listed.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
+            let most: usize = limit.parse().unwrap();
+            assert_eq!(ids, newest.iter().skip(offset).take(most).copied().collect::<Vec<_>>(), "{url}");
+        }
+        let cancel = |args: &[&str]| runtail_at(&url, &[&["runs", "cancel", &thread], args].concat());
+        // The queue first, then the run that is running: both are read back as stopped.
+        let done = cancel(&[&runs[4], "--yes", "--wait"]).expect(0).json();
+        assert_eq!((&done["status"], &done["run_status"]), (&json!("stopped"), &json!("interrupted")), "{url}");
+        let done = cancel(&["--all", "--yes", "--wait"]).expect(0);
+        let stopped: Vec<String> = done.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
+        assert!(stopped.contains(&runs[3]) && !stopped.contains(&runs[4]), "{url}: {stopped:?}");
+        let over = cancel(&[&runs[3], "--yes"]).expect(0);
+        assert!(over.stderr.contains("is already over (interrupted)"), "{url}: {}", over.stderr);
+        assert_eq!(over.json()["status"], "finished", "{url}");
+        cancel(&["00000000-0000-4000-8000-000000000000", "--yes"]).expect(1);
+        runtail_at(&url, &["threads", "delete", &thread]).expect(2);
+        let done = runtail_at(&url, &["threads", "delete", &thread, "--yes"]).expect(0).json();
+        assert_eq!(done["status"], "deleted", "{url}");
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn lists_names_and_the_doctor_work_on_every_server() {
+    for url in server::all_urls() {
+        let rows = runtail_at(&url, &["assistants", "list", "--limit", "500"]).expect(0).json_lines();
+        assert!(rows.iter().any(|row| row["graph_id"] == "agent"), "{url}");
+        runtail_at(&url, &["threads", "list", "--limit", "500"]).expect(0);
+        let graph = runtail_at(&url, &["assistants", "graph", "agent", "-o", "text"]).expect(0).stdout;
+        assert!(graph.contains("chat") && graph.contains("tools"), "{url}: {graph}");
+        let checks = runtail_at(&url, &["doctor", "-o", "jsonl"]).expect(0).json_lines();
+        assert!(checks.iter().all(|check| check["state"] != "bad"), "{url}: {checks:?}");
+    }
+}

@@ -108,3 +108,30 @@ fn a_run_under_way_is_joined_and_outlives_the_dashboard() {
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
 }
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_pasted_thread_id_is_found_on_whichever_server_has_it() {
+    let urls = support::server::all_urls();
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    // Nothing listens on port 9: a dead server is named, and holds nobody up.
+    let servers = urls.iter().cloned().chain(["http://127.0.0.1:9".to_string()]);
+    let text: String =
+        servers.enumerate().map(|(n, url)| format!("[profiles.lab-{n}]\nagent_server = \"{url}\"\n")).collect();
+    std::fs::write(&config, text).expect("written");
+    for (n, url) in urls.iter().enumerate() {
+        let address = url.trim_start_matches("http://");
+        let (status, made) = support::server::request_at(address, "POST", "/threads", Some(&serde_json::json!({})));
+        assert_eq!(status, 200, "{made}");
+        let thread = support::server::text(&made, "thread_id");
+        let term = Term::spawn(&["--config", config.to_str().expect("UTF-8")], 140, 40);
+        term.wait_for("lab-0");
+        term.keys(&format!(":{thread}\r"));
+        term.wait_for(&format!("Found thread {} on lab-{n}", runtail::text::short_id(&thread)));
+        term.keys(":00000000-0000-4000-8000-000000000000\r");
+        term.wait_for("was not found on lab-");
+        let dead = format!("lab-{}: no connection", urls.len());
+        term.wait_for(&dead);
+    }
+}

@@ -248,7 +248,9 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Do
             Done::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
         }
         Effect::Describe(what) => Done::Described(what.clone(), if well { Ok(record(text)) } else { Err(fail()) }),
-        Effect::Find(server, id) => Done::Found(server.clone(), id.clone(), if well { Ok(None) } else { Err(fail()) }),
+        Effect::Find(number, source, _) => {
+            Done::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
+        }
         Effect::Explain(of, ..) => Done::Card(of.clone(), Err(fail())),
         Effect::Write(profile, id, name) => {
             let document = format!("# {text}\nname = \"x\"\n");
@@ -263,7 +265,14 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Do
         Effect::ReadJournal => {
             let outcome = Outcome::NoAnswer(text.into());
             let place = error(text).at;
-            Done::Journal(vec![Sent { at, place, request: request(text), outcome, took: Duration::from_secs(1) }])
+            Done::Journal(vec![Sent {
+                title: text.into(),
+                at,
+                place,
+                request: request(text),
+                outcome,
+                took: Duration::from_secs(1),
+            }])
         }
         Effect::Browse(number, ..) => {
             let rows = vec![record(text), Value::String(text.into())];
@@ -274,7 +283,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Do
             Done::Authenticated(*number, if well { Ok(AuthAnswer::new(record(text))) } else { Err(fail()) })
         }
         Effect::File(number, _) => Done::FileStepped(*number, if well { Ok(7) } else { Err(text.into()) }),
-        Effect::OpenLink(_) => Done::LinkNotOpened(text.into()),
+        Effect::OpenLink(link) => Done::LinkNotOpened(link.clone(), text.into()),
         Effect::Try(number, _) => Done::Tried(*number, if well { Ok(()) } else { Err(fail()) }),
         Effect::DraftFile(..) => Done::Drafted(Err(ConfigError::new(text))),
         _ => return None,

@@ -234,12 +234,13 @@ impl Http {
         (head, result)
     }
 
-    /// Makes a request once. It is written down as `shown`, where its maker knows of more secrets than those in its body.
+    /// Makes a request once. A planned change is added to the journal as its preview shows it: with its title, and with
+    /// the request masked by all secrets that the plan knows.
     pub(super) async fn once(
         &self,
         call: &Call<'_>,
         head: &mut Option<Head>,
-        shown: Option<&PlainRequest>,
+        planned: Option<(&str, Option<&PlainRequest>)>,
     ) -> Result<Answer, ApiError> {
         let at = self.place(&call.method, &call.url);
         if !call.reads {
@@ -252,7 +253,10 @@ impl Http {
         }
         let broken = |e: &reqwest::Error| self.scrubbed(network::failure(e, &call.url, at.clone()), call.body);
         let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
-        let mut noted = (!call.reads).then(|| self.0.journal.begin(&at, shown.cloned().unwrap_or_else(own)));
+        let mut noted = (!call.reads).then(|| {
+            let (title, shown) = (planned.map(|(title, _)| title), planned.and_then(|(_, shown)| shown));
+            self.0.journal.begin(title, &at, shown.cloned().unwrap_or_else(own))
+        });
         let began = Instant::now();
         let sent = request.send().await;
         self.trace(&at, began, sent.as_ref().ok());
@@ -390,7 +394,7 @@ impl Http {
 
     /// Begins an entry of the journal.
     fn note(&self, at: &Place, plane: Plane, url: &Url, body: Option<&Value>) -> Noted {
-        self.0.journal.begin(at, self.shown(plane, at.method.clone(), url, body))
+        self.0.journal.begin(None, at, self.shown(plane, at.method.clone(), url, body))
     }
 
     /// A request as it can be shown: placeholders for keys, masks for secrets.

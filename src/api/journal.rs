@@ -2,6 +2,7 @@
 
 use super::Place;
 use crate::model::PlainRequest;
+use crate::text::short_id;
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,8 @@ pub struct Journal(Arc<Mutex<VecDeque<Sent>>>);
 /// A request that was sent to change something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
+    /// What it was meant to do, such as `Roll back invoice-agent`; empty where its path says all that is known.
+    pub title: String,
     /// When it left.
     pub at: Timestamp,
     /// Where it went.
@@ -51,10 +54,12 @@ impl Journal {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Begins an entry. It is written down when it ends, or when nobody waits for its end any more.
-    pub(super) fn begin(&self, place: &Place, request: PlainRequest) -> Noted {
-        let outcome = Outcome::NoAnswer("nobody waited for the answer any more".into());
-        let sent = Sent { at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
+    /// Begins an entry. It is added when it ends, or when it is dropped. `title`: what the request is meant to do, where
+    /// the path doesn't tell.
+    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> Noted {
+        let outcome = Outcome::NoAnswer("the answer was not waited for".into());
+        let title = title.map_or_else(|| meaning(&place.method, &place.path), str::to_string);
+        let sent = Sent { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
         Noted { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
     }
 
@@ -94,5 +99,49 @@ impl Noted {
 impl Drop for Noted {
     fn drop(&mut self) {
         self.write();
+    }
+}
+
+/// What a request to an agent server is meant to do, by its path. Empty for all others.
+fn meaning(method: &str, path: &str) -> String {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    // The address of a server may have a path of its own, and names of calls in it.
+    let calls = segments.iter().rposition(|segment| *segment == "threads").unwrap_or(segments.len().saturating_sub(2));
+    match (method, &segments[calls.min(segments.len())..]) {
+        ("POST", ["threads"] | [.., "threads"]) => "Create thread".into(),
+        ("DELETE", ["threads", thread]) => format!("Delete thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "copy"]) => format!("Copy thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "state"]) => format!("Edit state of thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "runs", "stream"]) => format!("Start run on thread {}", short_id(thread)),
+        ("POST", ["threads", _, "runs", run, "cancel"]) => format!("Cancel run {}", short_id(run)),
+        ("DELETE", ["threads", _, "runs", run]) => format!("Delete run {}", short_id(run)),
+        ("POST", [.., "runs", "stream"]) => "Start stateless run".into(),
+        ("POST", [.., "auth", "authenticate"]) => "Authenticate".into(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_to_agent_servers_are_named_by_their_paths() {
+        for (method, path, title) in [
+            ("POST", "/threads", "Create thread"),
+            ("POST", "/own/prefix/threads", "Create thread"),
+            ("DELETE", "/threads/t-1", "Delete thread t-1"),
+            ("POST", "/threads/t-1/copy", "Copy thread t-1"),
+            ("POST", "/threads/t-1/state", "Edit state of thread t-1"),
+            ("POST", "/threads/t-1/runs/stream", "Start run on thread t-1"),
+            ("POST", "/x/threads/t-1/runs/r-1/cancel", "Cancel run r-1"),
+            ("DELETE", "/threads/t-1/runs/r-1", "Delete run r-1"),
+            ("POST", "/runs/stream", "Start stateless run"),
+            ("POST", "/v2/auth/authenticate", "Authenticate"),
+            ("PATCH", "/v2/deployments/d", ""),
+            ("POST", "/", ""),
+        ] {
+            assert_eq!(meaning(method, path), title, "{method} {path}");
+        }
     }
 }

@@ -13,35 +13,32 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
     let now = app.now;
     let Some(viewer) = app.streams.shown_mut() else { return Vec::new() };
     viewer.now = now;
-    let in_tree = viewer.view() == View::Values;
+    let in_tree = viewer.view() == View::State;
     let in_bars = viewer.view() == View::Timeline;
     match action {
         Action::View1 => viewer.show(View::Messages),
         Action::View2 => viewer.show(View::Updates),
-        Action::View3 => viewer.show(View::Values),
+        Action::View3 => viewer.show(View::State),
         Action::View4 => viewer.show(View::Timeline),
-        Action::View5 => viewer.show(View::Lifecycle),
+        Action::View5 => viewer.show(View::Runs),
         Action::View6 => viewer.show(View::Custom),
         Action::View7 => viewer.show(View::Raw),
-        Action::View8 => viewer.show(View::Ledger),
+        Action::View8 => viewer.show(View::Delivery),
         Action::NextView => viewer.turn(1),
         Action::PrevView => viewer.turn(-1),
         Action::Split => viewer.split = !viewer.split,
         Action::AsReceived => viewer.as_received = !viewer.as_received,
-        Action::CloseStream => app.close_stream(),
-        Action::Modes | Action::NewRun | Action::OpenLink if viewer.is_recording() => {
-            app.notify(false, "This is a recording: no server stands behind it.");
+        Action::Again if viewer.is_recording() => viewer.play_from_start(),
+        action if acts_on_server(action) && viewer.is_recording() => {
+            app.notify(false, "This is a recording: there is no server to ask.");
         }
         Action::Modes => app.open_modes(),
-        Action::Difference if in_tree => viewer.toggle_changes(),
         Action::Compare if in_tree && viewer.toggle_changes_since_mark() => {}
-        Action::Compare if in_tree => {
-            app.notify(false, "No state is marked: m marks the one that is shown, = compares others with it.");
-        }
+        Action::Compare if in_tree => viewer.toggle_changes(),
         Action::Mark if in_tree => {
             if let Some(number) = viewer.mark_state() {
                 let number = crate::text::count(number + 1);
-                app.notify(false, format!("State {number} is marked: = compares the one that is shown with it."));
+                app.notify(false, format!("State {number} is marked. = compares the state shown with it."));
             }
         }
         Action::FoldAll | Action::UnfoldAll if in_tree && !viewer.shows_changes() => {
@@ -56,18 +53,23 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Search => app.begin_finding(Typing::Search),
         Action::Sift => app.begin_finding(Typing::Filter),
         Action::NextMatch | Action::PrevMatch if in_tree => {
-            if let Some(tree) = viewer.tree() {
-                tree.next_match(action == Action::NextMatch);
+            let forward = action == Action::NextMatch;
+            match viewer.searched().is_empty() {
+                true => viewer.step_state(if forward { 1 } else { -1 }),
+                false => {
+                    if let Some(tree) = viewer.tree() {
+                        tree.next_match(forward);
+                    }
+                }
             }
         }
         Action::NextMatch | Action::PrevMatch => {
-            let is_searched = viewer.next_hit(action == Action::NextMatch);
+            let forward = action == Action::NextMatch;
+            let is_searched = viewer.next_hit(forward);
             if !is_searched {
-                app.notify(false, "Nothing is searched for yet: / begins a search.");
+                app.go_to_next(Landmark::Problem, forward);
             }
         }
-        Action::NextError => app.go_to_next(Landmark::Error, true),
-        Action::PrevError => app.go_to_next(Landmark::Error, false),
         Action::NextMessage => app.go_to_next(Landmark::Message, true),
         Action::PrevMessage => app.go_to_next(Landmark::Message, false),
         Action::NextStep => app.go_to_next(Landmark::Step, true),
@@ -77,7 +79,7 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Mark => {
             let has_room = viewer.mark();
             if !has_room {
-                app.notify(false, "There are a thousand marks in this stream: take one away first.");
+                app.notify(false, "This stream has a thousand marks. Remove one first.");
             }
         }
         Action::Left | Action::Right | Action::Open if in_tree => {
@@ -98,8 +100,8 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Wrap => {
             app.habits.wrap = !app.habits.wrap;
-            let now = if app.habits.wrap { "go on in the next one" } else { "are cut" };
-            app.notify(false, format!("Long lines {now}."));
+            let now = if app.habits.wrap { "wrapped" } else { "cut" };
+            app.notify(false, format!("Long lines are {now}."));
         }
         Action::Timestamps => {
             let words = Timestamps::WORDS;
@@ -107,15 +109,15 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             let (word, how) = words[(at + 1) % words.len()];
             app.habits.timestamps = how;
             let told = match how {
-                Timestamps::Absolute => "of day",
+                Timestamps::Absolute => "time of day",
                 Timestamps::Relative => "since the run began",
-                Timestamps::Delta => "since the entry before",
+                Timestamps::Delta => "since the previous entry",
             };
             app.notify(false, format!("Times are {word}: {told}."));
         }
         Action::Export => app.propose_export(),
         Action::OpenLink => return app.open_in_browser(),
-        // What broke off is opened again; what is here is played.
+        // A stream that failed is opened again; events that are there are played.
         Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == 0 => app.reopen(),
         Action::Replay => viewer.play_from_start(),
         Action::Play => viewer.play_or_pause(),
@@ -125,12 +127,18 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SlideOn => viewer.slide(true),
         Action::Speed => {
             let speed = viewer.next_speed();
-            app.notify(false, format!("The past is played at {}.", speed.word()));
+            app.notify(false, format!("Playing at {}.", speed.word()));
         }
         Action::NewRun => return app.compose_here(),
         _ => {}
     }
     Vec::new()
+}
+
+/// Whether an action needs the server that a stream comes from.
+fn acts_on_server(action: Action) -> bool {
+    use Action::*;
+    matches!(action, Modes | NewRun | OpenLink | Answer | Approve | CancelRun | RollbackRun | Again | Describe | Delete)
 }
 
 impl App {
@@ -141,14 +149,14 @@ impl App {
             return;
         }
         let none = match (what, forward) {
-            (Landmark::Error, true) => "No failure after this in what has come so far.",
-            (Landmark::Error, false) => "No failure before this.",
-            (Landmark::Message, true) => "No message after this in what has come so far.",
-            (Landmark::Message, false) => "No message before this.",
-            (Landmark::Step, true) => "No step after this in what has come so far.",
-            (Landmark::Step, false) => "No step before this.",
-            (Landmark::Mark, true) => "No mark after this: m marks an event.",
-            (Landmark::Mark, false) => "No mark before this: m marks an event.",
+            (Landmark::Problem, true) => "No later failure, gap or run end yet.",
+            (Landmark::Problem, false) => "No earlier failure, gap or run end.",
+            (Landmark::Message, true) => "No later message yet.",
+            (Landmark::Message, false) => "No earlier message.",
+            (Landmark::Step, true) => "No later step yet.",
+            (Landmark::Step, false) => "No earlier step.",
+            (Landmark::Mark, true) => "No later mark. m marks an event.",
+            (Landmark::Mark, false) => "No earlier mark. m marks an event.",
         };
         self.notify(false, none);
     }
@@ -165,6 +173,17 @@ impl App {
         vec![Effect::OpenLink(page.into())]
     }
 
+    /// Shows a link that the browser did not open, and copies it: over SSH there is no browser here.
+    pub(super) fn on_link_not_opened(&mut self, link: String, why: &str) -> Vec<Effect> {
+        // A link of another kind could start any program, so it is not offered.
+        if !url::Url::parse(&link).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            self.notify(true, why);
+            return Vec::new();
+        }
+        self.notify(true, format!("Open {} in a browser (copied)\n{why}", crate::text::clean(&link)));
+        vec![Effect::Copy(link)]
+    }
+
     /// Opens the stream that is shown again from its start.
     pub(super) fn reopen(&mut self) {
         let Some(viewer) = self.streams.shown() else { return };
@@ -173,10 +192,12 @@ impl App {
                 StreamTarget::Join { thread: thread.clone(), run: run.clone() }
             }
             (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
-                return self.notify(true, "A stateless run is not kept by the server: there is nothing to replay.");
+                return self
+                    .notify(true, "The server does not keep a stateless run, so its stream can't be opened again.");
             }
             (StreamTarget::Start { .. }, ..) => {
-                let text = "The server has not said which run it started: there is nothing to replay. The composer starts it again.";
+                let text = "The server did not say which run it started. Look for it in the thread's runs before starting \
+                            another.";
                 return self.notify(true, text);
             }
             (other, ..) => other.clone(),
@@ -196,7 +217,8 @@ impl App {
             StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
             _ => None,
         };
-        let question = viewer.question().filter(|_| thread.is_some());
+        let question =
+            Some(crate::model::summary_of(viewer.questions())).filter(|said| !said.is_empty() && thread.is_some());
         let server = viewer.server.clone();
         // A tab may be of another server than the list behind it.
         let mut effects = self.go_to_server(server);
@@ -206,17 +228,10 @@ impl App {
         effects
     }
 
-    /// Closes the stream that is shown. Its run goes on.
-    pub(super) fn close_stream(&mut self) {
-        if self.streams.close().is_some() && !self.has_stream_pane() {
-            self.focus = super::Pane::Deployments;
-        }
-    }
-
     /// Shows the next of the open streams, or the one before.
     pub(super) fn turn_streams(&mut self, forward: bool) {
         if self.streams.all().is_empty() {
-            return self.notify(false, "No stream is open: Enter on a thread opens one.");
+            return self.notify(false, "No stream is open. ⏎ on a thread opens one.");
         }
         self.streams.turn(forward);
         self.logs = None;

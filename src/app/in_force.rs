@@ -30,6 +30,8 @@ impl App {
         let stays =
             |name: &str| named(&before, name).zip(named(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
         self.epoch += 1;
+        // Answers of profiles that lead elsewhere are dropped, so it would wait forever.
+        self.cancel_search();
         let generation = self.epoch;
         let mut words = Vec::new();
         let states = list.iter().map(|profile| {

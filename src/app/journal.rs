@@ -43,8 +43,11 @@ pub fn outcome(sent: &Sent) -> (Tone, String) {
 /// All of an entry, as lines to read.
 pub fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
     let (tone, word) = outcome(sent);
-    let mut lines =
-        vec![Line::of(tone, &word).with(Tone::Dim, &format!("   {}   took {}", sent.at, text::duration(sent.took)))];
+    let mut lines = Vec::new();
+    if !sent.title.is_empty() {
+        lines.push(Line::of(Tone::Strong, &sent.title));
+    }
+    lines.push(Line::of(tone, &word).with(Tone::Dim, &format!("   {}   took {}", sent.at, text::duration(sent.took))));
     if let Outcome::NoAnswer(why) = &sent.outcome {
         let text = format!("{why}. Whether it was carried out is not known: look before you send it again.");
         lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));

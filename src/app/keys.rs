@@ -1,6 +1,6 @@
 //! What keys do, and where: the table with the configuration's `[keys]`, for dispatch and the footer.
 
-pub use super::bindings::{BINDINGS, Binding};
+pub use super::bindings::{ALIASES, BINDINGS, Binding};
 use super::key::{Code, Key};
 use super::server::Tab;
 use std::collections::BTreeMap;
@@ -118,8 +118,6 @@ pub enum Action {
     PrevMatch,
     Search,
     Sift,
-    NextError,
-    PrevError,
     NextMessage,
     PrevMessage,
     NextMark,
@@ -138,6 +136,11 @@ pub enum Action {
     Runs,
     Assistants,
     NewRun,
+    Answer,
+    Approve,
+    CancelRun,
+    RollbackRun,
+    Again,
     View1,
     View2,
     View3,
@@ -149,7 +152,6 @@ pub enum Action {
     Split,
     NextStream,
     PrevStream,
-    CloseStream,
     AsReceived,
     NextView,
     PrevView,
@@ -164,7 +166,6 @@ pub enum Action {
     SlideBack,
     SlideOn,
     Modes,
-    Difference,
     FoldAll,
     UnfoldAll,
     Start,
@@ -217,6 +218,7 @@ impl Action {
     fn leads_to_sending(self) -> bool {
         use Action::*;
         matches!(self, Preview | Create | Update | Delete | DeleteAll | Redeploy | Interrupt | Rollback)
+            || matches!(self, NewRun | Answer | Approve | CancelRun | RollbackRun | Again)
     }
 }
 
@@ -239,6 +241,10 @@ impl Keymap {
     /// Builds the map. Every problem of the configuration is reported at once; what is wrong changes nothing.
     pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
         let mut problems = Vec::new();
+        let current =
+            |id: &String| ALIASES.iter().find(|(old, _)| old == id).map_or(id.clone(), |(_, now)| now.to_string());
+        let changes: &BTreeMap<String, Vec<String>> =
+            &changes.iter().map(|(id, keys)| (current(id), keys.clone())).collect();
         for id in changes.keys().filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str())) {
             problems.push(format!("[keys] {id}: there is no such action (`?` lists them)"));
         }

@@ -16,12 +16,20 @@ pub enum Tone {
     Dim,
     /// What has the focus; links.
     Accent,
+    /// The title of what has the focus.
+    Focus,
     /// Live, good.
     Good,
-    /// Moving, waiting.
+    /// On its way: no action needed.
     Moving,
+    /// Waiting for a person.
+    Waiting,
     /// Failed.
     Bad,
+    /// The row that says what a thread is waiting for.
+    Banner,
+    /// The row that says why a thread failed.
+    BannerFailed,
     /// A namespace.
     Ns,
     /// What is searched for.
@@ -39,6 +47,11 @@ impl Tone {
         let head = name.bytes().take(256);
         let hash = head.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Tone::Label((hash ^ (hash >> 16)) as u8)
+    }
+
+    /// Whether it fills the whole row.
+    pub fn is_banner(self) -> bool {
+        matches!(self, Tone::Banner | Tone::BannerFailed)
     }
 }
 

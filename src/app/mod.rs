@@ -85,7 +85,7 @@ use list::Picker;
 use logs::LogView;
 use modes::{LastModes, ModesDialog};
 use msg::{Described, Effect, RevisionRef, ServerRef};
-use palette::Palette;
+use palette::{Palette, Search};
 use profiles::Catalogue;
 use record::Recording;
 use scroll::Place;
@@ -281,8 +281,10 @@ pub struct App {
     pub notice_until: Option<Timestamp>,
     /// Whether a document was asked for and is still waited for.
     pub describing: Option<Described>,
-    /// An id that a server is asked for, while the person waits for it.
-    pub seeking: Option<String>,
+    /// The search for an id on all servers, while one is under way.
+    pub search: Option<Search>,
+    /// Number of the next search.
+    next_search: u64,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
     /// What was typed into editors that were left.
@@ -342,7 +344,8 @@ impl App {
             notices: Vec::new(),
             notice_until: None,
             describing: None,
-            seeking: None,
+            search: None,
+            next_search: 1,
             refreshed_at: None,
             draft: None,
             drafts: BTreeMap::new(),

@@ -85,7 +85,7 @@ pub(super) fn drag(app: &mut App, x: u16) -> Vec<Effect> {
 /// A click in the pane of a stream: on a tab, or on an entry of a view.
 fn click_stream(app: &mut App, area: Area, x: u16, y: u16) {
     let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
-    let above = app.stream_head() - open::STREAM_HEAD;
+    let above = u16::from(app.has_stream_tabs());
     match y - area.y {
         0 if above > 0 => {
             if let Some(at) = tabs::stream_at(app, width, column) {

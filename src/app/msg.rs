@@ -2,7 +2,7 @@
 
 use super::export::FileStep;
 use super::key::Key;
-use super::palette::Found;
+use super::palette::{Found, Source};
 use super::work::{Part, Task};
 use crate::api::doctor::Check;
 use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
@@ -175,8 +175,8 @@ pub enum Done {
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
     /// A record as the server wrote it, secrets masked.
     Described(Described, Result<Value, ApiError>),
-    /// What an agent server has of that id.
-    Found(ServerRef, String, Result<Option<Found>, ApiError>),
+    /// What a source has by the id of the search with that number.
+    Found(u64, Source, Result<Option<Found>, ApiError>),
     /// Why a revision is as it is.
     Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
     /// A list beside the deployments, secrets masked, by the number of its request.
@@ -185,8 +185,8 @@ pub enum Done {
     Authenticated(u64, Result<AuthAnswer, ApiError>),
     /// A step with a file was done: the bytes that it has by now; or why not.
     FileStepped(u64, Result<u64, String>),
-    /// A link could not be opened, in words.
-    LinkNotOpened(String),
+    /// A link could not be opened, and why.
+    LinkNotOpened(String, String),
     /// A deployment of a profile, by its id and name, written down as a document to edit.
     Written(Arc<str>, Arc<str>, String, Result<String, ApiError>),
     /// What a change would do, by its number.
@@ -208,13 +208,14 @@ impl Done {
     /// for a page or a dialog goes with that.
     pub fn profile(&self) -> Option<&str> {
         match self {
-            Done::Info(server, _) | Done::Assistants(server, _) | Done::Found(server, ..) => Some(&server.profile),
+            Done::Info(server, _) | Done::Assistants(server, _) => Some(&server.profile),
+            Done::Found(_, source, _) => Some(source.profile()),
             Done::Described(what, _) => Some(what.profile()),
             Done::Card(of, _) => Some(&of.profile),
             Done::Written(profile, ..) => Some(profile),
             Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
-            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(_) | Done::FileStepped(..) => None,
+            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(..) | Done::FileStepped(..) => None,
             Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
             Done::Drafted(_) | Done::Saved(_) => None,
         }
@@ -287,8 +288,8 @@ pub enum Effect {
     FetchAssistants(ServerRef),
     /// Ask for a record as it is now.
     Describe(Described),
-    /// Ask an agent server what has this id.
-    Find(ServerRef, String),
+    /// Ask a source whether it has this id, for the search with that number.
+    Find(u64, Source, String),
     /// Ask for all that explains a revision: how its deployment is called on the command line, and the times that were
     /// spent in each status as far as they were seen.
     Explain(RevisionRef, String, Vec<StatusTime>),

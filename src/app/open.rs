@@ -7,21 +7,26 @@ use super::confirm::confirm_area;
 use super::fleet::RowId;
 use super::json::Tree;
 use super::layout::{Area, Regions, below, halves, layout};
+use super::line::{Line, Tone};
 use super::msg::{Effect, ServerRef, StreamTarget};
 use super::scroll::{Flat, Place};
 use super::server::{PAGE, Server, Tab};
 use super::sign_in::SignIn;
 use super::streams::MAX_TABS;
-use super::viewer::{View, Viewer};
-use super::{App, Overlay, Page, Pane, columns, help};
+use super::viewer::{LinkState, View, Viewer, head};
+use super::{App, Overlay, Page, Pane, columns, help, view_lines};
+use crate::model::ThreadStatus;
+use crate::stream::Outcome;
 use std::sync::Arc;
 
 /// Lines above the rows of each pane: title and column heads.
 pub const DEPLOYMENTS_HEAD: u16 = 2;
 /// Title and next poll.
 pub const REVISIONS_HEAD: u16 = 1;
-/// Breadcrumb, tabs, and a blank line or the column heads.
+/// Breadcrumb, tabs of the lists, and the column heads of an agent server's lists.
 pub const STREAM_HEAD: u16 = 3;
+/// Place with the status, and views with the link: the head of a stream, without its tabs and notes.
+const PLACE_AND_VIEWS: u16 = 2;
 /// Columns kept free at the left of a pane for the selection mark, and at its right.
 pub const GUTTER: u16 = 3;
 
@@ -191,10 +196,69 @@ impl App {
             .collect()
     }
 
-    /// Lines above the rows of the stream pane: several streams have a line of tabs.
+    /// Whether the open streams have a line of tabs: one stream needs none.
+    pub fn has_stream_tabs(&self) -> bool {
+        self.viewer().is_some() && self.logs.is_none() && self.streams.all().len() > 1
+    }
+
+    /// Lines above the rows of the stream pane.
     pub fn stream_head(&self) -> u16 {
-        let tabs = self.viewer().is_some() && self.logs.is_none() && self.streams.all().len() > 1;
-        STREAM_HEAD + u16::from(tabs)
+        match self.viewer().filter(|_| self.logs.is_none()) {
+            Some(viewer) => {
+                let banner = head::banner_tone(viewer.shown_status()).is_some();
+                // Whether there is a note does not depend on the width.
+                let note = self.note(viewer, 0).is_some();
+                u16::from(self.has_stream_tabs()) + PLACE_AND_VIEWS + u16::from(banner) + u16::from(note)
+            }
+            None => STREAM_HEAD,
+        }
+    }
+
+    /// The lines under the views of a stream: the banner of a thread that needs a person, and one more where something
+    /// about the search, the past, the connection or the state needs a line.
+    pub fn stream_notes(&self, viewer: &Viewer, width: u16) -> Vec<Line> {
+        self.banner(viewer, width).into_iter().chain(self.note(viewer, width)).collect()
+    }
+
+    /// What a person has to know, in every view; the whole width, with its keys at the right.
+    fn banner(&self, viewer: &Viewer, width: u16) -> Option<Line> {
+        let tone = head::banner_tone(viewer.shown_status())?;
+        let said = head::banner_text(viewer.shown_status());
+        let can_act = !viewer.is_recording() && !self.is_read_only(&viewer.server.profile);
+        let keys = head::banner_keys(viewer.shown_status(), can_act);
+        let named = keys.iter().filter_map(|(id, label)| {
+            Some(format!("{} {label}", self.keymap.hints_of([id], self.settings.ascii).pop()?.0))
+        });
+        let named: Vec<String> = named.collect();
+        let width = usize::from(width);
+        // The text has the room that it needs, up to two thirds; the keys that still fit are named.
+        let wanted = crate::text::width(&said).min(width * 2 / 3);
+        let fits = |keys: &[String]| wanted + 4 + crate::text::width(&keys.join("   ")) <= width;
+        let shown = (0..=named.len()).rev().find(|n| fits(&named[..*n])).unwrap_or(0);
+        let right = named[..shown].join("   ");
+        let room = width.saturating_sub(crate::text::width(&right) + if shown == 0 { 0 } else { 3 });
+        let said = crate::text::fit(&crate::text::clean(&said), room).into_owned();
+        let gap = width.saturating_sub(crate::text::width(&said) + crate::text::width(&right));
+        Some(Line::of(tone, &format!("{said}{}{right}", " ".repeat(gap))))
+    }
+
+    /// What needs a line about the search, the past, the connection or the state that is shown.
+    fn note(&self, viewer: &Viewer, width: u16) -> Option<Line> {
+        let past = || Some(view_lines::past::line(&viewer.standing()?, width.into(), &self.settings.tz));
+        if let Some(line) = view_lines::find::line(viewer).or_else(past) {
+            return Some(line);
+        }
+        let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
+        match &viewer.link {
+            LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
+            LinkState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
+            _ if shows_state => view_lines::state::about(viewer, width.into(), &self.settings.tz),
+            LinkState::Ended(end) if end.detail.is_some() && viewer.thread_status() == &ThreadStatus::Loading => {
+                let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
+                Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
+            }
+            _ => None,
+        }
     }
 
     /// Heights of the lists of deployments, of revisions, and of the server's rows.

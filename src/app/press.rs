@@ -16,8 +16,8 @@ pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
     }
     app.fleet.touched = true;
     app.describing = None;
-    app.seeking = None;
     app.pass_notice();
+    app.cancel_search();
     if app.filtering {
         app.type_key(key);
         return Vec::new();

@@ -200,9 +200,9 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         }
         Done::Browsed(number, result) => app.take_browsed(number, result),
         Done::Authenticated(number, result) => app.take_authenticated(number, result),
-        Done::Found(server, id, result) => return app.take_found(server, &id, result),
+        Done::Found(number, source, result) => return app.on_found(number, source, result),
         Done::FileStepped(number, result) => return app.take_written(number, result),
-        Done::LinkNotOpened(why) => app.notify(true, why),
+        Done::LinkNotOpened(link, why) => return app.on_link_not_opened(link, &why),
         // The page comes over what one does now, so only who still waits for it gets it.
         Done::Described(what, _) if app.describing.as_ref() != Some(&what) => {}
         Done::Described(what, result) => {
@@ -366,9 +366,12 @@ fn back(app: &mut App, quit: bool) {
                 return;
             }
             if let Some(viewer) = app.streams.shown() {
-                // Back to the list, on the thread that one comes from. The stream stays in its tab.
+                // Back to the list, on the thread that one comes from. Esc leaves the stream in its tab, q closes it.
                 if let (Some(server), Some(thread)) = (&mut app.server, viewer.thread_id.clone()) {
                     server.thread_picker.wish(thread);
+                }
+                if quit {
+                    app.streams.close();
                 }
                 app.streams.hide();
                 // A stream of another server lies over no list.
@@ -405,6 +408,9 @@ fn refresh(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     app.refreshed_at = Some(app.now);
+    if let Some(viewer) = app.streams.shown_mut() {
+        viewer.refreshes += 1;
+    }
     app.begin_again();
     app.profiles.iter_mut().for_each(|p| p.halted = false);
     // Lines that are there would come again.
@@ -527,6 +533,10 @@ fn to_edge(app: &mut App, context: Context, start: bool) {
 
 fn copy(app: &mut App) -> Vec<Effect> {
     let text = match (app.overlays.last(), app.focus) {
+        // The error of a thread that failed, while no other entry was chosen.
+        (None, Pane::Stream) if app.logs.is_none() && app.viewer().is_some_and(Viewer::offers_error) => {
+            app.viewer().and_then(|viewer| viewer.thread_status().error()).map(str::to_string)
+        }
         (Some(Overlay::Inspect { tree, .. }), _) => tree.value_under_cursor(),
         (Some(Overlay::Browse(browse)), _) => browse.copied(),
         (Some(Overlay::SignIn(sign_in)), _) => sign_in.link().or(sign_in.auth_id()).map(str::to_string),
@@ -553,7 +563,7 @@ fn copy_path(app: &mut App) -> Vec<Effect> {
         Some(Overlay::Inspect { tree, .. }) => tree.path_under_cursor(),
         Some(_) => None,
         None => {
-            app.viewer().filter(|viewer| viewer.view() == View::Values).and_then(|viewer| viewer.path_under_cursor())
+            app.viewer().filter(|viewer| viewer.view() == View::State).and_then(|viewer| viewer.path_under_cursor())
         }
     };
     path.map(|path| offer(app, &path)).unwrap_or_default()

@@ -142,15 +142,18 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The candidate that a mistyped word probably meant: at most a third of its letters differ.
+/// The candidate that a mistyped word probably meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_few(word, candidates, 1).into_iter().next()
+}
+
+/// The candidates that a mistyped word may mean, the nearest first: at most a third of its letters differ.
+pub(crate) fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|c| (distance(&word.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(d, _)| *d <= limit)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, c)| c)
+    let near = candidates.into_iter().map(|c| (distance(&word.to_lowercase(), &c.to_lowercase()), c));
+    let mut near: Vec<(usize, &str)> = near.filter(|(d, _)| *d <= limit).collect();
+    near.sort_by_key(|(d, _)| *d);
+    near.into_iter().map(|(_, c)| c).take(most).collect()
 }
 
 /// Edits from one word to another, in characters; two neighbours that changed places are one edit.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-pub(crate) use error::nearest;
+pub(crate) use error::{nearest, nearest_few};
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default, PartialEq)]

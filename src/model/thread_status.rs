@@ -265,6 +265,14 @@ impl ThreadStatus {
         matches!(self.role(), StatusRole::Waiting | StatusRole::Failed)
     }
 
+    /// Returns the error with which it failed, as far as the server tells it.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            ThreadStatus::Failed { error, .. } => Some(error.as_str()).filter(|error| !error.is_empty()),
+            _ => None,
+        }
+    }
+
     /// Returns what it asks.
     pub fn questions(&self) -> &[Question] {
         match self {

@@ -2,10 +2,10 @@
 
 use super::browse;
 use super::changes;
+use super::find;
 use super::services::Services;
-use crate::api::{ApiError, CardOf, Kind, PlanError};
-use crate::app::msg::{Described, Done, Effect, RevisionRef, ServerRef};
-use crate::app::palette::Found;
+use crate::api::{ApiError, CardOf, PlanError};
+use crate::app::msg::{Described, Done, Effect, RevisionRef};
 use crate::config::{ConfigError, Draft};
 use crate::model::{FailureCard, StatusTime};
 use serde_json::Value;
@@ -34,10 +34,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             services.heed(what.profile(), result.as_ref().err());
             Done::Described(what, result)
         }
-        Effect::Find(server, id) => {
-            let result = found(services, &server, &id).await;
-            services.heed(&server.profile, result.as_ref().err());
-            Done::Found(server, id, result)
+        Effect::Find(number, source, id) => {
+            let result = find::find(services, &source, &id).await;
+            services.heed(source.profile(), result.as_ref().err());
+            Done::Found(number, source, result)
         }
         Effect::Explain(of, address, times) => {
             let result = card(services, &of, &address, &times).await;
@@ -80,7 +80,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             Done::Authenticated(number, result)
         }
         Effect::File(number, step) => Done::FileStepped(number, services.files.step(number, step).await),
-        Effect::OpenLink(link) => Done::LinkNotOpened(super::open_link(&link).await.err()?),
+        Effect::OpenLink(link) => {
+            let why = super::open_link(&link).await.err()?;
+            Done::LinkNotOpened(link, why)
+        }
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {
             let drafted = aside(move || Draft::new(&path, typed).map(Box::new)).await;
@@ -122,26 +125,6 @@ async fn record(services: &Services, what: &Described) -> Result<Value, ApiError
             Ok(services.without_secrets(&of.profile, &of.deployment, row))
         }
     }
-}
-
-/// What an agent server has of an id.
-async fn found(services: &Services, server: &ServerRef, id: &str) -> Result<Option<Found>, ApiError> {
-    let client = services.agent_server(server).await?;
-    match client.thread(id).await {
-        Ok(_) => return Ok(Some(Found::Thread)),
-        Err(error) if !is_absence(&error) => return Err(error),
-        Err(_) => {}
-    }
-    match client.assistant_row(id).await {
-        Ok(_) => Ok(Some(Found::Assistant)),
-        Err(error) if !is_absence(&error) => Err(error),
-        Err(_) => Ok(None),
-    }
-}
-
-/// Whether a server's answer means that it has nothing of that id. One that is no UUID is answered with 422.
-fn is_absence(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::NotFound | Kind::Invalid(_))
 }
 
 /// The card of a revision as it is now.

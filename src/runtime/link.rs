@@ -25,10 +25,9 @@ pub async fn open_link(link: &str) -> Result<(), String> {
     let mut command = tokio::process::Command::new(program);
     // What it writes would land in the middle of the screen or of the data.
     command.args(arguments).arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let cannot = |why: String| format!("{program} {why}: copy the link into a browser");
-    let mut opener = command.spawn().map_err(|e| cannot(format!("cannot be started ({e})")))?;
+    let mut opener = command.spawn().map_err(|e| format!("{program} could not be started: {e}"))?;
     match tokio::time::timeout(PATIENCE, opener.wait()).await {
-        Ok(Ok(status)) if !status.success() => Err(cannot("could not open the link".into())),
+        Ok(Ok(status)) if !status.success() => Err(format!("{program} failed: {status}")),
         _ => Ok(()),
     }
 }

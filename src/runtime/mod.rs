@@ -5,6 +5,7 @@ mod browse;
 mod changes;
 mod effects;
 mod export;
+mod find;
 mod frames;
 mod input;
 mod link;

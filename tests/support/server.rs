@@ -21,12 +21,23 @@ pub fn address() -> String {
     url.strip_prefix("http://").expect("the real server speaks plain http").to_owned()
 }
 
+/// The address of every real server that runs: Python, and JavaScript and Aegra where they are installed.
+pub fn all_urls() -> Vec<String> {
+    let others = ["RUNTAIL_JS_URL", "RUNTAIL_AEGRA_URL"].into_iter().filter_map(|name| std::env::var(name).ok());
+    std::iter::once(url()).chain(others.map(|url| url.trim_end_matches('/').to_owned())).collect()
+}
+
 /// One request, one connection; the status and the answer's JSON (null where there is none).
 #[track_caller]
 pub fn request(method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-    let address = address();
+    request_at(&address(), method, path, body)
+}
+
+/// The same to any address, host and port.
+#[track_caller]
+pub fn request_at(address: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
     let body = body.map(Value::to_string).unwrap_or_default();
-    let mut stream = TcpStream::connect(&address).expect("the real server answers");
+    let mut stream = TcpStream::connect(address).expect("the real server answers");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

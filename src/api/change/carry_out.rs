@@ -88,7 +88,7 @@ impl ControlPlane {
             retry: Retry::NONE,
         };
         let shown = (path == plan.path).then_some(&plan.preview.request);
-        self.http.once(&call, &mut None, shown).await
+        self.http.once(&call, &mut None, Some((&plan.preview.title, shown))).await
     }
 
     /// The call that interrupts, by its other name. The first one was refused as a path that nobody knows, so nothing was

@@ -55,6 +55,9 @@ pub fn read(text: &str) -> Option<Address> {
     if is_id(text) {
         return Some(Address::Id(text.to_string()));
     }
+    if let Some((thread, run)) = text.split_once('/').filter(|(thread, run)| is_uuid(thread) && is_id(run)) {
+        return Some(Address::Thread { server: None, thread: thread.to_string(), run: Some(run.to_string()) });
+    }
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())?;
     Some(of_url(&url))
 }
@@ -71,7 +74,7 @@ fn time(text: &str) -> Option<Address> {
 }
 
 /// A UUID with its dashes, or an id that a server gave an event or a message: long, in one word, with a digit and a dash.
-fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     is_uuid(text)
         || text.len() >= 12
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
@@ -188,6 +191,7 @@ mod tests {
             ("14:02:58".into(), Address::Time(14, 2, 58)),
             ("9:05".into(), Address::Time(9, 5, 0)),
             (format!(" {A} "), Address::Id(A.into())),
+            (format!("{A}/{B}"), thread(None, Some(B))),
             ("1763725371234-0".into(), Address::Id("1763725371234-0".into())),
             ("lc_run--019a-bc".into(), Address::Id("lc_run--019a-bc".into())),
             (

@@ -1,25 +1,16 @@
-//! Landing on what was named: known things first, then those that a server is asked for. What cannot be reached says why.
+//! Goes to what was named: known things first, then those that servers are asked for. What can't be reached says why.
 
+use super::Takes;
 use super::address::{self, Address};
-use crate::api::{ApiError, ServerKind};
 use crate::app::fleet::RowId;
 use crate::app::habits::Habits;
 use crate::app::msg::{Effect, ServerRef, StreamTarget};
-use crate::app::server::Tab;
+use crate::app::server::{Server, Tab};
 use crate::app::viewer::VIEWS;
 use crate::app::{App, Pane};
 use crate::config::deployments_page;
 use crate::text::{clean, short_id};
 use url::Url;
-
-/// What an agent server knows by an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// A thread.
-    Thread,
-    /// An assistant.
-    Assistant,
-}
 
 impl App {
     /// Goes to what was named.
@@ -44,16 +35,14 @@ impl App {
                 Err(why) => self.explain_argument(&why),
             },
             Address::Thread { server, thread, run } => {
-                let Some(url) = server else { return self.go_to_id(run.as_deref().unwrap_or(&thread)) };
-                match self.server_at(&url) {
-                    Ok(server) => {
-                        let target = match run {
-                            Some(run) => StreamTarget::Join { thread, run },
-                            None => StreamTarget::Tail { thread },
-                        };
-                        self.open_at(server, target)
-                    }
-                    Err(why) => self.explain_argument(&why),
+                let known = server.as_ref().map(|url| self.server_at(url));
+                match (known, run) {
+                    (Some(Ok(server)), Some(run)) => self.open_at(server, StreamTarget::Join { thread, run }),
+                    (Some(Ok(server)), None) => self.open_at(server, StreamTarget::Tail { thread }),
+                    // A server may have several addresses, so one that no profile names may be known all the same.
+                    (Some(Err(why)), run) => self.search(&thread, run, Some(why)),
+                    (None, Some(run)) => self.go_to_run_of(&thread, &run),
+                    (None, None) => self.go_to_id(&thread),
                 }
             }
             Address::Assistant { server, assistant } => match self.server_at(&server) {
@@ -91,63 +80,34 @@ impl App {
         if let Some(seq) = self.viewer().and_then(|viewer| viewer.seq_of(id)) {
             return self.go_to_event(seq);
         }
-        let Some(server) = &self.server else {
-            let what = "Nothing that was listed has the id";
-            return self.explain_argument(&format!(
-                "{what} {}. Open an agent server first: its threads are then looked through.",
-                short_id(id)
-            ));
+        let listed = |server: &Server| {
+            let thread = server.threads.value.iter().flatten().any(|t| t.thread_id == id);
+            let run = server.runs.value.iter().flatten().any(|r| r.run_id == id);
+            let assistant = server.assistants.value.iter().flatten().any(|a| a.assistant_id == id);
+            (thread, run, assistant)
         };
-        let lists = |of: Option<bool>| of.unwrap_or_default();
-        if lists(server.threads.value.as_ref().map(|list| list.iter().any(|t| t.thread_id == id))) {
-            return self.go_to_thread(id);
-        }
-        if lists(server.runs.value.as_ref().map(|list| list.iter().any(|r| r.run_id == id))) {
-            return self.go_to_run(id);
-        }
-        if lists(server.assistants.value.as_ref().map(|list| list.iter().any(|a| a.assistant_id == id))) {
-            return self.go_to_assistant(id);
-        }
-        self.seeking = Some(id.to_string());
-        vec![Effect::Find(server.server.clone(), id.to_string())]
-    }
-
-    /// What the server said of an id that nothing here has.
-    pub(in crate::app) fn take_found(
-        &mut self,
-        server: ServerRef,
-        id: &str,
-        result: Result<Option<Found>, ApiError>,
-    ) -> Vec<Effect> {
-        // The person went on meanwhile.
-        if self.seeking.take_if(|sought| sought == id).is_none() {
-            return Vec::new();
-        }
-        match result {
-            Ok(Some(Found::Thread)) => self.open_at(server, StreamTarget::Tail { thread: id.to_string() }),
-            Ok(Some(Found::Assistant)) => self.go_to_assistant(id),
-            // By the contract neither can be asked for, and a thread streams all the same.
-            Ok(None) if self.offers_the_contract(&server) => {
-                self.open_at(server, StreamTarget::Tail { thread: id.to_string() })
-            }
-            Ok(None) => self.explain_argument(&format!(
-                "Nothing has the id {}: no deployment, revision, run or event that is known here, and {} has no thread or \
-                 assistant of that id. A run is found by `run`, where its thread's runs are listed.",
-                short_id(id),
-                server.name
-            )),
-            Err(error) => self.explain_argument(&error.story()),
+        match self.server.as_ref().map(listed) {
+            Some((true, ..)) => self.go_to_thread(id),
+            Some((_, true, _)) => self.go_to_run(id),
+            Some((.., true)) => self.go_to_assistant(id),
+            _ => self.search(id, None, None),
         }
     }
 
-    /// Whether a server may offer no more than the contract names: it tells nothing of itself.
-    fn offers_the_contract(&self, server: &ServerRef) -> bool {
-        let info = self.infos.get(server).and_then(|info| info.value.as_ref());
-        info.is_some_and(|info| info.kind == ServerKind::Other)
+    /// Goes to a run by its id and its thread's, which says nothing of its server.
+    fn go_to_run_of(&mut self, thread: &str, run: &str) -> Vec<Effect> {
+        if let Some(at) = self.streams.all().iter().position(|v| v.run_id.as_deref() == Some(run)) {
+            return self.go_to_stream(at);
+        }
+        let is_listed = |server: &Server| server.threads.value.iter().flatten().any(|t| t.thread_id == thread);
+        match self.server.as_ref().filter(|server| is_listed(server)).map(|server| server.server.clone()) {
+            Some(server) => self.open_at(server, StreamTarget::Join { thread: thread.into(), run: run.into() }),
+            None => self.search(thread, Some(run.to_string()), None),
+        }
     }
 
     /// The row of a deployment by its id, its name, or `PROFILE/NAME`.
-    fn row_of(&self, wanted: &str) -> Option<RowId> {
+    pub(super) fn row_of(&self, wanted: &str) -> Option<RowId> {
         let rows = || self.fleet.rows.iter();
         let named = |row: &&crate::app::fleet::Row| row.name == wanted;
         let whole = |row: &&crate::app::fleet::Row| {
@@ -199,7 +159,7 @@ impl App {
         })
     }
 
-    fn open_at(&mut self, server: ServerRef, target: StreamTarget) -> Vec<Effect> {
+    pub(super) fn open_at(&mut self, server: ServerRef, target: StreamTarget) -> Vec<Effect> {
         let mut effects = self.leave_overlays();
         effects.extend(self.go_to_server(server));
         self.open_stream(target);
@@ -207,7 +167,7 @@ impl App {
     }
 
     /// Selects a deployment, and one of its revisions where one is named.
-    fn go_to_row(&mut self, row: RowId, revision: Option<String>) -> Vec<Effect> {
+    pub(super) fn go_to_row(&mut self, row: RowId, revision: Option<String>) -> Vec<Effect> {
         let effects = self.go_to(if revision.is_some() { Pane::Revisions } else { Pane::Deployments });
         self.fleet.refresh();
         if !self.fleet.all_shown().any(|shown| shown.id == row) {
@@ -224,46 +184,51 @@ impl App {
         match self.row_of(name) {
             Some(row) => self.go_to_row(row, None),
             None if name.is_empty() => self.go_to(Pane::Deployments),
-            None => self.explain_argument(&format!("There is no deployment {} in the list.", clean(name))),
+            None if address::is_id(name) => self.go_to_id(name),
+            None => {
+                let why = self.no_such("deployment", name, Takes::Deployment);
+                self.explain_argument(&why)
+            }
         }
     }
 
     pub(super) fn go_to_thread(&mut self, id: &str) -> Vec<Effect> {
-        let Some(server) = self.server.as_ref().map(|s| s.server.clone()) else {
-            return self.explain_argument("No agent server is open: Enter on a deployment opens one.");
-        };
-        if id.is_empty() {
-            let mut effects = self.leave_overlays();
-            effects.extend(self.open_server(server));
-            return effects;
+        let server = self.server.as_ref().map(|s| s.server.clone());
+        match (server, id) {
+            (None, "") => self.explain_argument("No agent server is open: press Enter on a deployment to open one."),
+            (None, id) => self.go_to_id(id),
+            (Some(server), "") => {
+                let mut effects = self.leave_overlays();
+                effects.extend(self.open_server(server));
+                effects
+            }
+            (Some(server), id) => self.open_at(server, StreamTarget::Tail { thread: id.to_string() }),
         }
-        self.open_at(server, StreamTarget::Tail { thread: id.to_string() })
     }
 
     pub(super) fn go_to_run(&mut self, id: &str) -> Vec<Effect> {
-        let Some(server) = self.server.as_ref() else {
-            return self.explain_argument("No agent server is open: Enter on a deployment opens one.");
-        };
-        let listed = server.runs.value.iter().flatten().find(|run| run.run_id == id).map(|run| run.thread_id.clone());
-        let of_stream = self.viewer().filter(|v| v.server == server.server).and_then(|v| v.thread_id.clone());
-        match listed.or_else(|| server.runs_of.clone()).or(of_stream) {
-            _ if id.is_empty() => self.explain_argument("run ID: the run's id is missing."),
-            Some(thread) => {
-                let server = server.server.clone();
-                self.open_at(server, StreamTarget::Join { thread, run: id.to_string() })
-            }
-            None => {
-                let why = "A run is joined on its thread: list the thread's runs first (v on the thread), or say both by \
-                           the run's address, …/threads/THREAD/runs/RUN.";
-                self.explain_argument(why)
-            }
+        if id.is_empty() {
+            return self.explain_argument("run ID: the run's id is missing.");
+        }
+        if let Some(Address::Thread { server: None, thread, run: Some(run) }) = address::read(id) {
+            return self.go_to_run_of(&thread, &run);
+        }
+        let listed = self.server.as_ref().and_then(|server| {
+            let run = server.runs.value.iter().flatten().find(|run| run.run_id == id);
+            let thread = run.map(|run| run.thread_id.clone()).or_else(|| server.runs_of.clone());
+            let of_stream = self.viewer().filter(|v| v.server == server.server).and_then(|v| v.thread_id.clone());
+            Some((server.server.clone(), thread.or(of_stream)?))
+        });
+        match listed {
+            Some((server, thread)) => self.open_at(server, StreamTarget::Join { thread, run: id.to_string() }),
+            None => self.explain_argument("A run id needs its thread: paste THREAD/RUN or a URL."),
         }
     }
 
     pub(super) fn go_to_assistant(&mut self, id: &str) -> Vec<Effect> {
         let effects = self.leave_overlays();
         let Some(server) = &mut self.server else {
-            return self.explain_argument("No agent server is open: Enter on a deployment opens one.");
+            return self.explain_argument("No agent server is open: press Enter on a deployment to open one.");
         };
         server.show(Tab::Assistants);
         server.filter.clear();

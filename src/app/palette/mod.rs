@@ -4,10 +4,11 @@ pub mod address;
 mod commands;
 mod go;
 mod offers;
+mod search;
 
 pub use commands::{COMMANDS, Command, Takes};
-pub use go::Found;
 pub use offers::{MOST_OFFERS, Offer};
+pub use search::{Found, Search, Source};
 
 use super::key::{Code, Key};
 use super::msg::Effect;

@@ -5,10 +5,12 @@ use super::commands::{COMMANDS, Command, Takes};
 use crate::app::App;
 use crate::app::export::Format;
 use crate::app::viewer::VIEWS;
-use crate::config::nearest;
+use crate::config::{nearest, nearest_few};
 use crate::text::short_id;
 use std::collections::HashMap;
 
+/// Most names that are suggested for one that is unknown.
+const MOST_NEAR: usize = 3;
 /// Most lines that are offered at once.
 pub const MOST_OFFERS: usize = 200;
 
@@ -97,7 +99,7 @@ impl App {
         if own || command.takes == Takes::Export && argument.contains(' ') {
             return vec![(0, of_command(command, argument))];
         }
-        let known = self.known(command.takes);
+        let known = self.known_for(command.takes, argument);
         let offer = |(name, note): Named| {
             // What is told of it counts too: a thread is seldom known by its id.
             let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
@@ -105,7 +107,11 @@ impl App {
         };
         let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
         // An id that is not listed may still be one.
-        let free = matches!(command.takes, Takes::Export | Takes::Thread | Takes::Run | Takes::Assistant);
+        let free = match command.takes {
+            Takes::Export | Takes::Thread | Takes::Run | Takes::Assistant => true,
+            Takes::Deployment => address::is_id(argument),
+            _ => false,
+        };
         if offers.is_empty() && free && !argument.is_empty() {
             offers.push((0, of_command(command, argument)));
         }
@@ -123,6 +129,33 @@ impl App {
             }
         }
         offers
+    }
+
+    /// What is known of what a command takes, written as what was typed: a deployment with a slash is PROFILE/NAME.
+    fn known_for(&self, takes: Takes, typed: &str) -> Vec<Named> {
+        if takes != Takes::Deployment || !typed.contains('/') {
+            return self.known(takes);
+        }
+        let full = |row: &crate::app::fleet::Row| {
+            (format!("{}/{}", row.profile_name, row.name), format!("{} {}", row.profile_name, row.tag))
+        };
+        self.fleet.rows.iter().map(full).collect()
+    }
+
+    /// Says that there is no such thing, with names that were probably meant.
+    pub(super) fn no_such(&self, what: &str, typed: &str, takes: Takes) -> String {
+        let known: Vec<String> = self.known_for(takes, typed).into_iter().map(|(name, _)| name).collect();
+        let mut near = nearest_few(typed, known.iter().map(String::as_str), MOST_NEAR);
+        // The right name in the wrong profile.
+        if let Some((_, name)) = typed.split_once('/') {
+            let same = known.iter().map(String::as_str).filter(|full| full.rsplit('/').next() == Some(name));
+            near.extend(same.filter(|full| !near.contains(full)).take(MOST_NEAR).collect::<Vec<_>>());
+        }
+        let typed = crate::text::clean(typed);
+        match near.is_empty() || typed.is_empty() {
+            true => format!("There is no {what} {typed}").trim_end().to_string() + ".",
+            false => format!("There is no {what} {typed}. Did you mean {}?", near.join(", ")),
+        }
     }
 
     /// What is known of what a command takes.
@@ -185,29 +218,25 @@ impl App {
     /// Why nothing is offered for a text, with what was probably meant.
     pub fn no_offer(&self, text: &str) -> String {
         let typed = text.trim();
-        let (what, word, known): (&str, &str, Vec<String>) = match split(typed) {
-            Some((command, argument)) => {
-                let known = self.known(command.takes).into_iter().map(|(name, _)| name).collect();
-                let what = match command.takes {
-                    Takes::Deployment => "deployment",
-                    Takes::Profile => "profile",
-                    Takes::Theme => "theme",
-                    Takes::View => "view",
-                    Takes::Stream => "stream open",
-                    Takes::Thread => "thread known here",
-                    Takes::Run => "run known here: open a thread's runs first",
-                    Takes::Assistant => "assistant known here",
-                    _ => "such word",
-                };
-                (what, argument, known)
-            }
-            None => ("such command", typed, COMMANDS.iter().map(|command| command.name.to_string()).collect()),
+        let Some((command, argument)) = split(typed) else {
+            let near = nearest(typed, COMMANDS.iter().map(|command| command.name)).filter(|_| !typed.is_empty());
+            return match near {
+                Some(near) => format!("No matching command. Did you mean {near}?"),
+                None => "No matching command.".to_string(),
+            };
         };
-        let near = nearest(word, known.iter().map(String::as_str)).filter(|_| !word.is_empty());
-        match near {
-            Some(near) => format!("There is no {what}. Did you mean {near}?"),
-            None => format!("There is no {what}."),
-        }
+        let what = match command.takes {
+            Takes::Deployment => "deployment",
+            Takes::Profile => "profile",
+            Takes::Theme => "theme",
+            Takes::View => "view",
+            Takes::Stream => "stream",
+            Takes::Thread => "known thread",
+            Takes::Run => "known run",
+            Takes::Assistant => "known assistant",
+            _ => "choice",
+        };
+        self.no_such(what, argument, command.takes)
     }
 }
 

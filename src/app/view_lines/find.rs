@@ -8,7 +8,7 @@ use crate::text;
 pub fn line(viewer: &Viewer) -> Option<Line> {
     let find = viewer.finding();
     // In the values view the state is searched, which its own line tells.
-    let elsewhere = viewer.view() == View::Values;
+    let elsewhere = viewer.view() == View::State;
     let (filter, pattern) = (&find.filter, &find.pattern);
     if elsewhere && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
         return None;

@@ -17,7 +17,7 @@ const SEARCH_ROOM: usize = 40;
 pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     let number = viewer.state_shown().or(viewer.snapshot)?;
     let snapshot = viewer.snapshot_at(number)?;
-    let count = text::count(viewer.count(View::Values));
+    let count = text::count(viewer.count(View::State));
     let mut line = Line::of(Tone::Dim, &format!("state {} of {count}", text::count(number + 1)));
     line.push(Tone::Dim, &format!(" · {} · ", clock(snapshot.at, tz)));
     push_source(&mut line, snapshot);

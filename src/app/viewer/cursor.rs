@@ -38,7 +38,7 @@ impl Viewer {
     /// Entries of the view with the focus that came since it was paused. The books are no list of what came.
     pub fn unseen(&self) -> u64 {
         match self.view() {
-            View::Ledger => 0,
+            View::Delivery => 0,
             view => self.place(view).unseen(&self.rows(view)),
         }
     }
@@ -84,7 +84,7 @@ impl Viewer {
                         self.find.forget(view as usize);
                     }
                 }
-                View::Ledger => {
+                View::Delivery => {
                     let about = view_lines::ledger::About { now: moment, open, asks: !self.is_recording() };
                     self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, about, &self.tz);
                 }
@@ -99,7 +99,7 @@ impl Viewer {
     }
 
     fn bring(&mut self, view: View) {
-        if view == View::Values {
+        if view == View::State {
             if self.anchor.is_none() {
                 self.places[view as usize].seen = self.rows(view).end();
             }
@@ -109,7 +109,7 @@ impl Viewer {
         let moved = self.brought[view as usize] != Some(self.anchor);
         self.brought[view as usize] = Some(self.anchor);
         let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
-        let follow = self.anchor.is_none() && view != View::Ledger;
+        let follow = self.anchor.is_none() && view != View::Delivery;
         self.with_place(view, |place, rows, height| {
             match target {
                 Some(Some(spot)) => place.go(rows, height, spot),
@@ -145,7 +145,7 @@ impl Viewer {
 
     /// Puts the cursor of the view with the focus on a line of its window.
     pub fn point_at(&mut self, line: usize) {
-        if self.view() == View::Values {
+        if self.view() == View::State {
             return self.move_in_state(|place, rows, height| {
                 let spot = scroll::window(&rows, place.top, height).nth(line);
                 if let Some(spot) = spot {
@@ -163,7 +163,7 @@ impl Viewer {
 
     /// Moves by lines: the cursor, or cursor and window together.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
-        if self.view() == View::Values {
+        if self.view() == View::State {
             return self.move_in_state(|place, rows, height| match whole_window {
                 true => place.page(&rows, height, lines),
                 false => place.step(&rows, height, lines),
@@ -191,7 +191,7 @@ impl Viewer {
 
     /// To the first line.
     pub fn to_start(&mut self) {
-        if self.view() == View::Values {
+        if self.view() == View::State {
             return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
         }
         self.moves(|place, rows, height| place.to_start(rows, height));
@@ -204,11 +204,11 @@ impl Viewer {
         }
         let view = self.view();
         match view {
-            View::Values => {
+            View::State => {
                 self.set_anchor(view, None);
                 self.bring_state();
             }
-            View::Ledger => self.with_place(view, |place, rows, height| place.to_end(rows, height, false)),
+            View::Delivery => self.with_place(view, |place, rows, height| place.to_end(rows, height, false)),
             _ => self.moves(|place, rows, height| place.to_end(rows, height, true)),
         }
     }
@@ -221,7 +221,7 @@ impl Viewer {
     /// The lines of a view's window, each with whether the cursor is on it. A followed view has no cursor to see.
     pub fn window(&self, view: View) -> Vec<(Line, bool)> {
         let height = self.windows[view as usize].1;
-        if view == View::Values {
+        if view == View::State {
             return match &self.state {
                 Some(_) if self.shows_changes() => self.changed_lines(),
                 Some(tree) => tree.window(),

@@ -22,19 +22,19 @@ impl Viewer {
         match exported(view, format) {
             // Their lines may not have been laid out.
             View::Messages => (messages.evicted(), messages.evicted() + messages.items().len() as u64),
-            View::Values => {
+            View::State => {
                 let rows = extent(self.projections.values.rows());
                 (rows.first, rows.end)
             }
             // The books are written at once, whatever of them is on the screen.
-            View::Ledger => (0, 1),
+            View::Delivery => (0, 1),
             view => (self.all_rows(view).first(), self.all_rows(view).end()),
         }
     }
 
     /// What stands before the entries.
     pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
-        if view == View::Ledger {
+        if view == View::Delivery {
             return self.books_head(format, part);
         }
         if format != Format::Markdown {
@@ -59,7 +59,7 @@ impl Viewer {
         after: u64,
         part: &mut Part,
     ) -> (u64, u64) {
-        if view == View::Ledger {
+        if view == View::Delivery {
             if next < end {
                 self.write_books(format, part);
             }
@@ -183,7 +183,7 @@ impl Viewer {
 
     fn export_seq(&self, view: View, key: u64) -> Option<u64> {
         match view {
-            View::Values => kept(self.projections.values.rows(), key).map(|state| state.seq),
+            View::State => kept(self.projections.values.rows(), key).map(|state| state.seq),
             view => self.seq_at(view, Spot { key, line: 0 }),
         }
     }
@@ -215,7 +215,7 @@ impl Viewer {
                 Some(message) => self.markdown_message(message, part),
                 None => {}
             },
-            View::Values => {
+            View::State => {
                 let snapshot = kept(self.projections.values.rows(), key);
                 let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
                 let at = view_lines::clock(snapshot.at, &self.tz);
@@ -332,7 +332,7 @@ fn exported(view: View, format: Format) -> View {
 }
 
 fn is_table(view: View) -> bool {
-    !matches!(view, View::Messages | View::Values | View::Raw | View::Custom)
+    !matches!(view, View::Messages | View::State | View::Raw | View::Custom)
 }
 
 fn cell(text: &str) -> String {

@@ -19,8 +19,8 @@ const TAIL: usize = 256 << 10;
 /// What can be gone to from wherever one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landmark {
-    /// An event that tells of a failure.
-    Error,
+    /// A failure, the end of a run, or a gap.
+    Problem,
     /// Where a message begins.
     Message,
     /// Where a step of the graph ends or begins.
@@ -97,8 +97,8 @@ impl Viewer {
     /// What is searched for in the view with the focus.
     pub fn searched(&self) -> &str {
         match &self.state {
-            Some(tree) if self.view() == View::Values => tree.search_text(),
-            _ if self.view() == View::Values => "",
+            Some(tree) if self.view() == View::State => tree.search_text(),
+            _ if self.view() == View::State => "",
             _ => self.find.pattern.text(),
         }
     }
@@ -107,7 +107,7 @@ impl Viewer {
     pub fn set_typed(&mut self, text: &str) {
         match self.find.typing() {
             Some(Typing::Filter) => self.filter(text),
-            _ if self.view() == View::Values => {
+            _ if self.view() == View::State => {
                 if let Some(tree) = self.tree() {
                     tree.search(text);
                 }
@@ -118,7 +118,7 @@ impl Viewer {
 
     /// Takes the search away, else the filter; false where there is neither. In the values view the search is the state's.
     pub fn clear_find(&mut self) -> bool {
-        let in_state = self.view() == View::Values;
+        let in_state = self.view() == View::State;
         if let Some(tree) = self.state.as_mut().filter(|tree| in_state && !tree.search_text().is_empty()) {
             tree.search("");
             return true;
@@ -171,9 +171,9 @@ impl Viewer {
             self.find.is_scanning |= !sieve.is_complete();
             fits = Some(sieve);
         }
-        if !self.find.pattern.is_empty() && view != View::Values {
+        if !self.find.pattern.is_empty() && view != View::State {
             // The books are few lines, and all of them change.
-            let mut sieve = hits.take().filter(|_| view != View::Ledger).unwrap_or_else(|| self.sieve(view));
+            let mut sieve = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.sieve(view));
             let look = |key: u64, from: usize, room: usize| self.look(view, fits.as_ref(), key, from, room);
             for key in self.changed(view, &sieve) {
                 let long = self.message(key).map_or(0, |message| says(message).map(str::len).sum());
@@ -204,7 +204,7 @@ impl Viewer {
 
     /// Whether a view's entries are events, or told by events.
     fn sifts(&self, view: View) -> bool {
-        !matches!(view, View::Values | View::Ledger)
+        !matches!(view, View::State | View::Delivery)
     }
 
     fn message(&self, key: u64) -> Option<&Message> {
@@ -354,7 +354,7 @@ impl Viewer {
     /// Lights what is searched for in a line. Where it lies beyond what the line shows of its event, the line shows that part.
     pub(super) fn light(&self, view: View, spot: Spot, mut line: Line) -> Line {
         let pattern = &self.find.pattern;
-        if pattern.is_empty() || view == View::Values {
+        if pattern.is_empty() || view == View::State {
             return line;
         }
         light(&mut line, pattern);
@@ -383,7 +383,7 @@ impl Viewer {
 
     /// Which lines of a view's window are marked.
     pub fn marked(&self, view: View) -> Vec<bool> {
-        if self.find.marks().is_empty() || view == View::Values {
+        if self.find.marks().is_empty() || view == View::State {
             return Vec::new();
         }
         // In the past what comes later has no entry.
@@ -401,7 +401,7 @@ impl Viewer {
     /// Goes to the next landmark of a kind, or to the one before; false where there is none that way.
     pub fn go_to_next(&mut self, what: Landmark, forward: bool) -> bool {
         // Whoever follows has nothing ahead: the failure that is looked for lies behind.
-        let forward = forward && !(self.follows() && matches!(what, Landmark::Error | Landmark::Mark));
+        let forward = forward && !(self.follows() && matches!(what, Landmark::Problem | Landmark::Mark));
         // Who stands at an event that was let go stands before the oldest one.
         let first = self.tape.first_seq().unwrap_or(u64::MAX);
         let here = self.anchor.map_or(self.tape.last_seq() + 1, |seq| seq.max(first.saturating_sub(1)));
@@ -417,7 +417,7 @@ impl Viewer {
         };
         let messages = self.projections.messages.items();
         let target = match what {
-            Landmark::Error => in_order(self.projections.landmarks.errors()),
+            Landmark::Problem => in_order(&self.problems()),
             Landmark::Step => in_order(self.projections.landmarks.steps()),
             Landmark::Mark if forward => self.find.marks().range(here + 1..).next().copied(),
             Landmark::Mark => self.find.marks().range(..here).next_back().copied(),
@@ -433,6 +433,20 @@ impl Viewer {
         let Some(seq) = target.filter(|seq| shown.contains(seq)) else { return false };
         self.go_to(seq);
         true
+    }
+}
+
+impl Viewer {
+    /// Positions of failures, of the ends of runs, and of gaps, in order.
+    fn problems(&self) -> Vec<u64> {
+        let ends = self.projections.status.runs().iter().filter_map(|run| run.end_seq);
+        // A gap has no position of its own: it is in front of the event that came next.
+        let gaps = self.projections.ledger.possible_gaps().iter().map(|gap| gap.after + 1);
+        let errors = self.projections.landmarks.errors().iter().copied();
+        let mut seqs: Vec<u64> = errors.chain(ends).chain(gaps).collect();
+        seqs.sort_unstable();
+        seqs.dedup();
+        seqs
     }
 }
 

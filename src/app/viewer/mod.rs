@@ -3,6 +3,7 @@
 mod cursor;
 mod export;
 mod find;
+pub mod head;
 mod look;
 mod past;
 mod rows;
@@ -20,16 +21,17 @@ use super::timeline::TimelineRows;
 use super::view_lines;
 use crate::api::ApiError;
 use crate::config::{TapeLimits, Timestamps};
-use crate::projection::{Ledger, LifecycleKind, Projections, RunNumbers};
-use crate::stream::{End, Item, Limits, Outcome, Record, Tape, Target};
+use crate::projection::{Ledger, Projections, RunNumbers};
+use crate::stream::{End, Item, Limits, Record, Tape, Target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
 pub use find::{Found, Landmark};
+pub use head::Cancelling;
 pub use past::{Past, Speed, Standing};
 
-/// The views over a tape, in the order of their tabs.
+/// The views of a stream, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
     /// Messages, token by token.
@@ -37,30 +39,22 @@ pub enum View {
     /// What each node wrote.
     Updates,
     /// The state after each step.
-    Values,
+    State,
     /// Bars for nodes, tools and models.
     Timeline,
-    /// Runs, interrupts, errors, connections.
-    Lifecycle,
-    /// What nodes wrote of their own accord.
+    /// The thread's runs, and what happened to them and to the connection.
+    Runs,
+    /// Events that nodes emitted themselves.
     Custom,
-    /// Every event as it came.
+    /// Every event as received.
     Raw,
-    /// The books: what came, what came twice, what may be missing.
-    Ledger,
+    /// Delivery, timing and token usage.
+    Delivery,
 }
 
-/// All views, in the order of their tabs.
-pub const VIEWS: [View; 8] = [
-    View::Messages,
-    View::Updates,
-    View::Values,
-    View::Timeline,
-    View::Lifecycle,
-    View::Custom,
-    View::Raw,
-    View::Ledger,
-];
+/// All views, in the order of their keys.
+pub const VIEWS: [View; 8] =
+    [View::Messages, View::Updates, View::State, View::Timeline, View::Runs, View::Custom, View::Raw, View::Delivery];
 
 impl View {
     /// Name on the tab.
@@ -68,26 +62,12 @@ impl View {
         match self {
             View::Messages => "Messages",
             View::Updates => "Updates",
-            View::Values => "Values",
+            View::State => "State",
             View::Timeline => "Timeline",
-            View::Lifecycle => "Lifecycle",
+            View::Runs => "Runs",
             View::Custom => "Custom",
             View::Raw => "Raw",
-            View::Ledger => "Ledger",
-        }
-    }
-
-    /// Name where there is little room.
-    pub fn short_title(self) -> &'static str {
-        match self {
-            View::Messages => "Msgs",
-            View::Updates => "Upd",
-            View::Values => "Vals",
-            View::Timeline => "Time",
-            View::Lifecycle => "Life",
-            View::Custom => "Cust",
-            View::Raw => "Raw",
-            View::Ledger => "Ledger",
+            View::Delivery => "Delivery",
         }
     }
 }
@@ -176,6 +156,8 @@ pub struct Viewer {
     /// What is searched for, let through and marked.
     find: Find,
     bars: TimelineRows,
+    /// How the active run is being cancelled, if it is.
+    pub cancelling: Option<Cancelling>,
     /// How often a person asked for the thread's newest snapshot.
     pub refreshes: u64,
     /// Whether something came since the stream was last looked at.
@@ -208,6 +190,7 @@ impl Viewer {
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
             StreamTarget::Recording { .. } => (None, None),
         };
+        let projections = Viewer::unfolded(thread_id.is_some());
         Viewer {
             modes: StreamModes::of(&target),
             id,
@@ -219,7 +202,7 @@ impl Viewer {
                 max_rows: limits.max_rows,
                 max_bytes: usize::try_from(limits.max_bytes).unwrap_or(usize::MAX),
             }),
-            projections: Projections::default(),
+            projections,
             past: Past::default(),
             link: LinkState::Connecting { since: now, conn: 1 },
             halves: [View::Messages, View::Raw],
@@ -239,6 +222,7 @@ impl Viewer {
             ledger: Vec::new(),
             find: Find::default(),
             bars: TimelineRows::default(),
+            cancelling: None,
             refreshes: 0,
             news: false,
             as_received: false,
@@ -247,6 +231,21 @@ impl Viewer {
             timestamps: Timestamps::default(),
             wrap: false,
         }
+    }
+
+    /// The projections before any event.
+    fn unfolded(has_snapshots: bool) -> Projections {
+        let mut projections = Projections::default();
+        if has_snapshots {
+            projections.status.await_snapshot();
+        }
+        projections
+    }
+
+    /// Whether the page loads snapshots of a thread, the first one before the stream.
+    fn has_snapshots(&self) -> bool {
+        !self.is_recording()
+            && !matches!(self.target, StreamTarget::Start { on: Target::NewThread | Target::Stateless, .. })
     }
 
     /// Takes what the source sent.
@@ -383,20 +382,6 @@ impl Viewer {
         self.link = LinkState::Failed(ApiError { kind: crate::api::Kind::Protocol, at, detail, hint });
     }
 
-    /// What the thread waits for, as far as this stream tells.
-    pub fn question(&self) -> Option<String> {
-        if let LinkState::Ended(End { outcome: Outcome::Interrupted, detail, .. }) = &self.link {
-            return Some(detail.clone().unwrap_or_default());
-        }
-        // What was asked in the past was answered since.
-        let told = self.present().lifecycle.rows().iter().rev().find_map(|r| match r.kind {
-            LifecycleKind::Interrupt => Some(Some(r.text.clone())),
-            LifecycleKind::RunStart => Some(None),
-            _ => None,
-        });
-        told.flatten()
-    }
-
     /// What copy gives: the text of a message, else the event's data.
     pub fn copy_text(&self) -> Option<String> {
         match self.view() {
@@ -409,7 +394,7 @@ impl Viewer {
                     message.text.clone()
                 })
             }
-            View::Values => self.value_under_cursor(),
+            View::State => self.value_under_cursor(),
             _ => Some(self.event_under_cursor()?.data.text().to_string()),
         }
     }

@@ -277,6 +277,7 @@ impl Viewer {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
         let first = self.tape.first_kept().unwrap_or(1).max(1);
+        let has_snapshots = self.has_snapshots();
         let Viewer { past, projections, .. } = self;
         let (mut moment, shown) = match past.moment.take() {
             Some(moment) => (moment, true),
@@ -306,7 +307,7 @@ impl Viewer {
             }
             (_, Some(kept)) => Some((kept.at, kept.signs, (*kept.state).clone())),
             (_, None) if own.is_some() => None,
-            (_, None) => Some((first - 1, past.signs_before(first), Projections::default())),
+            (_, None) => Some((first - 1, past.signs_before(first), Viewer::unfolded(has_snapshots))),
         };
         let is_new = known.is_some();
         if let Some((at, signs, state)) = known {
@@ -431,6 +432,7 @@ impl Viewer {
 
     /// Folds the way to the moment that is gone to, for one turn.
     fn fold_turn(&mut self) {
+        let has_snapshots = self.has_snapshots();
         let Viewer { past, projections, tape, .. } = self;
         let Some(mut moment) = past.moment.take() else { return };
         let mut room = TURN;
@@ -440,7 +442,7 @@ impl Viewer {
             let Some(event) = tape.whole(next) else {
                 // It was let go meanwhile: what is still there is told without it.
                 let first = tape.first_kept().unwrap_or(next).max(1);
-                *projections = Projections::default();
+                *projections = Viewer::unfolded(has_snapshots);
                 moment.at = (first - 1).max(next);
                 moment.target = moment.target.max(moment.at);
                 moment.near.clear();

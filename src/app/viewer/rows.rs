@@ -80,7 +80,7 @@ impl Viewer {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
             View::Raw => self.tape.last_seq(),
             View::Timeline => extent(self.projections.timeline.bars()).end,
-            View::Ledger => 0,
+            View::Delivery => 0,
             view => self.all_rows(view).end(),
         }
     }
@@ -91,11 +91,11 @@ impl Viewer {
         match view {
             View::Messages => p.messages.items().last().and_then(|message| message.ended_at),
             View::Updates => p.updates.rows().last().and_then(|row| row.at),
-            View::Values => p.values.rows().last().and_then(|row| row.at),
-            View::Lifecycle => p.lifecycle.rows().last().and_then(|row| row.at),
+            View::State => p.values.rows().last().and_then(|row| row.at),
+            View::Runs => p.lifecycle.rows().last().and_then(|row| row.at),
             View::Custom => p.custom.rows().last().and_then(|row| row.at),
             View::Raw => p.ledger.last_event_at,
-            View::Timeline | View::Ledger => None,
+            View::Timeline | View::Delivery => None,
         }
     }
 
@@ -114,15 +114,15 @@ impl Viewer {
         let flat = match view {
             View::Messages => return ViewRows::Blocks(self.blocks.shown(p)),
             View::Updates => extent(p.updates.rows()),
-            View::Values => extent(p.values.rows()),
-            View::Lifecycle => extent(p.lifecycle.rows()),
+            View::State => extent(p.values.rows()),
+            View::Runs => extent(p.lifecycle.rows()),
             View::Custom => extent(p.custom.rows()),
             View::Raw => {
                 let end = self.tape.last_seq() + 1;
                 Flat { first: self.tape.first_seq().unwrap_or(end), end }
             }
             View::Timeline => Flat { first: 0, end: self.bars.len() },
-            View::Ledger => Flat { first: 0, end: self.ledger.len() as u64 },
+            View::Delivery => Flat { first: 0, end: self.ledger.len() as u64 },
         };
         if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
     }
@@ -131,7 +131,7 @@ impl Viewer {
     pub(super) fn line(&self, view: View, spot: Spot) -> Line {
         match view {
             View::Messages => self.blocks.line(&self.projections, spot),
-            View::Values => self.state.as_ref().map(|tree| tree.line(spot)).unwrap_or_default(),
+            View::State => self.state.as_ref().map(|tree| tree.line(spot)).unwrap_or_default(),
             view if self.wraps(view) => self.wrapped(view, spot.key).into_iter().nth(spot.line).unwrap_or_default(),
             view => self.whole_line(view, spot.key, self.line_width(view)),
         }
@@ -142,11 +142,11 @@ impl Viewer {
         let p = &self.projections;
         let clock = self.clock(view, key);
         let line = match view {
-            View::Messages | View::Values => None,
+            View::Messages | View::State => None,
             View::Updates => kept(p.updates.rows(), key)
                 .map(|row| view_lines::updates::line(row, self.tape.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(&p.timeline, key, width),
-            View::Lifecycle => {
+            View::Runs => {
                 kept(p.lifecycle.rows(), key).map(|row| view_lines::lifecycle::line(row, &p.metrics, width, &clock))
             }
             View::Custom => kept(p.custom.rows(), key).map(|row| {
@@ -156,7 +156,7 @@ impl Viewer {
                 let state = p.values.at(event.seq);
                 view_lines::raw::line(&event, state, self.as_received, width, &clock)
             }),
-            View::Ledger => self.ledger_row(key).map(|row| row.line.clone()),
+            View::Delivery => self.ledger_row(key).map(|row| row.line.clone()),
         };
         line.unwrap_or_default()
     }
@@ -167,11 +167,11 @@ impl Viewer {
         match view {
             View::Messages => self.blocks.seq_at(p, spot),
             View::Updates => Some(kept(p.updates.rows(), spot.key)?.seq),
-            View::Values => Some(kept(p.values.rows(), self.snapshot?)?.seq),
-            View::Lifecycle => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
+            View::State => Some(kept(p.values.rows(), self.snapshot?)?.seq),
+            View::Runs => Some(kept(p.lifecycle.rows(), spot.key)?.seq),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
             View::Raw => Some(spot.key),
-            View::Ledger => self.ledger_row(spot.key)?.seq,
+            View::Delivery => self.ledger_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
@@ -179,7 +179,7 @@ impl Viewer {
     /// The event that an entry tells of, in the views whose entries are one line each.
     pub(super) fn entry_seq(&self, view: View, key: u64) -> Option<u64> {
         match view {
-            View::Messages | View::Values | View::Ledger => None,
+            View::Messages | View::State | View::Delivery => None,
             view => self.seq_at(view, Spot { key, line: 0 }),
         }
     }
@@ -198,11 +198,11 @@ impl Viewer {
         Some(match view {
             View::Messages => self.blocks.spot_of(p, seq),
             View::Updates => last(p.updates.rows(), seq, |row| row.seq),
-            View::Lifecycle => last(p.lifecycle.rows(), seq, |row| row.seq),
+            View::Runs => last(p.lifecycle.rows(), seq, |row| row.seq),
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
             View::Raw => Spot { key: seq, line: 0 },
             View::Timeline => Spot { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
-            View::Values | View::Ledger => return None,
+            View::State | View::Delivery => return None,
         })
     }
 }

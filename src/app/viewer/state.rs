@@ -42,7 +42,7 @@ impl Viewer {
             self.show_snapshot(number);
         }
         self.compare_states();
-        let (width, height) = self.windows[View::Values as usize];
+        let (width, height) = self.windows[View::State as usize];
         if let Some(tree) = &mut self.state {
             tree.prepare(width, height);
         }
@@ -122,7 +122,7 @@ impl Viewer {
 
     /// A change of place by hand, in the state or in what changed in it.
     pub(super) fn move_in_state(&mut self, change: impl FnOnce(&mut Place, &dyn Rows, usize)) {
-        let height = self.windows[View::Values as usize].1;
+        let height = self.windows[View::State as usize].1;
         if self.comparison.shown {
             return self.changes().go(|place, rows, height| change(place, rows, height));
         }
@@ -216,7 +216,7 @@ impl Viewer {
     /// The cursor is at the state that is shown.
     pub(super) fn stay_at_state(&mut self) {
         if let Some(seq) = self.snapshot.and_then(|n| self.snapshot_at(n)).map(|s| s.seq) {
-            self.set_anchor(View::Values, Some(seq));
+            self.set_anchor(View::State, Some(seq));
         }
     }
 
@@ -226,7 +226,7 @@ impl Viewer {
         let Some(at) = self.snapshot else { return };
         let wanted = at.saturating_add_signed(by as i64).max(extent.first());
         if wanted >= extent.end() {
-            self.set_anchor(View::Values, None);
+            self.set_anchor(View::State, None);
             self.bring_state();
         } else {
             self.show_snapshot(Some(wanted));

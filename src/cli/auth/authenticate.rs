@@ -109,7 +109,7 @@ pub(super) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
         if options.open
             && let Err(why) = open_link(url).await
         {
-            complain(&format!("warning: {why}"));
+            complain(&format!("warning: {why}; open {url} in a browser"));
         }
     }
     let (mut shown, mut exit) = (first.clone(), exit_of(&first));

@@ -87,14 +87,14 @@ pub fn confirm(app: &App, confirm: &Confirm, canvas: &mut Canvas<'_>) -> Option<
             cursor = Some((x.min(area.x + area.w - 1), y));
             let fits = confirm.may_be_sent();
             let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &typed);
-            let hint = format!("   {send} sends it, {leave} does nothing");
+            let hint = format!("   {send} sends it, {leave} cancels");
             if fits && line.width() + text::width(&hint) <= area.w as usize {
                 line.push(Tone::Dim, &hint);
             }
             line
         }
         (Stage::Ready(_), None) => {
-            Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {leave} does nothing"))
+            Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {leave} cancels"))
         }
         (Stage::Sending(_), _) => Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the answer…"),
         (Stage::Failed(..), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
@@ -121,8 +121,8 @@ pub fn journal(app: &App, journal: &JournalView, canvas: &mut Canvas<'_>) {
         let (tone, word) = outcome(sent);
         let line = Line::of(Tone::Dim, &crate::app::view_lines::clock(sent.at, &app.settings.tz))
             .with(tone, &format!("  {word:<12}"))
-            .with(Tone::Plain, &format!("{:<7}", sent.place.method))
-            .with(Tone::Plain, &sent.place.path)
+            .with(Tone::Plain, &if sent.title.is_empty() { String::new() } else { format!("{}  ", sent.title) })
+            .with(Tone::Dim, &format!("{} {}", sent.place.method, sent.place.path))
             .right(Tone::Dim, &format!("{}  {}", sent.place.profile, text::duration(sent.took)));
         canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
         if journal.picker.selected.as_ref() == ids.get(at) {

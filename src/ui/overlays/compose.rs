@@ -16,7 +16,8 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     let area = app.overlay_area();
     let title = if composer.resumes() { "ANSWER THE INTERRUPT" } else { "NEW RUN" };
     let used = canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, title, true);
-    let on = format!("on {} ({})", text::clean(&composer.server.name), text::clean(&composer.server.profile));
+    let (name, profile) = (text::clean(&composer.server.name), text::clean(&composer.server.profile));
+    let on = if name == profile { format!("on {name}") } else { format!("on {name} ({profile})") };
     canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &on, Tone::Dim);
     let mut y = area.y + 1;
     for (field, name, line) in

@@ -1,5 +1,6 @@
 //! The deployments of all profiles in one list.
 
+use crate::api::Kind;
 use crate::app::columns::{Column, Place};
 use crate::app::fleet::{Live, ProfileState, Row};
 use crate::app::layout::{Area, below};
@@ -180,9 +181,10 @@ fn server_cell(app: &App, row: &Row, column: Column) -> Cell {
         Column::State => {
             let info = row.server(&app.profiles).and_then(|server| app.infos.get(&server));
             match info.map(|i| (&i.error, &i.value)) {
+                Some((Some(error), _)) if matches!(error.kind, Kind::Network) => Cell::state("✗", Tone::Bad, "down"),
                 Some((Some(error), _)) => Cell::state("✗", Tone::Bad, error.badge()),
-                Some((None, Some(_))) => Cell::state("●", Tone::Good, "answers"),
-                _ => Cell::state("◐", Tone::Moving, "asking"),
+                Some((None, Some(_))) => Cell::state("●", Tone::Good, "up"),
+                _ => Cell::state("◐", Tone::Moving, "checking"),
             }
         }
         Column::Newest => Cell::of(Tone::Dim, "agent server"),

@@ -1,0 +1,69 @@
+//! Looks an id up on one server.
+
+use super::services::Services;
+use crate::api::{ApiError, Kind, ServerKind};
+use crate::app::msg::ServerRef;
+use crate::app::palette::{Found, Source};
+use std::time::Duration;
+
+/// How long a server may take: others wait for their turn meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Returns what a source has by an id.
+pub async fn find(services: &Services, source: &Source, id: &str) -> Result<Option<Found>, ApiError> {
+    let asked = async {
+        match source {
+            Source::Server(server) => on_server(services, server, id).await,
+            Source::Deployments(profile) => {
+                let plane = services.control_plane(profile).await?;
+                let row = known(plane.deployment_row(id).await)?;
+                Ok(row.map(|row| Found::Deployment(row["name"].as_str().unwrap_or(id).to_string())))
+            }
+            Source::Revisions(profile, deployment, _) => {
+                let plane = services.control_plane(profile).await?;
+                let row = known(plane.revision_row(deployment, id).await)?;
+                Ok(row.map(|_| Found::Revision))
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| {
+        let late = services.refused(source.profile(), &format!("no answer within {} s", PATIENCE.as_secs()));
+        Err(ApiError { kind: Kind::Timeout, ..late })
+    })
+}
+
+async fn on_server(services: &Services, server: &ServerRef, id: &str) -> Result<Option<Found>, ApiError> {
+    let client = services.agent_server(server).await?;
+    let thread = client.thread_row(id).await;
+    if thread.is_ok() {
+        return Ok(Some(Found::Thread));
+    }
+    let assistant = client.assistant_row(id).await;
+    if assistant.is_ok() {
+        return Ok(Some(Found::Assistant));
+    }
+    let is_missing_route = is_bare(&thread) && is_bare(&assistant);
+    known(thread)?;
+    known(assistant)?;
+    // By the contract neither call is there. A server that says nothing of itself may be such a one.
+    if is_missing_route && client.info().await?.kind == ServerKind::Other {
+        return Ok(Some(Found::Unsupported));
+    }
+    Ok(None)
+}
+
+/// Turns an answer that means that the server has nothing of that id into none. One that is no UUID is answered with 422.
+fn known<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match result {
+        Ok(row) => Ok(Some(row)),
+        Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Status(405)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a refusal says nothing of what was asked for, as those of missing routes do.
+fn is_bare<T>(result: &Result<T, ApiError>) -> bool {
+    let Err(error) = result else { return false };
+    let words = ["not found", "404 not found", "method not allowed", "405 method not allowed", "it was not found"];
+    matches!(error.kind, Kind::NotFound | Kind::Status(405)) && words.contains(&error.detail.to_lowercase().as_str())
+}
