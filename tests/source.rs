@@ -927,3 +927,29 @@ fn a_slow_reader_does_not_make_replayed_events_live() {
     });
     assert_eq!(replayed(&items), [true; 60]);
 }
+
+fn silences(items: &[Item]) -> Vec<u64> {
+    let silent = |item: &Item| if let Item::Silent { silent, .. } = item { Some(silent.as_secs()) } else { None };
+    items.iter().filter_map(silent).collect()
+}
+
+#[test]
+fn a_run_that_is_called_active_and_sends_nothing_is_reported_at_growing_intervals() {
+    // A server without heartbeats, asked once a minute; then the run is over.
+    let mut verdicts = vec![Verdict::Active; 45];
+    verdicts.extend([done(), done(), done()]);
+    let items = collect(script(vec![Ok((vec![(0, ONE)], Tail::Silence))], verdicts), SourceOptions::default());
+    let said = silences(&items);
+    assert_eq!(said.iter().map(|seconds| seconds / 60).collect::<Vec<_>>(), [5, 10, 20, 40], "{said:?}");
+    // Heartbeats show that the connection is alive, and say nothing about the run.
+    let beats = std::iter::once((0, ONE)).chain((0..150).map(|_| (5, BEAT))).chain([(5, TWO)]).collect();
+    let link = Slow::new(vec![Ok((beats, Tail::End))]);
+    let items = collect(link, SourceOptions::default());
+    assert_eq!(silences(&items).len(), 2, "{:?}", silences(&items));
+    assert_eq!(end(&items).outcome, Outcome::Success);
+    // A thread may be silent for days.
+    let beats = (0..2000).map(|_| (5, BEAT)).collect();
+    let mut link = script(vec![Ok((beats, Tail::End)), Err(failure(Kind::Forbidden))], vec![Verdict::Endless]);
+    link.endless = true;
+    assert_eq!(silences(&collect(link, SourceOptions::default())), [0; 0]);
+}

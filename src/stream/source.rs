@@ -11,7 +11,7 @@ use super::modes::other_modes;
 use super::replay::Replay;
 use super::resume::Tail;
 use super::stored::Stored;
-use super::terms::{Link, Opened, Past, Retries, SourceOptions, Verdict};
+use super::terms::{Link, Opened, Past, Retries, SourceOptions};
 use super::watchdog::Watchdog;
 use super::{Data, End, Head, Item, Outcome, Record, RunTerms, THREAD_MODES};
 use crate::api::{ApiError, Kind};
@@ -78,15 +78,43 @@ pub(super) async fn follow_if_offered(
 
 type Ending = (Outcome, Option<String>);
 
-/// The run is over, and the stream goes on for what may be missing.
+/// Where a stream is between two connections.
+struct Course {
+    /// The id to resume after.
+    after: Option<String>,
+    /// Why the server can't send everything that is missing, if it can't.
+    lack: Option<&'static str>,
+    /// The run is over, and what may be missing is fetched before the end.
+    over: Option<Over>,
+}
+
+/// A run that is over.
 struct Over {
     ending: Ending,
-    /// A connection broke, so something is missing; else it is only made sure that nothing is.
+    /// Whether a connection broke and events are known to be missing. Otherwise we are only confirming that nothing is.
     lacks: bool,
-    /// The last connection ended in order: at the next one that does, nothing new is the end.
+    /// The last connection ended in order: if the next one does too and brings nothing, that is the end.
     in_order: bool,
     /// Connections since then that brought more.
     more: u32,
+}
+
+/// What to do after a connection, or without one.
+enum Next {
+    End(Ending),
+    /// Try the same connection again; the wait is over.
+    Retry,
+    /// Resume at once.
+    AtOnce,
+    /// Resume after a wait, for this reason.
+    After(&'static str),
+}
+
+impl Course {
+    /// The end of the run if it is known, else unknown with a reason.
+    fn end_or_unknown(&mut self, detail: String) -> Ending {
+        self.over.take().map_or((Outcome::Unknown, Some(detail)), |over| over.ending)
+    }
 }
 
 struct Source<L> {
@@ -126,8 +154,9 @@ struct Source<L> {
     closes: u32,
     /// Failures in a row.
     failures: u32,
-    /// Events that have an id.
+    /// Events that have an id, in all and before the current connection.
     replayable: u64,
+    replayable_before: u64,
     /// The error that the run reported live.
     live_error: Option<String>,
     /// The server said that this is the end, as some do.
@@ -170,6 +199,7 @@ impl<L: Link> Source<L> {
             closes: 0,
             failures: 0,
             replayable: 0,
+            replayable_before: 0,
             live_error: None,
             has_end: false,
             last_state: None,
@@ -188,6 +218,7 @@ impl<L: Link> Source<L> {
     }
 
     async fn end(&mut self, ending: Ending) {
+        self.release_stored(self.sums.connections);
         if ending.0 != Outcome::Detached {
             self.note_missing_at_end();
         }
@@ -195,136 +226,91 @@ impl<L: Link> Source<L> {
     }
 
     async fn run(&mut self) -> Result<Ending, ApiError> {
-        let mut after = self.options.first_after.clone();
-        // What the server cannot give of what is missing.
-        let mut lack = None;
-        // The run is over, but a connection broke: what is missing is fetched before the end.
-        let mut over: Option<Over> = None;
+        let mut course = Course { after: self.options.first_after.clone(), lack: None, over: None };
         loop {
-            let conn = self.sums.connections + 1;
-            self.note(Item::Connecting { at: Timestamp::now(), conn });
-            self.flush().await;
-            let mut opened = match self.open(after.as_deref()).await {
-                Ok(Ok(opened)) => opened,
-                Ok(Err(nothing)) => {
-                    self.note(Item::Record(Record::Tape(self.head())));
-                    self.gap(nothing.why.into());
-                    return Ok((nothing.outcome, nothing.detail));
+            let next = match self.connect(&mut course).await? {
+                Ok(opened) => {
+                    let closed = self.read_connection(opened, &course).await;
+                    self.after_close(closed, &mut course).await
                 }
-                Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
-                Err(error) => {
-                    if self.wait_after(&error).await {
-                        continue;
-                    }
-                    if let Some(over) = over.take_if(|over| !over.lacks && !error.is_transient()) {
-                        return Ok(over.ending);
-                    }
-                    if self.sums.connections == 0 {
-                        self.note(Item::Record(Record::Tape(self.head())));
-                    } else {
-                        self.away = self.lost.map(|since| since.elapsed());
-                        self.gap_of_outage("the connection could not be restored");
-                    }
-                    let detail = error.to_string();
-                    self.note(Item::Failed(Box::new(error)));
-                    return Ok(over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending));
-                }
+                Err(next) => next,
             };
-            if over.is_some() {
-                opened.past = Past::Everything;
-            }
-            self.tail.opened(after.as_deref(), opened.answered);
-            self.replay.opened(after.as_deref(), &opened);
-            self.opened(&opened, after.clone());
-            self.away = self.lost.map(|since| since.elapsed());
-            self.say_what_is_lost(lack);
-            let began = Instant::now();
-            let replayable = self.replayable;
-            let closed = self.read(opened.body, conn).await;
-            self.release_stored(conn);
-            // A connection that brought nothing is a part of the outage.
-            if self.lost.is_none() || self.has_event || began.elapsed() >= LIVED {
-                self.lost = Some(Instant::now());
-            }
-            let now = Timestamp::now();
-            self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
-            if let Closed::Unsure | Closed::Modes = closed {
-                if closed == Closed::Modes {
-                    self.tail.moved_on();
+            match next {
+                Next::End(ending) => return Ok(ending),
+                Next::Retry => continue,
+                Next::AtOnce => {
+                    (course.after, course.lack) = self.resume_point();
+                    self.flush().await;
+                    tokio::time::sleep(BREATH).await;
                 }
-                // What was there before a connection is never what it repeats: the next one can tell.
-                (after, lack) = self.resume_point();
-                self.flush().await;
-                tokio::time::sleep(BREATH).await;
-                continue;
-            }
-            self.tail.moved_on();
-            self.closes += 1;
-            if self.has_event || began.elapsed() >= LIVED {
-                self.failures = 0;
-            }
-            let (verdict, at_once) = match self.verdict(closed).await {
-                Ok(verdict) => verdict,
-                Err(detail) => return Ok(over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending)),
-            };
-            match verdict {
-                Verdict::Over(outcome, detail) => {
-                    let is_told = self.live_error.is_some() || self.has_end;
-                    let in_order = is_told || (closed == Closed::Eof && at_once);
-                    // A link that broke once may also break between two events, and look like a server that is done. So
-                    // its end is believed when nothing more came on a connection that was made after the run's end.
-                    let more = over.as_ref().map_or(0, |over| over.more + u32::from(self.replayable > replayable));
-                    let is_quiet = self.replayable == replayable || more > MOST_MORE;
-                    let confirmed = over.as_ref().is_some_and(|o| o.in_order) && closed == Closed::Eof && is_quiet;
-                    let past = self.options.first_after.as_deref().or(self.link.everything());
-                    let believed = is_told || in_order && self.closes == 1 || confirmed;
-                    let unanswered = self.is_unanswered();
-                    if believed || !self.tail.can_go_on(past) {
-                        // Who only made sure lacks nothing when a server repeats nothing after the end.
-                        if unanswered && over.as_ref().is_none_or(|over| over.lacks) {
-                            self.gap_of_outage("the server did not replay the remaining events; some may be missing");
-                        } else if !in_order && !self.tail.has_ids() {
-                            self.gap("the connection was lost, and the run ended meanwhile".into());
-                        }
-                        return Ok(self.settle(outcome, detail));
-                    }
-                    let is_first = over.is_none();
-                    over = Some(Over {
-                        ending: self.settle(outcome, detail),
-                        lacks: !in_order || unanswered,
-                        in_order: closed == Closed::Eof,
-                        more,
-                    });
-                    if in_order && is_first {
-                        (after, lack) = self.resume_point();
-                        self.flush().await;
-                        tokio::time::sleep(BREATH).await;
-                        continue;
+                Next::After(why) => {
+                    (course.after, course.lack) = self.resume_point();
+                    if !self.wait(why.into(), String::new(), None).await {
+                        let detail = format!("{why}, {} times in a row", self.failures);
+                        self.gap(detail.clone());
+                        return Ok(course.end_or_unknown(detail));
                     }
                 }
-                Verdict::Gone(outcome, detail) => {
-                    // In order and at once is how a run ends that is taken back; it said all that it had to say.
-                    if closed != Closed::Eof || !at_once || outcome == Outcome::Unknown {
-                        self.gap("the server no longer has this run; later events cannot be recovered".into());
-                    }
-                    return Ok(self.settle(outcome, detail));
-                }
-                Verdict::Unasked if closed == Closed::Eof => return Ok(self.guess(closed, !self.has_event)),
-                Verdict::Active => {
-                    over = None;
-                    self.note_silence();
-                }
-                Verdict::Endless | Verdict::Unasked => over = None,
-                Verdict::Untold => return Ok(self.guess(closed, !self.has_event)),
-            }
-            (after, lack) = self.resume_point();
-            let why = closed.why();
-            if !self.wait(why.into(), String::new(), None).await {
-                let detail = format!("{why}, {} times in a row", self.failures);
-                self.gap(detail.clone());
-                return Ok(over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending));
             }
         }
+    }
+
+    /// Opens the next connection, or says what to do without one. The outer error is a stream that is not offered.
+    async fn connect(&mut self, course: &mut Course) -> Result<Result<Opened, Next>, ApiError> {
+        self.note(Item::Connecting { at: Timestamp::now(), conn: self.sums.connections + 1 });
+        self.flush().await;
+        let error = match self.open(course.after.as_deref()).await {
+            Ok(Ok(opened)) => return Ok(Ok(opened)),
+            Ok(Err(nothing)) => {
+                self.note(Item::Record(Record::Tape(self.head())));
+                self.gap(nothing.why.into());
+                return Ok(Err(Next::End((nothing.outcome, nothing.detail))));
+            }
+            Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
+            Err(error) => error,
+        };
+        if self.wait_after(&error).await {
+            return Ok(Err(Next::Retry));
+        }
+        if let Some(over) = course.over.take_if(|over| !over.lacks && !error.is_transient()) {
+            return Ok(Err(Next::End(over.ending)));
+        }
+        if self.sums.connections == 0 {
+            self.note(Item::Record(Record::Tape(self.head())));
+        } else {
+            self.away = self.lost.map(|since| since.elapsed());
+            self.gap_of_outage("the connection could not be restored");
+        }
+        let detail = error.to_string();
+        self.note(Item::Failed(Box::new(error)));
+        Ok(Err(Next::End(course.end_or_unknown(detail))))
+    }
+
+    /// Reads a connection until it closes.
+    async fn read_connection(&mut self, mut opened: Opened, course: &Course) -> Closed {
+        if course.over.is_some() {
+            opened.past = Past::Everything;
+        }
+        self.tail.opened(course.after.as_deref(), opened.answered);
+        self.replay.opened(course.after.as_deref(), &opened);
+        self.opened(&opened, course.after.clone());
+        self.away = self.lost.map(|since| since.elapsed());
+        self.say_what_is_lost(course.lack);
+        let began = Instant::now();
+        self.replayable_before = self.replayable;
+        let conn = self.sums.connections;
+        let closed = self.read(opened.body, conn).await;
+        self.release_stored(conn);
+        let has_lived = self.has_event || began.elapsed() >= LIVED;
+        // A connection that brought nothing is a part of the outage.
+        if self.lost.is_none() || has_lived {
+            self.lost = Some(Instant::now());
+        }
+        if has_lived && closed.is_by_server() {
+            self.failures = 0;
+        }
+        self.note(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: closed.word().into() }));
+        closed
     }
 
     /// Opens the next connection. The inner error is a run that is over and has nothing to read.
