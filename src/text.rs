@@ -57,6 +57,42 @@ pub fn json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Decodes the `\u` escapes of JSON, or of a part of it, so that people can read it: some servers escape everything that is
+/// not ASCII. Escapes of control characters, quotes and backslashes stay, and so does half a surrogate pair.
+pub fn readable(json: &str) -> Cow<'_, str> {
+    if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
+        return Cow::Borrowed(json);
+    }
+    let unit = |at: usize| {
+        let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let mut out = String::with_capacity(json.len());
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
+        out.push_str(&json[at..at + found]);
+        at += found;
+        let first = unit(at);
+        let low = first.filter(|unit| (0xd800..0xdc00).contains(unit)).and_then(|_| unit(at + 6));
+        let units = first.into_iter().chain(low);
+        let decoded = char::decode_utf16(units.clone()).next().and_then(Result::ok);
+        match decoded.filter(|c| !c.is_control() && !matches!(c, '"' | '\\')) {
+            Some(c) => {
+                out.push(c);
+                at += 6 * units.count();
+            }
+            // The escape as it is, with the character that it escapes.
+            None => {
+                let len = 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
+                out.push_str(&json[at..at + len]);
+                at += len;
+            }
+        }
+    }
+    out.push_str(&json[at..]);
+    Cow::Owned(out)
+}
+
 /// Columns that a cleaned text takes on a terminal.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { UnicodeWidthStr::width(text) }
@@ -369,6 +405,21 @@ mod tests {
         fn fit_never_exceeds(text in "\\PC{0,40}", columns in 0usize..30) {
             let cleaned = clean(&text);
             prop_assert!(width(&fit(&cleaned, columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn escapes_are_decoded_where_they_only_hide_text() {
+        for (json, expected) in [
+            (r#"{"note":"caf\u00e9"}"#, r#"{"note":"café"}"#),
+            (r#""\ud83d\ude00 \u65e5""#, "\"😀 日\""),
+            (r#""\u0022\u005c\u0007\n""#, r#""\u0022\u005c\u0007\n""#),
+            (r#""\ud83d!\u00""#, r#""\ud83d!\u00""#),
+            // A backslash and the letter u.
+            (r#""C:\\u00e9""#, r#""C:\\u00e9""#),
+            (r"\", r"\"),
+        ] {
+            assert_eq!(readable(json), expected);
         }
     }
 }

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use final_state::Held;
 use projected::{project, shown};
 use proptest::prelude::*;
-use runtail::projection::{LifecycleKind, Message, Role};
-use runtail::stream::{Decoded, Decoder, Event, Frame, Framer};
+use runtail::projection::{LifecycleKind, Message, Projections, Role};
+use runtail::stream::{Decoded, Decoder, Event, Frame, Framer, Item, Record};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -197,6 +197,42 @@ fn several_modes_and_subgraphs_do_not_double() {
     assert_eq!(lines("legacy-run-for-v2"), ["Human -@: hi", LET, TOOL, IT]);
 }
 
+/// JavaScript sends both dialects for one message when both are asked for.
+#[test]
+fn both_dialects_of_one_message_never_double_its_text() {
+    let all = events("js-both-messages");
+    let finished = project(all.clone());
+    let last: BTreeMap<_, _> =
+        finished.messages.items().iter().map(|m| (m.id.clone(), (m.text.clone(), m.tool_calls.len()))).collect();
+    assert_eq!(last.len(), 4, "{last:?}");
+    // Either dialect may be the first to tell of a message.
+    let is_partial = |event: &Event| &*event.name == "messages/partial";
+    for drops in [0, 3] {
+        let mut left = drops;
+        let mut some = all.clone();
+        some.retain(|event| {
+            let drop = left > 0 && is_partial(event);
+            left -= u32::from(drop);
+            !drop
+        });
+        let mut projections = Projections::default();
+        for (mut event, seq) in some.into_iter().zip(1..) {
+            event.seq = seq;
+            projections.apply(&Item::Record(Record::Event(event)));
+            for message in projections.messages.items() {
+                let (text, calls) = &last[&message.id];
+                assert!(text.starts_with(&message.text), "event {seq}: {:?}", message.text);
+                assert!(message.tool_calls.len() <= *calls, "event {seq}: {:?}", message.tool_calls);
+                assert_eq!(message.rewrites, 0, "event {seq}");
+            }
+        }
+        let usage = |m: &Message| m.usage.map(|usage| usage.output);
+        let told = |projections: &Projections| projections.messages.items().iter().map(usage).collect::<Vec<_>>();
+        assert_eq!(told(&projections), told(&finished));
+        assert!(told(&projections).iter().flatten().count() >= 2, "{:?}", told(&projections));
+    }
+}
+
 #[test]
 fn the_second_dialect_gives_the_same_messages() {
     let bare: Vec<_> = ["Human -@: hi", LET, TOOL, IT].map(|l| l.replace("chat@", "-@").replace("tools@", "-@")).into();
@@ -349,7 +385,14 @@ fn what_is_put_together_is_what_the_final_state_holds() {
     let own: Vec<_> = own.iter().map(|(server, names)| (*server, names.len())).collect();
     assert_eq!(own, [("aegra-", 4), ("js-", 3), ("python", 21)]);
     assert_eq!((same_run.len(), same_graph.len()), (0, 11), "{same_graph:?}");
-    let known = ["agent-resume-static", "broken-recursion", "compress-stream", "cors-stream", "js-fanout-many"];
+    let known = [
+        "agent-resume-static",
+        "broken-recursion",
+        "compress-stream",
+        "cors-stream",
+        "js-both-messages",
+        "js-fanout-many",
+    ];
     assert_eq!(alone, [&known[..], &["js-firehose-cancel-resumable"]].concat(), "no state to hold them against");
 }
 

@@ -189,6 +189,7 @@ async fn raw_is_what_came_and_text_is_harmless() {
 async fn text_reads_like_a_conversation() {
     // History, an input, tokens of two nodes that speak at once, a call, its result, and the state that repeats it all.
     let events = concat!(
+        "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
         "event: values\ndata: {\"messages\":[{\"type\":\"human\",\"content\":\"old\",\"id\":\"1\"},{\"type\":\"ai\",\"content\":\"older\",\"id\":\"2\"},{\"type\":\"human\",\"content\":\"Go\\nnow\",\"id\":\"3\"}]}\n\n",
         "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"Hel\",\"id\":\"4\"},{\"langgraph_node\":\"a\"}]\n\n",
         "event: messages\ndata: [{\"type\":\"AIMessageChunk\",\"content\":\"lo\",\"id\":\"4\"},{\"langgraph_node\":\"a\"}]\n\n",
@@ -202,7 +203,8 @@ async fn text_reads_like_a_conversation() {
     let server = server(events, "error", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
-    let expected = "· thread   2 earlier messages\n\
+    let expected = "· run      r-1 started\n\
+                    · thread   2 earlier messages\n\
                     human\n  Go\n  now\n\
                     ai · a\n  Hello\n\
                     ai · b · sub\n  Hm\n\
@@ -211,7 +213,7 @@ async fn text_reads_like_a_conversation() {
                     · update   a  messages, n: 3\n\
                     · custom   {\"progress\": 1}\n\
                     · error    E: no\n\
-                    · end      error, 9 events in ";
+                    · end      error, 10 events in ";
     assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: the run failed: E: no\n"));
     assert!(ended.out.starts_with(expected), "{}", ended.out);
 }
@@ -227,7 +229,8 @@ async fn how_a_run_ended_is_the_exit_code() {
             asks,
             "interrupted",
             0,
-            "the thread waits for an answer: Go?\n  runtail run ASSISTANT --thread t-1",
+            "runtail: Waiting for input i: Go?\n  To answer, with JSON for ANSWER: runtail run ASSISTANT --thread t-1 \
+             --resume '{\"i\": ANSWER}'\n",
         ),
         ("error", value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}), "error", 1, "boom"),
         ("timeout", idle(), "timeout", 1, "ran out of time"),
@@ -764,4 +767,308 @@ async fn behind_a_gap_the_state_is_offered_once() {
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{}"]).await;
     assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
+}
+
+/// A JavaScript server with a run that is not resumable, so that each event goes to one reader.
+async fn one_reader() -> Server {
+    let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
+                event: values\ndata: {}\nid: 1\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\nid: 2\n\n";
+    let read = std::sync::atomic::AtomicBool::new(false);
+    Server::start(move |seen| match seen.path.as_str() {
+        "/info" => json(200, r#"{"langgraph_js_version":"1"}"#),
+        "/threads/t-1/runs/r-1/stream" => {
+            read.store(true, std::sync::atomic::Ordering::SeqCst);
+            stream(body)
+        }
+        "/threads/t-1/runs/r-1" => {
+            let status = if read.load(std::sync::atomic::Ordering::SeqCst) { "success" } else { "running" };
+            json(200, value!({"run_id": RUN, "status": status, "kwargs": {"resumable": false}}))
+        }
+        _ => around(seen, "success", &idle()),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn join_does_not_take_events_from_the_application_unless_it_is_told_to() {
+    let server = one_reader().await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(ended.err.contains("takes events away from the application"), "{}", ended.err);
+    assert!(ended.err.contains("/threads/t-1/runs/r-1/stream") && ended.err.contains("--shared"), "{}", ended.err);
+    assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")));
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--shared", "--mode", "updates"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<_> = lines.iter().filter(|line| line["kind"] == "event").map(|line| &line["event"]).collect();
+    assert_eq!(events, ["metadata", "updates"]);
+    let end = lines.last().unwrap();
+    assert_eq!((&end["events"], &end["gaps"], &end["outcome"]), (&value!(2), &value!(0), &value!("success")));
+}
+
+#[tokio::test]
+async fn an_unknown_mode_is_refused_with_the_list_before_anything_is_sent() {
+    let server = server(EVENTS, "success", idle()).await;
+    let folder = configured(&server);
+    for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN]] {
+        let ended = runtail(folder.path(), &[args, &["--mode", "values,nonsense"]].concat()).await;
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{}", ended.err);
+        assert!(
+            ended.err.contains("nonsense") && ended.err.contains("messages-tuple, updates, values"),
+            "{}",
+            ended.err
+        );
+    }
+    assert_eq!(server.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_late_join_is_said_and_counted() {
+    let events = "event: values\ndata: {}\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\n\n";
+    let server = server(events, "success", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
+    assert_eq!(ended.code, 0);
+    assert!(
+        ended.err.starts_with("runtail: gap: joined at ") && ended.err.contains("earlier output isn't available"),
+        "{}",
+        ended.err
+    );
+    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["tape", "open", "gap", "event", "event", "close", "end"]);
+    assert_eq!(lines[6]["gaps"], 1);
+    assert!(lines[0]["modes"][0].is_string(), "{}", lines[0]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn tail_follows_the_runs_where_there_is_no_thread_stream_and_says_so_once() {
+    let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
+                event: updates\ndata: {\"a\":{\"n\":1}}\nid: 1\n\n";
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        "/info" => json(200, r#"{"langgraph_js_version":"1"}"#),
+        "/threads/t-1/stream" => json(404, "{}"),
+        "/threads/t-1/runs/r-1/stream" => stream(body),
+        "/threads/t-1/runs" => json(200, value!([{"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}])),
+        "/threads/t-1/runs/r-1" => {
+            json(200, value!({"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}))
+        }
+        _ => around(seen, "success", &idle()),
+    })
+    .await;
+    let folder = configured(&server);
+    let file = folder.path().join("tail.jsonl");
+    for (format, shows) in [("text", "update   a  n: 1"), ("jsonl", "\"event\":\"updates\"")] {
+        let _ = std::fs::remove_file(&file);
+        let args = ["tail", "t-1", "--since", "-", "-o", format, "--record", file.to_str().unwrap()];
+        let mut child = command(folder.path(), &args).spawn().unwrap();
+        let (mut out, mut err) = (BufReader::new(child.stdout.take().unwrap()), child.stderr.take().unwrap());
+        let (mut text, mut said) = (String::new(), String::new());
+        within(async {
+            while !text.contains(shows) {
+                assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
+            }
+            send(&child, libc::SIGINT);
+            out.read_to_string(&mut text).await.unwrap();
+            err.read_to_string(&mut said).await.unwrap();
+            assert_eq!(child.wait().await.unwrap().code(), Some(130));
+        })
+        .await;
+        assert_eq!(said, "runtail: this server has no thread streams; following the thread's runs\n");
+        assert_eq!(runtail(folder.path(), &["verify", file.to_str().unwrap()]).await.code, 0);
+        if format == "text" {
+            assert!(text.contains("run      r-1 success"), "{text}");
+        } else {
+            assert!(text.contains(r#""kind":"run""#) && text.contains(r#""modes":["run_modes"]"#), "{text}");
+        }
+    }
+    let ended = runtail(folder.path(), &["tail", "t-1", "--since", "17"]).await;
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"), "{}", ended.err);
+}
+
+/// A server on which the thread is in this state, and whose run of it ends at once.
+async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server {
+    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/info") => json(200, info),
+        (_, "/threads/t-1/state") => json(200, &state),
+        (_, "/assistants/a-1") => {
+            json(200, value!({"assistant_id": "a-1", "graph_id": "agent", "metadata": {"created_by": "system"}}))
+        }
+        ("POST", "/threads/t-1/runs/stream") => stream(EVENTS),
+        (_, "/threads/t-1/runs/r-1/stream") => stream(EVENTS),
+        _ => around(seen, "success", &thread),
+    })
+    .await
+}
+
+const PYTHON: &str = r#"{"langgraph_py_version":"1"}"#;
+
+#[tokio::test]
+async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
+    let question = |id: &str, text: &str| value!({"id": id, "value": {"question": text}});
+    let task = |id: &str, question: Value| value!({"id": id, "name": "ask", "interrupts": [question], "result": null});
+    let (left, right) = (question("aaaa", "Left?"), question("bbbb", "Right?"));
+    let thread = value!({
+        "thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1", "graph_id": "agent"},
+        "interrupts": {"1": [left], "2": [right]},
+    });
+    let tasks = value!([task("1", question("aaaa", "Left?")), task("2", question("bbbb", "Right?"))]);
+    let state =
+        value!({"values": {}, "next": ["ask"], "tasks": tasks, "metadata": {"source": "loop"}, "checkpoint": {}});
+    let server = with_thread(PYTHON, thread, state).await;
+    let folder = configured(&server);
+    let expected = "runtail: Waiting for input aaaa: {\"question\":\"Left?\"}\n\
+                    runtail: Waiting for input bbbb: {\"question\":\"Right?\"}\n  \
+                    To answer, with JSON for ANSWER: runtail run agent --thread t-1 --resume \
+                    '{\"aaaa\": ANSWER, \"bbbb\": ANSWER}'\n";
+    // Of a run that was joined, the assistant is that of the thread.
+    for args in [&["join", "t-1", RUN][..], &["run", "agent", "--thread", "t-1", "--input", "{}"]] {
+        let ended = runtail(folder.path(), args).await;
+        assert_eq!((ended.code, ended.err.as_str()), (0, expected), "{args:?}");
+        assert!(ended.out.contains(r#""outcome":"interrupted""#), "{}", ended.out);
+    }
+    // At a breakpoint there is nothing to answer.
+    let thread = value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
+    let state = value!({"values": {}, "next": ["send"], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
+    let server = with_thread(PYTHON, thread, state).await;
+    let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
+    let expected = "runtail: paused at a breakpoint before send\n  \
+                    To continue: runtail run agent --thread t-1 --input null\n";
+    assert_eq!((ended.code, ended.err.as_str()), (0, expected));
+}
+
+#[tokio::test]
+async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
+    let nothing = || value!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
+    for (info, says) in [
+        (PYTHON, "would run the graph as if it had no answer"),
+        (r#"{"langgraph_js_version":"1"}"#, "would start a run that does nothing"),
+        (r#"{"name":"Aegra"}"#, "refuses such a run"),
+    ] {
+        let server = with_thread(info, idle(), nothing()).await;
+        let folder = configured(&server);
+        let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
+        assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{}", ended.err);
+        assert!(
+            ended.err.contains("thread t-1 does not wait for an answer") && ended.err.contains(says),
+            "{}",
+            ended.err
+        );
+        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
+    }
+    // A copied thread is idle and asks only in its state.
+    let asks = value!({"id": "1", "name": "ask", "interrupts": [{"id": "aaaa", "value": "Go?"}], "result": null});
+    let state =
+        value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
+    let server = with_thread(PYTHON, idle(), state).await;
+    let ended = runtail(configured(&server).path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
+}
+
+/// A server that offers only the contract's calls, and no `Content-Location`.
+async fn contract_only(events: &'static str) -> Server {
+    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/threads") => json(200, value!({"thread_id": "t-1"})),
+        ("POST", "/threads/t-1/runs/stream") => {
+            Response::builder().header("content-type", "text/event-stream").body(events.into()).unwrap()
+        }
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show() {
+    const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n";
+    for (more, outcome, code, says) in [
+        ("event: values\ndata: {}\n\n", "success", 0, ""),
+        ("event: error\ndata: {\"error\":\"E\",\"message\":\"boom\"}\n\n", "error", 1, "the run failed: E: boom"),
+        ("event: updates\ndata: {\"__interrupt__\":[]}\n\n", "interrupted", 0, "Waiting for input"),
+    ] {
+        let server = contract_only(format!("{BEGIN}{more}").leak()).await;
+        let folder = configured(&server);
+        for args in [&["run", "agent", "--input", "{}"][..], &["run", "agent", "--input", "{}", "--thread", "t-1"]] {
+            let ended = runtail(folder.path(), args).await;
+            assert_eq!(ended.code, code, "{args:?}: {}", ended.err);
+            assert!(ended.err.contains(says) && (!says.is_empty() || ended.err.is_empty()), "{}", ended.err);
+            let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
+            assert_eq!((&end["outcome"], &end["gaps"]), (&value!(outcome), &value!(0)));
+        }
+        // An answer is sent, because nobody can say whether the thread waits.
+        let ended = runtail(folder.path(), &["run", "agent", "--resume", "1", "--thread", "t-1"]).await;
+        assert_eq!(ended.code, code, "{}", ended.err);
+    }
+    // A stream without any event shows nothing.
+    let server = contract_only("").await;
+    let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(ended.out.contains(r#""outcome":"unknown""#), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
+    // As JavaScript sends it with subgraphs: a namespace for each node, and nothing that says that a message is complete.
+    let events = concat!(
+        "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
+        "event: messages|chat:1\ndata: [{\"type\":\"ai\",\"id\":\"1\",\"content\":\"\",\"tool_call_chunks\":[{\"index\":0,\"name\":\"get\",\"id\":\"c\",\"args\":\"{\\\"city\\\":\"}]},{\"langgraph_node\":\"chat\"}]\n\n",
+        "event: messages|chat:1\ndata: [{\"type\":\"ai\",\"id\":\"1\",\"content\":\"\",\"tool_call_chunks\":[{\"index\":0,\"args\":\"\\\"Krak\\\\u00f3w\\\"}\"}]},{\"langgraph_node\":\"chat\"}]\n\n",
+        "event: messages|sub:2|inner:3\ndata: [{\"type\":\"ai\",\"id\":\"2\",\"content\":\"Hi\",\"tool_call_chunks\":[]},{\"langgraph_node\":\"inner\"}]\n\n",
+        "event: updates\ndata: {\"a\":{\"note\":{\"x\":\"caf\\u00e9\"}}}\n\n",
+        "event: custom\ndata: {\"say\":\"\\u65e5\\u672c \\ud83d\\ude00\"}\n\n",
+        "event: message\ndata: [\"updates\",{\"b\":{\"n\":1}}]\n\n",
+        "event: message\ndata: [\"custom\",{\"n\":2}]\n\n",
+    );
+    let server = server(events, "success", idle()).await;
+    let folder = configured(&server);
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
+    let expected = "· run      r-1 started\n\
+                    ai · chat\n  → get {\"city\":\"Kraków\"}\n\
+                    ai · inner · sub\n  Hi\n\
+                    · update   a  note: {\"x\":\"café\"}\n\
+                    · custom   {\"say\":\"日本 😀\"}\n\
+                    · update   b  n: 1\n\
+                    · custom   {\"n\":2}\n\
+                    · end      success, 8 events in ";
+    assert!(ended.out.starts_with(expected), "{}", ended.out);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    // Filtered by the modes that they name; the data stays as received.
+    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--mode", "updates"]).await;
+    let events: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let data: Vec<_> =
+        events.iter().filter(|line| line["kind"] == "event").map(|line| line["data"].to_string()).collect();
+    assert_eq!(data.len(), 3, "{data:?}");
+    assert_eq!(data[2], r#"["updates",{"b":{"n":1}}]"#);
+}
+
+#[tokio::test]
+async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
+    let events = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n\
+                  event: messages\ndata: [{\"type\":\"ai\",\"content\":\"Hi\",\"id\":\"1\"},{\"langgraph_node\":\"a\"}]\n\n\
+                  event: updates\ndata: {\"a\":{\"n\":3}}\n\nevent: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n";
+    let server = server(events, "error", idle()).await;
+    let folder = configured(&server);
+    let took = |text: &str| text.rsplit_once(" in ").map(|(before, _)| before.to_string()).unwrap_or_default();
+    let plain = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await.out;
+    assert!(!plain.contains('\u{1b}'), "it is no terminal: {plain}");
+    assert_eq!(
+        took(&runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "never"]).await.out),
+        took(&plain)
+    );
+    let colored = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "always"]).await.out;
+    for piece in ["\u{1b}[1mai · a\u{1b}[0m", "\u{1b}[2m· update\u{1b}[0m", "\u{1b}[1;31m· error    E: no\u{1b}[0m"]
+    {
+        assert!(colored.contains(piece), "{piece:?}: {colored:?}");
+    }
+    let mut without = colored;
+    for look in ["0", "1", "2", "1;31"] {
+        without = without.replace(&format!("\u{1b}[{look}m"), "");
+    }
+    assert_eq!(took(&without), took(&plain));
+    // Records are for programs.
+    let lines = runtail(folder.path(), &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"]).await.out;
+    assert!(!lines.contains('\u{1b}'));
 }

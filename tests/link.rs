@@ -56,12 +56,13 @@ async fn a_run_on_a_new_thread() {
         told(&seen),
         [
             "POST /threads".into(),
+            "GET /info".into(),
             format!("POST /threads/{thread}/runs/stream"),
             format!("GET /threads/{thread}/runs/r1"),
             format!("GET /threads/{thread}"),
         ]
     );
-    let body = seen[1].json();
+    let body = seen[2].json();
     assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
     assert!(body["metadata"]["runtail"].is_string() && body["metadata"]["mine"] == 1);
 }
@@ -121,7 +122,8 @@ async fn a_run_that_cannot_be_found_is_not_started_again() {
 async fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
     let (server, _) = losing(true, 422).await;
     let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
-    assert_eq!((starts(&server), server.seen().len()), (1, 1));
+    assert_eq!(starts(&server), 1);
+    assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream") && seen.method == "GET"));
     assert!(matches!(failed(&items).unwrap().kind, Kind::Invalid(_)));
     // 429 says without a doubt that nothing was started.
     let (server, _) = losing(true, 429).await;
@@ -287,7 +289,7 @@ async fn replayed_of(status: &'static str) -> Vec<bool> {
         "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", body),
         // What it was when it was joined; over when its stream has ended.
         "/threads/t1/runs/r1" if asked.fetch_add(1, Ordering::Relaxed) > 0 => run("success"),
-        "/threads/t1/runs/r1" => run(status),
+        "/threads/t1/runs/r1" => json(200, value!({"run_id": "r1", "status": status, "kwargs": {"resumable": true}})),
         _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
     })
     .await;
@@ -301,4 +303,323 @@ async fn a_joined_run_is_replayed_unless_it_has_not_begun() {
     assert_eq!(replayed_of("success").await, [true, true]);
     assert_eq!(replayed_of("running").await, [true, true]);
     assert_eq!(replayed_of("pending").await, [false, false]);
+}
+
+/// A server of this kind with the run r1, whose stream sends this body. Once the stream was read, the run is over.
+async fn with_run(info: Value, status: &'static str, kwargs: Value, body: &'static str) -> Server {
+    let read = Arc::new(AtomicU32::new(0));
+    Server::start(move |seen| match &*seen.path {
+        "/info" if info.is_null() => json(404, "{}"),
+        "/info" => json(200, &info),
+        "/threads/t1/runs/r1/stream" => {
+            read.fetch_add(1, Ordering::Relaxed);
+            answer(200, "text/event-stream", body)
+        }
+        // A server that offers only the contract's calls.
+        _ if info.is_null() => json(404, "{}"),
+        "/threads/t1/runs/r1" => {
+            let status = if read.load(Ordering::Relaxed) > 0 { "success" } else { status };
+            json(200, value!({"run_id": "r1", "status": status, "kwargs": kwargs}))
+        }
+        "/threads/t1/state" => json(200, "{}"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await
+}
+
+fn python() -> Value {
+    value!({"langgraph_py_version": "1"})
+}
+
+fn javascript() -> Value {
+    value!({"langgraph_js_version": "1"})
+}
+
+fn aegra() -> Value {
+    value!({"name": "Aegra"})
+}
+
+fn gaps(items: &[Item]) -> Vec<&str> {
+    let why = |item| match item {
+        &Item::Record(Record::Gap { ref why, .. }) => Some(&**why),
+        _ => None,
+    };
+    items.iter().filter_map(why).collect()
+}
+
+fn ids(items: &[Item]) -> Vec<&str> {
+    let id = |item| match item {
+        &Item::Record(Record::Event(ref event)) => Some(event.id.as_deref().unwrap_or("none")),
+        _ => None,
+    };
+    items.iter().filter_map(id).collect()
+}
+
+async fn joined(server: &Server, shared: bool, modes: &[&str]) -> Vec<Item> {
+    let modes = modes.iter().map(|mode| mode.to_string()).collect();
+    let link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), modes).shared(shared);
+    collect(link, Some("-1")).await
+}
+
+const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\n\n";
+const LATER: &str = "event: values\ndata: {}\n\n";
+
+#[tokio::test]
+async fn a_late_join_of_a_run_that_cannot_be_replayed_is_a_gap() {
+    let lost = || value!({"resumable": false});
+    let kept = || value!({"resumable": true});
+    let late = "earlier output isn't available";
+    let both: &'static str = format!("{BEGIN}{LATER}").leak();
+    for (info, kwargs, body, said) in [
+        (python(), lost(), LATER, Some(late)),
+        // What was verified by the first event is whole.
+        (python(), lost(), both, None),
+        (python(), kept(), both, None),
+        // Expired, or lost with a restart of the server.
+        (python(), kept(), LATER, Some(late)),
+        (python(), kept(), "", Some(late)),
+        // The contract alone: nothing but the first event can tell.
+        (Value::Null, lost(), LATER, Some(late)),
+        (Value::Null, lost(), both, None),
+    ] {
+        let server = with_run(info.clone(), "running", kwargs.clone(), body).await;
+        let items = joined(&server, false, &[]).await;
+        assert_eq!(gaps(&items).len(), said.iter().count(), "{info} {kwargs} {body:?}: {:?}", gaps(&items));
+        assert!(
+            said.is_none_or(|said| gaps(&items)[0].ends_with(said)),
+            "{info} {kwargs} {body:?}: {:?}",
+            gaps(&items)
+        );
+        assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, gaps(&items).len() as u64));
+        // The gap stands before the event that shows it.
+        if said.is_some() && !body.is_empty() {
+            let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
+            assert!(matches!(items[at + 1], Item::Record(Record::Event(_))));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_finished_run_without_events_ends_as_its_record_says_and_with_the_reason() {
+    for (info, resumable, status, outcome, why) in [
+        (python(), false, "error", Outcome::Error, "not started as resumable"),
+        (aegra(), true, "success", Outcome::Success, "keeps no events of finished runs"),
+        (aegra(), false, "error", Outcome::Error, "keeps no events of finished runs"),
+    ] {
+        let server = with_run(info, status, value!({"resumable": resumable}), "event: end\ndata: {}\n\n").await;
+        let items = joined(&server, false, &[]).await;
+        assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (outcome, 0, 1));
+        assert!(gaps(&items)[0].contains(why), "{:?}", gaps(&items));
+        assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if !head.modes.is_empty()));
+        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
+    }
+    // A server that keeps events, but not these any more.
+    let server = with_run(python(), "success", value!({"resumable": true}), "").await;
+    let items = joined(&server, false, &[]).await;
+    assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, 1));
+    assert!(gaps(&items)[0].contains("no longer has its events"), "{:?}", gaps(&items));
+    // And one of which nothing can be asked.
+    let server = with_run(Value::Null, "", Value::Null, "").await;
+    let items = joined(&server, false, &[]).await;
+    assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Unknown, 1));
+}
+
+#[tokio::test]
+async fn a_run_whose_events_go_to_one_reader_is_not_read_unasked() {
+    let body = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\nid: 0\n\n";
+    for (info, resumable) in [(javascript(), false), (aegra(), false), (aegra(), true)] {
+        let server = with_run(info.clone(), "running", value!({"resumable": resumable}), body).await;
+        let items = joined(&server, false, &[]).await;
+        let error = failed(&items).unwrap();
+        assert_eq!((&error.kind, end(&items).outcome), (&Kind::OneReader, Outcome::Unknown));
+        assert!(error.detail.contains("takes events away from the application"), "{error}");
+        assert!(error.at.path.ends_with("/threads/t1/runs/r1/stream"), "{error}");
+        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
+    }
+    // Asked to, it is read; and one that can be replayed, or is over, harms nobody.
+    for (resumable, status, shared) in
+        [(false, "running", true), (true, "running", false), (false, "success", false), (true, "success", false)]
+    {
+        let server = with_run(javascript(), status, value!({"resumable": resumable}), body).await;
+        let items = joined(&server, shared, &[]).await;
+        assert_eq!((end(&items).outcome, ids(&items), gaps(&items).len()), (Outcome::Success, vec!["0"], 0));
+    }
+}
+
+#[tokio::test]
+async fn missing_numbers_are_gaps_from_the_first_on_with_readers_that_alternate() {
+    let event = |n: u32| format!("event: custom\ndata: {n}\nid: {n}\n\n");
+    let body: &'static str = [99, 101, 103, 104].map(event).concat().leak();
+    let server = with_run(javascript(), "running", value!({"resumable": false}), body).await;
+    let items = joined(&server, true, &[]).await;
+    let said = gaps(&items);
+    assert!(said[0].ends_with("99 earlier events aren't available"), "{said:?}");
+    assert!(said[1].starts_with("1 event id is missing here") && said[2] == said[1], "{said:?}");
+    // Ids can't show what is missing at the end, but another reader was at work.
+    assert!(said[3].contains("the last ones may be missing"), "{said:?}");
+    assert_eq!((said.len(), end(&items).gaps), (4, 4));
+}
+
+/// Aegra sends what it stored, in another form, and again what is in the queue.
+#[tokio::test]
+async fn a_stored_event_that_comes_again_live_is_one_event_and_a_duplicate() {
+    let event = |(name, n, data): (&str, u32, &str)| format!("event: {name}\ndata: {data}\nid: r1_event_{n}\n\n");
+    let events = [
+        ("values", 2, r#"{"a":1,"b":2}"#),
+        ("values", 4, "{}"),
+        ("metadata", 1, r#"{"run_id":"r1","attempt":1}"#),
+        ("values", 2, r#"{"b":2,"a":1}"#),
+        ("custom", 3, "1"),
+        ("values", 4, "{}"),
+        ("values", 5, "{}"),
+    ];
+    let body: &'static str = events.map(event).concat().leak();
+    let server = with_run(aegra(), "running", value!({}), body).await;
+    let items = joined(&server, true, &[]).await;
+    assert_eq!(ids(&items), ["r1_event_1", "r1_event_2", "r1_event_3", "r1_event_4", "r1_event_5"]);
+    assert_eq!((end(&items).duplicates, gaps(&items).len(), end(&items).outcome), (2, 0, Outcome::Success));
+    let texts: Vec<_> = items
+        .iter()
+        .filter_map(
+            |item| if let Item::Record(Record::Event(event)) = item { Some(&**event.data.text()) } else { None },
+        )
+        .collect();
+    assert_eq!(texts[1], r#"{"b":2,"a":1}"#, "the live form");
+    // Only stored events: the application took the live ones.
+    let body: &'static str = [events[0], events[1]].map(event).concat().leak();
+    let server = with_run(aegra(), "running", value!({}), body).await;
+    let items = joined(&server, true, &[]).await;
+    assert_eq!(ids(&items), ["r1_event_2", "r1_event_4"]);
+    assert!(gaps(&items)[0].ends_with("1 earlier event isn't available"), "{:?}", gaps(&items));
+    assert!(gaps(&items)[1].starts_with("1 event id is missing here"), "{:?}", gaps(&items));
+}
+
+#[tokio::test]
+async fn modes_are_filtered_here_where_the_server_cannot() {
+    let event = |(name, n): (&str, u32)| {
+        let data = if name == "metadata" { r#"{"run_id":"r1","attempt":1}"# } else { "1" };
+        format!("event: {name}\ndata: {data}\nid: {n}\n\n")
+    };
+    let events = [("metadata", 0), ("values", 1), ("updates", 2), ("custom", 3), ("updates", 4), ("error", 5)];
+    let body: &'static str = events.map(event).concat().leak();
+    let kept = || value!({"resumable": true, "stream_mode": ["values", "updates", "custom"]});
+    let server = with_run(javascript(), "running", kept(), body).await;
+    let items = joined(&server, false, &["updates"]).await;
+    let names: Vec<_> = items
+        .iter()
+        .filter_map(
+            |item| if let Item::Record(Record::Event(event)) = item { Some((&*event.name, event.seq)) } else { None },
+        )
+        .collect();
+    assert_eq!(names, [("metadata", 1), ("updates", 2), ("updates", 3), ("error", 4)]);
+    assert_eq!((end(&items).events, end(&items).gaps), (4, 0));
+    let stream = server.seen().into_iter().find(|seen| seen.path.ends_with("/stream")).unwrap();
+    assert_eq!(stream.query, "", "the server ignores it");
+    // All that it has, named by what it was started with.
+    let items = joined(&server, false, &[]).await;
+    assert_eq!(end(&items).events, 6);
+    assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if head.modes == ["values", "updates", "custom"]));
+}
+
+/// A server whose run records carry no metadata, as Aegra's, and that loses the answer to a start. `new` are the runs that
+/// are there afterwards.
+async fn losing_without_metadata(new: Value) -> Server {
+    let started = Arc::new(AtomicU32::new(0));
+    Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        (_, "/info") => json(200, aegra()),
+        ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+        ("POST", "/assistants/search") => json(
+            200,
+            value!([{"assistant_id": "a-1", "graph_id": "agent"}, {"assistant_id": "a-2", "graph_id": "other"}]),
+        ),
+        ("POST", _) => {
+            started.fetch_add(1, Ordering::Relaxed);
+            json(502, "{}")
+        }
+        ("GET", path) if path.ends_with("/runs") => {
+            let mut runs = vec![value!({"run_id": "r0", "assistant_id": "a-1", "input": {"x": 1}})];
+            if started.load(Ordering::Relaxed) > 0 {
+                runs.extend(new.as_array().unwrap().clone());
+            }
+            json(200, Value::from(runs))
+        }
+        ("GET", path) if path.ends_with("/stream") => {
+            answer(200, "text/event-stream", "event: end\ndata: {\"status\":\"success\"}\n\n")
+        }
+        ("GET", path) if path.contains("/runs/r") => run("success"),
+        ("GET", path) if path.ends_with("/state") => json(200, "{}"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_lost_start_is_found_by_what_is_new_or_its_fate_is_unknown() {
+    let body = || RunCreate { assistant_id: "agent".into(), input: Some(value!({"x": 1})), ..RunCreate::default() };
+    let ours = || value!({"run_id": "r1", "assistant_id": "a-1", "status": "success", "input": {"x": 1}});
+    let starts = |server: &Server| server.seen().iter().filter(|s| s.path.ends_with("/runs/stream")).count();
+    let server = losing_without_metadata(value!([ours()])).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+    assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Success, 1), "{items:?}");
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    // It was over before it was found, and nothing is kept of it.
+    assert_eq!(gaps(&items).len(), 1, "{:?}", gaps(&items));
+    let with = |key: &str, other: Value| {
+        let mut run = ours();
+        run[key] = other;
+        run
+    };
+    for new in [
+        value!([]),
+        value!([with("assistant_id", "a-2".into())]),
+        value!([with("input", value!({"x": 2}))]),
+        // Two that are alike: either may be ours.
+        value!([ours(), with("run_id", "r2".into())]),
+    ] {
+        let server = losing_without_metadata(new.clone()).await;
+        let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+        assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Unknown, 1), "{new}");
+        let error = failed(&items).unwrap().to_string();
+        assert!(error.contains("whether the run began is unknown") && error.contains("sent only once"), "{error}");
+        assert!(!error.contains("start it again"), "{error}");
+    }
+    // On a thread of its own any run is ours: r0 too, where it is alone.
+    let server = losing_without_metadata(value!([])).await;
+    let link = RunLink::new(server.agent(), Target::NewThread, body());
+    let items = collect(link, None).await;
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r0")), "{items:?}");
+    assert_eq!(starts(&server), 1);
+}
+
+#[tokio::test]
+async fn a_cut_on_a_server_with_only_the_contracts_calls_is_no_success_unless_the_end_was_seen() {
+    for (rest, outcome) in [("", Outcome::Unknown), (LATER, Outcome::Success)] {
+        let cut: &'static str = format!("{BEGIN}{LATER}event: values\nda").leak();
+        let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+            ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+            ("POST", _) => answer(200, "text/event-stream", cut),
+            ("GET", path) if path.ends_with("/runs/r1/stream") => answer(200, "text/event-stream", rest),
+            _ => json(404, "{}"),
+        })
+        .await;
+        let items = collect(RunLink::new(server.agent(), Target::NewThread, agent()), None).await;
+        assert_eq!((end(&items).outcome, end(&items).connections), (outcome, 2), "{items:?}");
+        assert!(end(&items).gaps >= 1, "{:?}", gaps(&items));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_stopped_to_ask_is_interrupted_although_its_record_says_success() {
+    let asks = value!({"next": ["ask"], "tasks": [{"interrupts": [{"id": "1", "value": "Go?"}]}]});
+    for (thread, state, outcome) in [
+        ("idle", asks.clone(), Outcome::Interrupted),
+        // A breakpoint.
+        ("idle", value!({"next": ["ask"], "tasks": []}), Outcome::Interrupted),
+        ("idle", value!({"next": [], "tasks": []}), Outcome::Success),
+        // Another run is active by now, and the state is that of its steps.
+        ("busy", value!({"next": ["ask"], "tasks": []}), Outcome::Success),
+    ] {
+        let thread = value!({"thread_id": "t1", "status": thread});
+        assert_eq!(self::outcome(aegra(), "success", thread, state.clone()).await.0, outcome, "{state}");
+    }
 }

@@ -270,12 +270,27 @@ fn bad_input_never_reaches_the_server() {
 }
 
 #[test]
-#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_refused_run_leaves_no_thread_behind() {
-    let done = runtail(&["run", "agent", "--input", "{}", "--mode", "banana"]).expect(1);
-    assert!(done.stderr.contains("stream_mode"), "the field is named: {done:?}");
+    let link = Proxy::to(server::address(), []);
+    run(["run", "agent", "--input", "{}", "--mode", "banana", "--url", &link.url()]).expect(2);
+    assert_eq!(link.connections(), 0, "an unknown mode is not sent: {:?}", link.requests());
+    // Aegra checks the input before it starts a run.
+    let Ok(url) = std::env::var("RUNTAIL_AEGRA_URL") else {
+        println!("skipped, because RUNTAIL_AEGRA_URL is not set");
+        return;
+    };
+    let done = run(["run", "agent", "--input", "5", "--url", &url]).expect(1);
+    assert!(done.stderr.contains("body.input"), "the field is named: {done:?}");
     let thread = done.stderr.split("/threads/").nth(1).and_then(|rest| rest.split('/').next()).expect("its address");
-    assert_eq!(server::request("GET", &format!("/threads/{thread}"), None).0, 404, "the thread made for it is gone");
+    let (_, threads) = server::request_at(
+        url.trim_start_matches("http://"),
+        "POST",
+        "/threads/search",
+        Some(&serde_json::json!({"limit": 100})),
+    );
+    let left = threads.as_array().expect("a list").iter().any(|row| row["thread_id"] == thread);
+    assert!(!left, "the thread made for it is gone");
 }
 
 #[test]

@@ -12,9 +12,11 @@ mod proxy;
 mod server;
 
 use proxy::{Cut, How, Proxy, When};
-use runtail::api::{AgentServer, Http};
+use runtail::api::{AgentServer, Http, Kind};
 use runtail::config::Profile;
-use runtail::stream::{End, Event, Item, JoinLink, Link, Outcome, Record, SourceOptions, ThreadLink, follow};
+use runtail::stream::{
+    End, Event, Item, JoinLink, Link, Outcome, Record, RunFollowing, SourceOptions, ThreadLink, follow, follow_thread,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -232,4 +234,147 @@ async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
         }
     }
     println!("repeated and let pass: {duplicates}");
+}
+
+/// Starts a run of the graph `slow` on a new thread of a server and returns both ids once it is running.
+async fn slow_run(url: &str, resumable: bool) -> (String, String) {
+    let address = url.trim_start_matches("http://").to_string();
+    tokio::task::spawn_blocking(move || {
+        let (_, thread) = server::request_at(&address, "POST", "/threads", Some(&json!({})));
+        let thread = server::text(&thread, "thread_id");
+        let body = json!({
+            "assistant_id": "slow", "input": {"steps": 4, "seconds": 0.4}, "stream_resumable": resumable,
+            "stream_mode": ["values", "custom"],
+        });
+        let (status, run) = server::request_at(&address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+        assert_eq!(status, 200, "{run}");
+        let run = server::text(&run, "run_id");
+        let path = format!("/threads/{thread}/runs/{run}");
+        let until = std::time::Instant::now() + Duration::from_secs(30);
+        while server::request_at(&address, "GET", &path, None).1["status"] != "running" {
+            assert!(std::time::Instant::now() < until, "{path} does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Its first events are out.
+        std::thread::sleep(Duration::from_millis(700));
+        (thread, run)
+    })
+    .await
+    .unwrap()
+}
+
+/// Joins a run and reads it to its end.
+async fn join_run(url: &str, (thread, run): &(String, String), shared: bool) -> Vec<Item> {
+    let (sender, mut receiver) = mpsc::channel(8);
+    let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+    let link = JoinLink::new(agent(url), thread.clone(), run.clone(), vec![]).shared(shared);
+    tokio::spawn(follow(link, options, sender));
+    let mut items = Vec::new();
+    while let Some(batch) = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("it ends") {
+        items.extend(batch);
+    }
+    items
+}
+
+fn events_of(items: &[Item]) -> Vec<&Event> {
+    let event = |item| if let &Item::Record(Record::Event(ref event)) = item { Some(event) } else { None };
+    items.iter().filter_map(event).collect()
+}
+
+fn gaps_of(items: &[Item]) -> Vec<&str> {
+    let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(&**why) } else { None };
+    items.iter().filter_map(why).collect()
+}
+
+fn end_of(items: &[Item]) -> (Outcome, u64) {
+    let Some(Item::Record(Record::End(end))) = items.last() else { panic!("no end: {items:?}") };
+    (end.outcome, end.gaps)
+}
+
+fn refused(items: &[Item]) -> bool {
+    items.iter().any(|item| matches!(item, Item::Failed(error) if error.kind == Kind::OneReader))
+}
+
+#[tokio::test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real_source -- --ignored"]
+async fn joins_on_every_server_say_what_they_miss() {
+    for (n, url) in server::all_urls().into_iter().enumerate() {
+        let kind = agent(&url).info().await.unwrap().kind;
+        let is_python = n == 0;
+        // A run that can't be replayed.
+        let run = slow_run(&url, false).await;
+        let items = join_run(&url, &run, false).await;
+        if is_python {
+            let said = gaps_of(&items);
+            assert!(said.len() == 1 && said[0].ends_with("earlier output isn't available"), "{kind:?}: {said:?}");
+            assert_eq!(end_of(&items), (Outcome::Success, 1));
+            assert!(events_of(&items).iter().all(|event| !event.replayed), "what arrives is live");
+        } else {
+            assert!(refused(&items) && events_of(&items).is_empty(), "{kind:?}: {items:?}");
+            // As its only reader we get everything, in order and once.
+            let items = join_run(&url, &run, true).await;
+            let ids: Vec<_> = events_of(&items).iter().filter_map(|event| event.id.as_deref()).collect();
+            assert_eq!(end_of(&items), (Outcome::Success, 0), "{kind:?}: {ids:?} {:?}", gaps_of(&items));
+            assert_eq!(&*events_of(&items)[0].name, "metadata", "{kind:?}");
+            assert!(events_of(&items)[0].replayed && events_of(&items)[0].time().is_none(), "{kind:?}");
+            assert!(events_of(&items).last().is_some_and(|event| event.time().is_some()), "{kind:?}");
+        }
+        // And after its end, when its events were read or never kept.
+        let items = join_run(&url, &run, false).await;
+        assert_eq!((end_of(&items), events_of(&items).len()), ((Outcome::Success, 1), 0), "{kind:?}: {items:?}");
+        // A run that can be replayed, where there are such.
+        let run = slow_run(&url, true).await;
+        let items = join_run(&url, &run, false).await;
+        if refused(&items) {
+            assert_eq!(n, 2, "only Aegra replays none: {items:?}");
+            continue;
+        }
+        assert_eq!((end_of(&items), &*events_of(&items)[0].name), ((Outcome::Success, 0), "metadata"), "{kind:?}");
+        assert!(events_of(&items)[0].replayed, "{kind:?}");
+        let again = join_run(&url, &run, false).await;
+        let data = |items: &[Item]| events_of(items).iter().map(|event| event.data.clone()).collect::<Vec<_>>();
+        assert_eq!(data(&again), data(&items), "{kind:?}");
+        let times: Vec<_> = events_of(&again).iter().map(|event| event.time().is_some()).collect();
+        assert!(times.iter().all(|known| *known == is_python), "{kind:?}: only Python's ids hold a time: {times:?}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real_source -- --ignored"]
+async fn threads_are_followed_on_every_server() {
+    for (n, url) in server::all_urls().into_iter().enumerate() {
+        let (thread, first) = slow_run(&url, true).await;
+        let (sender, mut receiver) = mpsc::channel(8);
+        let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
+        let stop = options.stop.clone();
+        let following = RunFollowing { shared: true, ..RunFollowing::default() };
+        tokio::spawn(follow_thread(agent(&url), thread.clone(), vec![], following, options, sender));
+        let mut items = Vec::new();
+        let seen = |items: &[Item], text: &str| events_of(items).iter().any(|event| event.data.text().contains(text));
+        let until = tokio::time::Instant::now() + Duration::from_secs(60);
+        while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
+            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+        }
+        // Its end: from the stream on Python, else from the list of runs.
+        let is_over = |items: &[Item]| {
+            items.iter().any(|item| match item {
+                Item::Record(Record::Run(run)) => run.run_id == first && run.ended_at.is_some(),
+                Item::Record(Record::Event(event)) => event.data.text().contains("run_done"),
+                _ => false,
+            })
+        };
+        while !is_over(&items) {
+            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+        }
+        stop.cancel();
+        while let Some(batch) = receiver.recv().await {
+            items.extend(batch);
+        }
+        let by_runs = items.iter().any(|item| matches!(item, Item::Following { .. }));
+        assert_eq!(by_runs, n > 0, "Python alone has thread streams");
+        assert_eq!(end_of(&items), (Outcome::Detached, 0), "{:?}", gaps_of(&items));
+        assert_eq!(&*events_of(&items)[0].name, "metadata");
+        let seqs: Vec<_> = events_of(&items).iter().map(|event| event.seq).collect();
+        assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+    }
 }

@@ -211,7 +211,9 @@ async fn a_run_whose_start_was_not_answered_is_not_said_twice() {
         ("GET", "/threads/t1/runs") => json(200, value!([{"run_id": "r1", "metadata": *notes.lock().unwrap()}])),
         ("GET", "/threads/t1/runs/r1") => run("success"),
         ("GET", "/threads/t1/runs/r1/stream") => {
-            answer(200, "text/event-stream", (1..=5).chain(3..=6).map(event).collect::<String>())
+            let begin = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n".to_string();
+            let events = std::iter::once(begin).chain((1..=5).chain(3..=6).map(event));
+            answer(200, "text/event-stream", events.collect::<String>())
         }
         _ => idle(),
     })

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 use runtail::stream::{
-    Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, write_record,
+    Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, RunRecord, write_record,
 };
 
 fn at() -> impl Strategy<Value = Timestamp> {
@@ -83,6 +83,12 @@ fn record() -> impl Strategy<Value = Record> {
             })),
         (at(), any::<u32>(), text()).prop_map(|(at, conn, reason)| Record::Close { at, conn, reason }),
         (at(), text()).prop_map(|(at, why)| Record::Gap { at, why }),
+        (at(), text(), text(), any::<Option<String>>(), proptest::option::of(outcome())).prop_map(
+            |(at, run_id, status, assistant_id, outcome)| {
+                let (started_at, ended_at) = (Some(at), None);
+                Record::Run(RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome })
+            }
+        ),
         (at(), outcome(), any::<Option<String>>(), any::<(u64, u64, u32, u64, u64, u64)>()).prop_map(
             |(at, outcome, detail, (events, bytes, connections, duplicates, gaps, malformed))| Record::End(End {
                 at,

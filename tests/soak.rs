@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use support::process::{launch, run, spawn};
+use support::proxy::{How, Proxy, When};
 use support::server;
 use support::storm::{Storm, Weather};
 use support::tape::Tape;
@@ -230,4 +231,101 @@ fn the_official_sdk_is_measured_on_the_same_run() {
     assert_eq!(tape.outcome(), "success", "{}", tape.end);
     assert!(ours.cuts_done().min(theirs.cuts_done()) >= 20, "{:?} {:?}", ours.damage(), theirs.damage());
     report("join beside the SDK", began, &ours, &tape);
+}
+
+/// Host and port of another real server, if it is there.
+fn other(variable: &str) -> Option<String> {
+    match std::env::var(variable) {
+        Ok(url) => Some(url.trim_end_matches('/').trim_start_matches("http://").to_owned()),
+        Err(_) => {
+            println!("soak: skipped, because {variable} is not set");
+            None
+        }
+    }
+}
+
+/// The numbers `0..n` are in order and none is repeated; wherever some are missing a gap stands between their neighbors.
+#[track_caller]
+fn assert_accounted(stdout: &str, n: u64) -> (u64, usize) {
+    let (mut next, mut is_said, mut missing, mut gaps) = (0, false, 0, 0);
+    for line in stdout.lines() {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        if record["kind"] == "gap" {
+            (is_said, gaps) = (true, gaps + 1);
+        } else if let Some(seq) = record["data"]["seq"].as_u64() {
+            assert!(seq >= next, "{seq} is repeated or out of order, after {next}");
+            assert!(seq == next || is_said, "{} are missing before {seq}, and nothing says so", seq - next);
+            missing += seq - next;
+            (next, is_said) = (seq + 1, false);
+        }
+    }
+    assert!(next == n || is_said, "the last {} are missing, and nothing says so", n - next);
+    (missing + n - next, gaps)
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test soak -- --ignored"]
+fn a_run_over_cuts_on_javascript_is_whole() {
+    const N: u64 = 3_000;
+    let Some(address) = other("RUNTAIL_JS_URL") else { return };
+    let (began, storm) = (Instant::now(), Storm::over(address, weather(seed("JavaScript"), 60)));
+    let input = json!({"n": N, "pad": 40, "burst": 20, "pause": 0.05}).to_string();
+    let url = storm.url();
+    let args = ["run", "firehose", "--input", &input, "--mode", "custom", "-o", "jsonl", "--url", &url];
+    let tape = Tape::parse(&spawn(args).wait_for(PATIENCE).expect(0).stdout);
+    assert_whole(&tape, 0..N, &storm);
+    assert_eq!(tape.outcome(), "success", "{}", tape.end);
+    assert!(storm.cuts_done() >= 30, "too few cuts to prove anything: {:?}", storm.damage());
+    report("run on JavaScript", began, &storm, &tape);
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test soak -- --ignored"]
+fn a_run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
+    const N: u64 = 1_000;
+    let Some(address) = other("RUNTAIL_AEGRA_URL") else { return };
+    for (turn, modes) in ["custom", "custom,values,updates"].into_iter().enumerate() {
+        let storm = Storm::over(address.clone(), weather(seed("Aegra") + turn as u64, 25));
+        let began = Instant::now();
+        let input = json!({"n": N, "pad": 40, "burst": 20, "pause": 0.1}).to_string();
+        let url = storm.url();
+        let args = ["run", "firehose", "--input", &input, "--mode", modes, "-o", "jsonl", "--url", &url];
+        let done = spawn(args).wait_for(PATIENCE);
+        let tape = Tape::parse(&done.stdout);
+        let (missing, gaps) = assert_accounted(&done.stdout, N);
+        println!("soak: run on Aegra: {missing} of {N} missing, {gaps} gaps");
+        // What went to a lost connection is gone there; the outcome is known all the same.
+        assert_eq!(tape.outcome(), "success", "{}\n{}", tape.end, done.stderr);
+        assert!(storm.cuts_done() >= 5, "too few cuts to prove anything: {:?}", storm.damage());
+        report("run on Aegra", began, &storm, &tape);
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test soak -- --ignored"]
+fn a_start_whose_answer_is_lost_is_found_on_every_server() {
+    let servers = [
+        ("Python", Some(server::address())),
+        ("JavaScript", other("RUNTAIL_JS_URL")),
+        ("Aegra", other("RUNTAIL_AEGRA_URL")),
+    ];
+    for (name, address) in servers {
+        let Some(address) = address else { continue };
+        let (_, thread) = server::request_at(&address, "POST", "/threads", Some(&json!({})));
+        let thread = server::text(&thread, "thread_id");
+        for turn in 0..3 {
+            let cut = (When::Bytes(30), How::Close);
+            let proxy = Proxy::to(address.clone(), [cut]);
+            let input = json!({"steps": 3, "seconds": 0.3}).to_string();
+            let args = ["run", "slow", "--thread", &thread, "--input", &input, "-o", "jsonl", "--url", &proxy.url()];
+            let done = spawn(args).wait_for(PATIENCE);
+            let tape = Tape::parse(&done.stdout);
+            assert_eq!(tape.outcome(), "success", "{name}, turn {turn}: {}\n{}", tape.end, done.stderr);
+            assert!(!done.stderr.contains("start it again"), "{}", done.stderr);
+            // Events that went to the lost connection are missing on Aegra alone, and it is said.
+            assert!(tape.end["gaps"] == 0 || name == "Aegra", "{name}: {}", tape.end);
+            let (_, runs) = server::request_at(&address, "GET", &format!("/threads/{thread}/runs?limit=100"), None);
+            assert_eq!(runs.as_array().map(Vec::len), Some(turn + 1), "{name}: a start is sent once");
+        }
+    }
 }

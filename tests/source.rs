@@ -507,13 +507,13 @@ fn a_gap_says_how_long_the_outage_was() {
     connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
     let items = collect(script(connections, vec![Verdict::Active, done(), done()]), SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
-    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("did not repeat"), "{items:?}");
+    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("did not replay"), "{items:?}");
     // It has forgotten all of it.
     let mut connections = vec![broken(ONE)];
     connections.extend(away());
     connections.extend([Ok((vec![], Tail::End)), Ok((vec![], Tail::End))]);
     let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("not repeated"), "{items:?}");
+    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("did not replay"), "{items:?}");
     // It never gave any ids.
     let bare = "event: values\r\ndata: {}\r\n\r\n";
     let mut connections = vec![broken(bare)];
@@ -874,7 +874,7 @@ fn an_event_that_another_reader_took_is_missed() {
     let event = |i: u32| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
     let body: &'static str = (1..=20).filter(|i| !(7..10).contains(i)).map(event).collect::<String>().leak();
     let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), SourceOptions::default());
-    assert!(matches!(&whys(&items)[..], [why] if why.starts_with("3 of the numbers")), "{:?}", whys(&items));
+    assert!(matches!(&whys(&items)[..], [why] if why.starts_with("3 event ids are missing")), "{:?}", whys(&items));
     let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
     assert!(matches!(&items[at + 1], Item::Record(Record::Event(event)) if event.id.as_deref() == Some("r_event_10")));
 }
@@ -926,4 +926,30 @@ fn a_slow_reader_does_not_make_replayed_events_live() {
         }
     });
     assert_eq!(replayed(&items), [true; 60]);
+}
+
+fn silences(items: &[Item]) -> Vec<u64> {
+    let silent = |item: &Item| if let Item::Silent { silent, .. } = item { Some(silent.as_secs()) } else { None };
+    items.iter().filter_map(silent).collect()
+}
+
+#[test]
+fn a_run_that_is_called_active_and_sends_nothing_is_reported_at_growing_intervals() {
+    // A server without heartbeats, asked once a minute; then the run is over.
+    let mut verdicts = vec![Verdict::Active; 45];
+    verdicts.extend([done(), done(), done()]);
+    let items = collect(script(vec![Ok((vec![(0, ONE)], Tail::Silence))], verdicts), SourceOptions::default());
+    let said = silences(&items);
+    assert_eq!(said.iter().map(|seconds| seconds / 60).collect::<Vec<_>>(), [5, 10, 20, 40], "{said:?}");
+    // Heartbeats show that the connection is alive, and say nothing about the run.
+    let beats = std::iter::once((0, ONE)).chain((0..150).map(|_| (5, BEAT))).chain([(5, TWO)]).collect();
+    let link = Slow::new(vec![Ok((beats, Tail::End))]);
+    let items = collect(link, SourceOptions::default());
+    assert_eq!(silences(&items).len(), 2, "{:?}", silences(&items));
+    assert_eq!(end(&items).outcome, Outcome::Success);
+    // A thread may be silent for days.
+    let beats = (0..2000).map(|_| (5, BEAT)).collect();
+    let mut link = script(vec![Ok((beats, Tail::End)), Err(failure(Kind::Forbidden))], vec![Verdict::Endless]);
+    link.endless = true;
+    assert_eq!(silences(&collect(link, SourceOptions::default())), [0; 0]);
 }

@@ -306,6 +306,25 @@ impl AgentServer {
         self.http.open(Method::GET, url, None, last_event_id).await
     }
 
+    /// The error of a stream that is not opened. `path` is its path below the server's base.
+    pub(crate) fn refuse_stream(&self, path: &[&str], kind: Kind, detail: &str) -> ApiError {
+        let at = match self.url(&Method::GET, path) {
+            Ok(url) => self.http.place(&Method::GET, &url),
+            Err(error) => error.at,
+        };
+        ApiError { kind, at, detail: detail.into(), hint: None }
+    }
+
+    /// Whether the server is known to have no streams of whole threads.
+    pub fn lacks_thread_streams(&self) -> bool {
+        self.known.lacks_thread_streams()
+    }
+
+    /// Notes that the server has no streams of whole threads.
+    pub(crate) fn note_thread_streams_missing(&self) {
+        self.known.note_thread_streams_missing();
+    }
+
     /// Opens the stream of a whole thread. The contract repeats the parameter for each mode; the Python server reads one
     /// value with commas and honours only the last repeat (agent-server reference §4): `repeat_modes` chooses.
     /// `last_event_id`: `-` is the beginning.

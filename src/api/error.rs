@@ -48,6 +48,10 @@ pub enum Kind {
     Refused,
     /// What a change is about is gone, or is not what it was when the change was planned: refused here, nothing was sent.
     Stale,
+    /// The server does not offer this call.
+    NotOffered,
+    /// Reading a run whose events go to one reader only, refused here before anything was read.
+    OneReader,
     /// A request that would have written, refused here since nothing may be written with the profile.
     ReadOnly,
 }
@@ -165,6 +169,8 @@ impl ApiError {
             Kind::TooLarge(_) => "too large".into(),
             Kind::Refused => "refused".into(),
             Kind::Stale => "changed".into(),
+            Kind::NotOffered => "not offered".into(),
+            Kind::OneReader => "one reader".into(),
             Kind::ReadOnly => "read-only".into(),
         }
     }

@@ -1,4 +1,4 @@
-//! Colors of tables on stdout. Colors have the meanings that they have in the dashboard.
+//! Colors of tables and of streams as text on stdout. Colors have the meanings that they have in the dashboard.
 
 use super::Color;
 use crate::model::Phase;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 static CHOICE: OnceLock<Color> = OnceLock::new();
 
-/// Sets when tables are colored, once for the process.
+/// Sets when output is colored, once for the process.
 pub(super) fn choose(color: Color) {
     let _ = CHOICE.set(color);
 }
@@ -17,10 +17,12 @@ pub(super) fn is_on() -> bool {
     CHOICE.get().copied().unwrap_or_default().is_on(std::io::stdout().is_terminal())
 }
 
-/// What a piece of a table means.
+/// What a piece of output means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Plain,
+    /// Names.
+    Strong,
     /// Labels.
     Dim,
     Good,
@@ -37,6 +39,7 @@ impl Role {
     pub fn paint(self, text: &str) -> String {
         let sgr = match self {
             Role::Plain => return text.to_string(),
+            Role::Strong => "1",
             Role::Dim | Role::Ended => "2",
             Role::Good => "32",
             Role::Moving => "33",
@@ -44,6 +47,17 @@ impl Role {
             Role::Failed => "1;31",
         };
         if text.is_empty() { String::new() } else { format!("\x1b[{sgr}m{text}\x1b[0m") }
+    }
+}
+
+/// The role of how a run ended, by the word of recordings.
+pub(super) fn of_outcome(outcome: &str) -> Role {
+    match outcome {
+        "success" => Role::Good,
+        "interrupted" => Role::Waiting,
+        "error" | "timeout" => Role::Failed,
+        "cancelled" | "detached" => Role::Ended,
+        _ => Role::Dim,
     }
 }
 

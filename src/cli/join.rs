@@ -1,11 +1,12 @@
-//! `join T R`: follows a run that somebody started, from its beginning.
+//! `join T R`: streams a run that somebody started, with its earlier events if the server replays them.
 
 use super::signals::Signals;
-use super::stream_out::{self, StreamOutput};
+use super::stream_out::{self, Playing, StreamOutput};
 use super::{Context, Exit, Failure, Globals, resolve};
 use crate::api::Retry;
-use crate::stream::{Head, JoinLink, SourceOptions};
+use crate::stream::{Head, JoinLink, RUN_MODES, SourceOptions};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 /// The id before a run's first event.
 const START: &str = "-1";
@@ -19,9 +20,12 @@ pub struct Options {
     /// The run's id
     #[arg(value_name = "R")]
     run: String,
-    /// Only this mode of those that the run has (repeatable; default: all)
-    #[arg(long = "mode", value_name = "M", value_delimiter = ',')]
+    /// Only events of this mode (repeatable; default: all modes of the run)
+    #[arg(long = "mode", value_name = "M", value_delimiter = ',', value_parser = PossibleValuesParser::new(RUN_MODES))]
     modes: Vec<String>,
+    /// Read the run even if that takes events away from the application that reads it
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     output: StreamOutput,
 }
@@ -31,7 +35,7 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let resolved = async { resolve::agent_server(&context).await };
     let (_, server) = signals.unless_stopped(resolved).await?;
-    let Options { thread, run, modes, output } = options;
+    let Options { thread, run, modes, shared, output } = options;
     let head = Head {
         server: server.base().to_string(),
         thread_id: Some(thread.clone()),
@@ -41,6 +45,8 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     };
     let source = stream_out::source(&context, &signals, head);
     let source = SourceOptions { first_after: Some(START.into()), ..source };
-    let link = JoinLink::new(server.retrying(Retry::NONE), thread, run, modes);
-    stream_out::play(&context, link, source, &output, &signals).await
+    let server = server.retrying(Retry::NONE);
+    let link = JoinLink::new(server.clone(), thread, run, modes).shared(shared);
+    let playing = Playing { context: &context, server, assistant: None, output: &output, signals: &signals };
+    stream_out::play(playing, link, source).await
 }

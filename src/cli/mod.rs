@@ -42,6 +42,7 @@ mod tail;
 mod threads;
 mod verify;
 mod wait;
+mod waiting;
 
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};
@@ -268,9 +269,9 @@ pub enum Command {
     Runs(runs::Command),
     /// Start a run and stream it
     Run(run::Options),
-    /// Follow a run that is there already, from its beginning
+    /// Stream an existing run, with its earlier events if the server replays them
     Join(join::Options),
-    /// Follow all that happens on a thread
+    /// Follow everything that runs on a thread
     Tail(tail::Options),
     /// Print a recording as the stream was, without network
     Replay(replay::Options),

@@ -104,6 +104,7 @@ fn time(record: &Record) -> Option<Timestamp> {
         Record::Tape(head) => Some(head.at),
         Record::Open { at, .. } | Record::Close { at, .. } | Record::Gap { at, .. } => Some(*at),
         Record::Event(event) => Some(event.at),
+        Record::Run(run) => Some(run.at),
         Record::End(end) => Some(end.at),
     }
     .filter(|at| *at != Timestamp::default())

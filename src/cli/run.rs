@@ -1,12 +1,14 @@
 //! `run A`: starts a run and streams it.
 
 use super::signals::Signals;
-use super::stream_out::{self, StreamOutput};
-use super::{Context, Exit, Failure, Globals, input, output, resolve};
+use super::stream_out::{self, Playing, StreamOutput};
+use super::waiting::Waiting;
+use super::{Context, Exit, Failure, Globals, input, resolve};
 use crate::api::{AgentServer, Retry};
 use crate::model::RunCreate;
-use crate::stream::{Head, RunLink, Target};
+use crate::stream::{Head, RUN_MODES, RunLink, Target, lacks_call};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 /// What a person wants to see: what is said as it is said, what each node did, and where it led.
@@ -30,14 +32,13 @@ pub struct Options {
     /// Run on this thread (default: a new one)
     #[arg(long, value_name = "T")]
     thread: Option<String>,
-    /// Run without a thread: nothing is kept, and such a run cannot be joined again
+    /// Run without a thread: nothing is kept, and such a run can't be joined again
     #[arg(long, conflicts_with = "thread")]
     stateless: bool,
-    /// Stream this mode: values, updates, messages-tuple, messages, custom, tasks, checkpoints, debug, events
-    /// (repeatable; default: messages-tuple, updates, values)
-    #[arg(long = "mode", value_name = "M", value_delimiter = ',')]
+    /// Stream this mode (repeatable; default: messages-tuple, updates, values)
+    #[arg(long = "mode", value_name = "M", value_delimiter = ',', value_parser = PossibleValuesParser::new(RUN_MODES))]
     modes: Vec<String>,
-    /// Stream what happens inside subgraphs too
+    /// Stream events of subgraphs too
     #[arg(long)]
     subgraphs: bool,
     /// Answer the interrupt that the thread waits at; @FILE and - as above
@@ -63,8 +64,11 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         None => Target::NewThread,
     };
     let source = stream_out::source(&context, &signals, head);
-    let link = RunLink::new(server.retrying(Retry::NONE), target, body);
-    stream_out::play(&context, link, source, &options.output, &signals).await
+    let server = server.retrying(Retry::NONE);
+    let link = RunLink::new(server.clone(), target, body);
+    let assistant = Some(&*options.assistant);
+    let playing = Playing { context: &context, server, assistant, output: &options.output, signals: &signals };
+    stream_out::play(playing, link, source).await
 }
 
 struct Prepared {
@@ -90,11 +94,25 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failu
     context.check_write(&site.profile)?;
     body.assistant_id = resolve::assistant(&server, &options.assistant).await?;
     if let Some(thread) = &options.thread {
-        // Some servers create a thread that they don't know, others answer with something else than what is wrong.
-        let thread = server.thread(thread).await?;
-        if options.resume.is_some() && thread.status != "interrupted" && thread.waiting().is_empty() {
-            output::complain("runtail: warning: the thread does not wait for an answer; the graph begins afresh");
-        }
+        check_thread(&server, thread, options.resume.is_some()).await?;
     }
     Ok(Prepared { context, server, body })
+}
+
+/// Checks that the thread exists, because some servers create one that they don't know and others answer with another error;
+/// and that it waits if it is to be answered. A server without a call for threads will say itself.
+async fn check_thread(server: &AgentServer, thread: &str, answers: bool) -> Result<(), Failure> {
+    let read = match answers {
+        true => Waiting::of(server, thread).await.map(Some),
+        false => server.thread(thread).await.map(|_| None),
+    };
+    match read {
+        Ok(Some(waiting)) => {
+            let kind = server.info().await?.kind;
+            waiting.refusal(kind, thread).map_or(Ok(()), |why| Err(Failure::new(Exit::Failed, why)))
+        }
+        Ok(None) => Ok(()),
+        Err(error) if lacks_call(server, &mut None, &error).await? => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -4,8 +4,9 @@
 use super::recorder::Recorder;
 use super::signals::Signals;
 use super::stream_text::Teller;
-use super::{Context, Exit, Failure, Globals, output};
-use crate::api::{ApiError, Kind};
+use super::{Context, Exit, Failure, Globals, color, output, waiting};
+use crate::api::{AgentServer, ApiError, Kind};
+use crate::projection::is_start;
 use crate::stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
 use crate::text;
 use clap::{Args, ValueEnum};
@@ -14,6 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Batches that may wait for a slow reader; then the source waits, and the server after it.
 const BATCHES: usize = 8;
@@ -63,23 +65,43 @@ pub(super) fn source(context: &Context, signals: &Signals, head: Head) -> Source
     }
 }
 
-/// Follows a stream to its end.
+/// What a stream command prints, and where it comes from.
+pub(super) struct Playing<'a> {
+    pub context: &'a Context,
+    pub server: AgentServer,
+    /// The assistant that the user named.
+    pub assistant: Option<&'a str>,
+    pub output: &'a StreamOutput,
+    pub signals: &'a Signals,
+}
+
+/// Follows a run to its end.
 pub(super) async fn play(
-    context: &Context,
+    playing: Playing<'_>,
     link: impl Link + 'static,
     options: SourceOptions,
-    wanted: &StreamOutput,
-    signals: &Signals,
 ) -> Result<Exit, Failure> {
+    let stop = options.stop.clone();
+    let is_endless = link.is_endless();
+    print(playing, |sender| follow(link, options, sender), stop, is_endless).await
+}
+
+/// Prints what a source sends until it ends. `is_endless`: a stream that has no end of its own.
+pub(super) async fn print<F: Future<Output = ()> + Send + 'static>(
+    playing: Playing<'_>,
+    source: impl FnOnce(mpsc::Sender<Vec<Item>>) -> F,
+    stop: CancellationToken,
+    is_endless: bool,
+) -> Result<Exit, Failure> {
+    let Playing { context, output: wanted, .. } = playing;
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
     let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
-    let is_endless = link.is_endless();
-    let stop = options.stop.clone();
     let (sender, mut batches) = mpsc::channel(BATCHES);
     // On a thread of its own, beside that of the connection: so the three of them share the work of a fast stream, and
     // reading goes on while this one writes.
     let runtime = tokio::runtime::Handle::current();
-    let source = tokio::task::spawn_blocking(move || runtime.block_on(follow(link, options, sender)));
+    let source = source(sender);
+    let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
     let mut seen = Seen::default();
     let mut look = tokio::time::interval(LOOK);
     loop {
@@ -118,7 +140,7 @@ pub(super) async fn play(
         Some(failure) => Err(failure),
         // A reader who has seen enough; the run goes on.
         None if was_closed => Ok(Exit::Done),
-        None => seen.exit(is_endless, signals, &context.globals),
+        None => seen.exit(is_endless, playing).await,
     }
 }
 
@@ -136,6 +158,9 @@ pub(super) struct Printer {
     out: String,
     /// Why stdout takes no more.
     closed: Option<io::Error>,
+    gaps: GapLines,
+    /// It was said that the thread is followed by its runs.
+    says_runs: bool,
 }
 
 impl Printer {
@@ -145,12 +170,14 @@ impl Printer {
         Printer {
             format: wanted.format(),
             is_terminal,
-            teller: Teller::new(is_terminal, ascii),
+            teller: Teller::new(is_terminal, ascii, color::is_on()),
             chain: recorder.is_some().then(Chain::default),
             recorder,
             lines: Vec::new(),
             out: String::new(),
             closed: None,
+            gaps: GapLines::default(),
+            says_runs: false,
         }
     }
 
@@ -192,7 +219,13 @@ impl Printer {
         if self.format == StreamFormat::Text {
             self.teller.item(item, &mut self.out);
         }
-        if let Some(line) = trouble(item) {
+        let line = match item {
+            Item::Record(Record::Gap { why, .. }) => self.gaps.line(why),
+            Item::Following { .. } => (!std::mem::replace(&mut self.says_runs, true))
+                .then(|| "this server has no thread streams; following the thread's runs".to_string()),
+            item => trouble(item),
+        };
+        if let Some(line) = line {
             if self.format == StreamFormat::Text {
                 self.teller.end_line(&mut self.out);
             }
@@ -247,6 +280,32 @@ impl Printer {
     }
 }
 
+/// The lines about gaps on stderr. Two readers of one run cause a gap at every other event; all are in the stream.
+#[derive(Default)]
+struct GapLines {
+    /// The last one without its digits, and how many in a row were like it.
+    last: String,
+    alike: u32,
+}
+
+impl GapLines {
+    /// Gaps in a row that are printed although they are alike.
+    const PRINTED: u32 = 3;
+
+    fn line(&mut self, why: &str) -> Option<String> {
+        let shape: String = why.chars().filter(|c| !c.is_ascii_digit()).collect();
+        self.alike = if shape == self.last { self.alike + 1 } else { 1 };
+        self.last = shape;
+        match self.alike {
+            1..=Self::PRINTED => Some(format!("gap: {why}")),
+            n if n == Self::PRINTED + 1 => {
+                Some("gap: more gaps like this follow; the end record counts them all".into())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What is text already, without looking twice.
 fn utf8(lines: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(lines).map_or_else(|_| String::from_utf8_lossy(lines), Cow::Borrowed)
@@ -286,13 +345,17 @@ fn trouble(item: &Item) -> Option<String> {
         }
         Item::Record(Record::Open { conn, status, resumed_after, .. }) => {
             tracing::debug!(conn, status, ?resumed_after, "stream open");
-            (*conn > 1).then(|| "connected again".to_string())
+            // A thread that is followed by its runs opens a connection for each of them.
+            let is_resumed = resumed_after.as_deref().is_none_or(|id| !is_start(id));
+            (*conn > 1 && is_resumed).then(|| "connected again".to_string())
         }
         Item::Record(Record::Close { conn, reason, .. }) => {
             tracing::debug!(conn, reason, "stream closed");
             None
         }
-        Item::Record(Record::Gap { why, .. }) => Some(format!("gap: {why}")),
+        Item::Silent { silent, .. } => {
+            Some(format!("the server says that the run is active; no event for {}", text::duration(*silent)))
+        }
         Item::Record(Record::End(end)) => {
             let End { outcome, events, bytes, connections, duplicates, gaps, .. } = end;
             let outcome = outcome.as_str();
@@ -343,7 +406,9 @@ impl Seen {
     }
 
     /// Says on stderr what has to be said, and gives the code.
-    fn exit(self, is_endless: bool, signals: &Signals, globals: &Globals) -> Result<Exit, Failure> {
+    async fn exit(self, is_endless: bool, playing: Playing<'_>) -> Result<Exit, Failure> {
+        let Playing { context, server, assistant, signals, .. } = playing;
+        let globals = &context.globals;
         let Some(end) = self.end else {
             return Err(Failure::new(Exit::Failed, "the stream broke off without an end"));
         };
@@ -354,19 +419,22 @@ impl Seen {
         Ok(match end.outcome {
             Outcome::Success => Exit::Done,
             Outcome::Interrupted => {
-                say("the thread waits for an answer");
-                if let Some(thread) = &self.thread {
-                    output::complain(&format!(
-                        "  runtail{} run ASSISTANT --thread {thread} --resume JSON gives it",
-                        globals.where_to()
-                    ));
+                let Some(thread) = &self.thread else {
+                    say("waiting for input");
+                    return Ok(Exit::Done);
+                };
+                let where_to = globals.where_to();
+                let hint = waiting::hint(&server, thread, assistant, end.detail.as_deref(), &where_to);
+                // Who does not want to wait for the hint knows the outcome already.
+                if let Ok(lines) = signals.unless_stopped(async { Ok(hint.await) }).await {
+                    lines.iter().for_each(|line| output::complain(line));
                 }
                 Exit::Done
             }
             Outcome::Detached => {
                 if let (Some(thread), Some(run), false) = (&self.thread, &self.run, is_endless) {
                     output::complain(&format!(
-                        "runtail: left; the run goes on\n  runtail{} join {thread} {run} follows it again",
+                        "runtail: disconnected; the run continues\n  runtail{} join {thread} {run} streams it again",
                         globals.where_to()
                     ));
                 }
@@ -385,9 +453,12 @@ impl Seen {
                 Exit::Failed
             }
             Outcome::Unknown => match self.failed {
+                Some(error) if error.kind == Kind::OneReader => {
+                    return Err(Failure::new(Exit::Failed, format!("{error}\n  add --shared to read it anyway")));
+                }
                 Some(error) => return Err(Failure::new(gave_up(&error), error.to_string())),
                 None => {
-                    say("the stream ended, and how the run went is not known");
+                    say("the stream ended, and the run's outcome is unknown");
                     if end.gaps > 0 { Exit::Network } else { Exit::Failed }
                 }
             },
@@ -401,5 +472,19 @@ fn gave_up(error: &ApiError) -> Exit {
     match error.kind {
         Kind::Refused => Exit::Network,
         _ => Exit::of(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_that_are_alike_are_printed_a_few_times() {
+        let mut gaps = GapLines::default();
+        let printed = (0..50).filter_map(|n| gaps.line(&format!("{n} event ids are missing here"))).count();
+        assert_eq!(printed, 4);
+        assert_eq!(gaps.line("the connection was lost").as_deref(), Some("gap: the connection was lost"));
+        assert_eq!(gaps.line("1 event ids are missing here").as_deref(), Some("gap: 1 event ids are missing here"));
     }
 }

@@ -1,8 +1,9 @@
 //! A stream as text for people: who says what, token by token, and what else happens, a line each.
 
+use super::color::{self, Role};
 use crate::app::describe;
-use crate::projection::{LifecycleKind, Message, Role, Story, UpdateRow};
-use crate::stream::{Event, Item, Record};
+use crate::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
+use crate::stream::{Event, Item, ModeTuple, Record, RunRecord, is_json};
 use crate::text;
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -31,7 +32,10 @@ pub(super) struct Teller {
     only_values: bool,
     is_terminal: bool,
     is_ascii: bool,
+    is_colored: bool,
     began: Option<Timestamp>,
+    /// How the story would say that the run has started which a list of runs has called running.
+    running: Option<String>,
     bullet: &'static str,
     arrow: &'static str,
 }
@@ -52,7 +56,7 @@ struct Told {
 
 impl Teller {
     /// A teller at the beginning of a stream.
-    pub fn new(is_terminal: bool, ascii: bool) -> Teller {
+    pub fn new(is_terminal: bool, ascii: bool, is_colored: bool) -> Teller {
         let (bullet, arrow) = if ascii { ("-", "->") } else { ("·", "→") };
         Teller {
             story: Story::default(),
@@ -66,7 +70,9 @@ impl Teller {
             only_values: false,
             is_terminal,
             is_ascii: ascii,
+            is_colored,
             began: None,
+            running: None,
             bullet,
             arrow,
         }
@@ -93,9 +99,11 @@ impl Teller {
                 let took = self.began.map(|began| end.at.duration_since(began));
                 let took = Duration::try_from(took.unwrap_or_default()).unwrap_or_default();
                 let events = text::count(end.events);
-                let line = format!("{}, {events} events in {}", end.outcome.as_str(), text::duration(took));
-                self.line("end", &line, out);
+                let outcome = end.outcome.as_str();
+                let line = format!("{outcome}, {events} events in {}", text::duration(took));
+                self.line_as(color::of_outcome(outcome), "end", &line, out);
             }
+            Item::Record(Record::Run(run)) => self.run(run, out),
             Item::Record(Record::Tape(head)) => self.only_values = head.modes == ["values"],
             Item::Record(Record::Open { at, .. }) => {
                 self.began.get_or_insert(*at);
@@ -104,6 +112,22 @@ impl Teller {
             // Told on stderr.
             _ => self.happened = self.lifecycle_count(),
         }
+    }
+
+    /// What the list of a thread's runs says about one.
+    fn run(&mut self, run: &RunRecord, out: &mut String) {
+        let id = text::short_id(&run.run_id);
+        let word = match (run.outcome, &*run.status) {
+            (Some(outcome), _) => outcome.as_str(),
+            (None, "pending") => "queued",
+            (None, status) => status,
+        };
+        if word == "running" {
+            self.running = Some(format!("run {id} started"));
+        }
+        let role =
+            run.outcome.map_or_else(|| color::of_run(&run.status), |outcome| color::of_outcome(outcome.as_str()));
+        self.line_as(role, "run", &format!("{id} {word}"), out);
     }
 
     /// Ends the line that is open, so that something else can be written.
@@ -122,11 +146,15 @@ impl Teller {
         self.told.drain(..self.told.len().min(usize::try_from(gone).unwrap_or(usize::MAX)));
         let (before, now) = (self.told.len(), messages.items().len());
         self.told.resize(now, Told::default());
-        if !self.seen_state && &*event.name == "values" && event.ns.is_empty() {
+        if !self.seen_state && event.mode() == "values" && event.ns.is_empty() {
             self.seen_state = true;
             // The first state repeats what the thread held before; only what was said last is this run's input.
             let items = &messages.items()[before..];
-            let said = items.iter().rev().take_while(|m| !matches!(m.role, Role::Ai | Role::Tool)).count();
+            let said = items
+                .iter()
+                .rev()
+                .take_while(|m| !matches!(m.role, projection::Role::Ai | projection::Role::Tool))
+                .count();
             let earlier = items.len() - said;
             self.told[before..before + earlier].iter_mut().for_each(|told| told.earlier = true);
             if earlier > 0 {
@@ -140,13 +168,22 @@ impl Teller {
         for i in from..now {
             let message = &self.story.messages.items()[i];
             let is_answered = !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
-            if message.last_seq == event.seq || is_answered {
-                self.message(i, is_answered, out);
+            // Not every server says when a message is complete: its calls come before the next message begins.
+            let is_followed = i < before && before < now && self.has_whole_calls(i);
+            if message.last_seq == event.seq || is_answered || is_followed {
+                self.message(i, is_answered || is_followed, out);
             }
         }
     }
 
-    /// Tells what is new of a message. `all`: also calls that may not be complete.
+    /// Whether a message has calls that were not printed, and whose arguments are complete.
+    fn has_whole_calls(&self, i: usize) -> bool {
+        let Some((message, told)) = self.story.messages.items().get(i).zip(self.told.get(i)) else { return false };
+        let mut left = message.tool_calls.iter().skip(told.calls).peekable();
+        left.peek().is_some() && left.all(|call| is_json(&call.args))
+    }
+
+    /// Prints what is new of a message. `all`: also calls that may not be complete.
     fn message(&mut self, i: usize, all: bool, out: &mut String) {
         let Some(mut told) = self.told.get(i).copied().filter(|told| !told.earlier) else { return };
         let Some(message) = self.story.messages.items().get(i) else { return };
@@ -158,7 +195,7 @@ impl Teller {
         let fresh = message.text.get(told.text..).unwrap_or_default().to_string();
         let is_done = message.complete || all;
         let calls: Vec<String> = match is_done {
-            true => message.tool_calls.iter().skip(told.calls).map(|c| format!("{} {}", c.name, c.args)).collect(),
+            true => message.tool_calls.iter().skip(told.calls).map(called).collect(),
             false => Vec::new(),
         };
         let thinks = !told.thinking && message.text.is_empty() && !message.reasoning.is_empty();
@@ -172,12 +209,13 @@ impl Teller {
                     (false, true) => " (continued)",
                     (false, false) => "",
                 };
+                let (title, more) = (self.paint(Role::Strong, &title), self.paint(Role::Dim, more));
                 let _ = writeln!(out, "{title}{more}");
                 self.open = Some(number);
                 told.labelled = true;
             }
             if thinks {
-                out.push_str("  (thinking)\n");
+                let _ = writeln!(out, "  {}", self.paint(Role::Dim, "(thinking)"));
                 told.thinking = true;
             }
             self.said(&fresh, out);
@@ -240,6 +278,7 @@ impl Teller {
         self.happened = count;
         let lines: Vec<(&str, String)> = rows[rows.len() - new..]
             .iter()
+            .filter(|row| self.running.as_ref() != Some(&row.text))
             .filter_map(|row| {
                 let text = row.text.clone();
                 match row.kind {
@@ -256,13 +295,19 @@ impl Teller {
             })
             .collect();
         for (word, line) in lines {
-            self.line(word, &line, out);
+            let role = match word {
+                "error" => Role::Failed,
+                "asks" => Role::Waiting,
+                _ => Role::Dim,
+            };
+            self.line_as(role, word, &line, out);
         }
     }
 
     /// Events that no story is made of, each by its name.
     fn other(&mut self, event: &Event, out: &mut String) {
-        let known = match &*event.name {
+        let mode = event.mode();
+        let known = match mode {
             "values" => !self.only_values,
             "updates" | "metadata" | "error" | "tasks" | "lifecycle" => event.data.json().is_some(),
             name => name.starts_with("messages") && event.data.json().is_some(),
@@ -271,16 +316,21 @@ impl Teller {
             let place = place(&event.ns);
             let gap = if place.is_empty() { "" } else { "  " };
             // What is mostly the server's own bookkeeping is told in words; what was written for people, as it is.
-            let described = match &*event.name {
+            let described = match mode {
                 "checkpoints" | "debug" | "events" | "state_update" | "input.requested" => {
                     describe::event(event, None, self.columns()).map(|line| self.plain(line.text()))
                 }
                 _ => None,
             };
             // Enough of it to fill a line; the data may have megabytes.
-            let received = || event.data.text().chars().take(2 * COLUMNS.max(self.columns())).collect();
+            let received = || {
+                let text = event.data.json().and_then(|json| ModeTuple::of(&event.name, json));
+                let text = text.map_or(&**event.data.text(), |tuple| tuple.chunk.get());
+                let most = 2 * COLUMNS.max(self.columns());
+                text::readable(text::head(text, 6 * most)).chars().take(most).collect()
+            };
             let data: String = described.unwrap_or_else(received);
-            self.line(&event.name, &format!("{place}{gap}{data}"), out);
+            self.line(mode, &format!("{place}{gap}{data}"), out);
         }
     }
 
@@ -295,11 +345,27 @@ impl Teller {
 
     /// A line of its own.
     fn line(&mut self, word: &str, rest: &str, out: &mut String) {
+        self.line_as(Role::Dim, word, rest, out);
+    }
+
+    /// A line of its own, in a role. What is well is said by the sign alone, what is not by the whole line.
+    fn line_as(&mut self, role: Role, word: &str, rest: &str, out: &mut String) {
         self.end_line(out);
         let word = text::clean(word);
         let pad = " ".repeat(WORD.saturating_sub(text::width(&word)));
         let line = format!("{} {word}{pad} {}", self.bullet, text::clean(rest));
-        let _ = writeln!(out, "{}", text::fit(line.trim_end(), self.columns()));
+        let line = text::fit(line.trim_end(), self.columns());
+        let painted = match role {
+            Role::Failed | Role::Waiting => line.len(),
+            Role::Good | Role::Moving => self.bullet.len(),
+            _ => (self.bullet.len() + 1 + word.len()).min(line.len()),
+        };
+        let (painted, rest) = line.split_at_checked(painted).unwrap_or((&line, ""));
+        let _ = writeln!(out, "{}{rest}", self.paint(role, painted));
+    }
+
+    fn paint(&self, role: Role, text: &str) -> String {
+        if self.is_colored { role.paint(text) } else { text.to_string() }
     }
 
     fn columns(&self) -> usize {
@@ -308,18 +374,26 @@ impl Teller {
     }
 }
 
+/// A call of a tool.
+fn called(call: &ToolCall) -> String {
+    format!("{} {}", call.name, text::readable(&call.args))
+}
+
 /// Who speaks: role, name, node and where the node lives.
 fn title(message: &Message, bullet: &str) -> String {
     let role = match &message.role {
-        Role::Human => "human",
-        Role::Ai => "ai",
-        Role::Tool => "tool",
-        Role::System => "system",
-        Role::Other(word) => word,
+        projection::Role::Human => "human",
+        projection::Role::Ai => "ai",
+        projection::Role::Tool => "tool",
+        projection::Role::System => "system",
+        projection::Role::Other(word) => word,
     };
     let node = message.node.as_deref().unwrap_or_default();
     let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
-    let place = place(&message.ns);
+    // JavaScript gives even a node at the root a namespace of its own name.
+    let own = message.ns.last().and_then(|segment| segment.split(':').next());
+    let within = message.ns.len() - usize::from(own == Some(node) && !node.is_empty());
+    let place = place(&message.ns[..within]);
     let failed = if message.is_error { "error" } else { "" };
     let parts = [role, name, node, &place, failed].into_iter().filter(|part| !part.is_empty());
     text::clean(&parts.collect::<Vec<_>>().join(&format!(" {bullet} "))).into_owned()

@@ -1,10 +1,10 @@
-//! `tail T`: follows all that happens on a thread, whoever causes it.
+//! `tail T`: follows everything that runs on a thread, whoever starts it.
 
 use super::signals::Signals;
-use super::stream_out::{self, StreamOutput};
+use super::stream_out::{self, Playing, StreamOutput};
 use super::{Context, Exit, Failure, Globals, resolve};
 use crate::api::Retry;
-use crate::stream::{Head, SourceOptions, ThreadLink};
+use crate::stream::{Head, RunFollowing, SourceOptions, THREAD_MODES, follow_thread};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
@@ -14,18 +14,21 @@ pub struct Options {
     /// The thread's id
     #[arg(value_name = "T")]
     thread: String,
-    /// What of the thread's stream (repeatable)
+    /// What to stream: all that runs stream, only the start and end of runs, or manual state edits (repeatable)
     #[arg(
         long = "mode",
         value_name = "M",
         value_delimiter = ',',
         default_value = "run_modes",
-        value_parser = PossibleValuesParser::new(["run_modes", "lifecycle", "state_update"])
+        value_parser = PossibleValuesParser::new(THREAD_MODES)
     )]
     modes: Vec<String>,
-    /// Begin after the event with this id; - begins with all that the server still has (default: from now on)
+    /// Begin after the event with this id; - replays all that the server still has (default: only new events)
     #[arg(long, value_name = "ID|-", allow_hyphen_values = true)]
     since: Option<String>,
+    /// On servers without thread streams: read runs even if that takes events away from the application that reads them
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     output: StreamOutput,
 }
@@ -35,7 +38,7 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let resolved = async { resolve::agent_server(&context).await };
     let (_, server) = signals.unless_stopped(resolved).await?;
-    let Options { thread, modes, since, output } = options;
+    let Options { thread, modes, since, shared, output } = options;
     let head = Head {
         server: server.base().to_string(),
         thread_id: Some(thread.clone()),
@@ -44,6 +47,11 @@ pub(super) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     };
     let source = stream_out::source(&context, &signals, head);
     let source = SourceOptions { first_after: since, ..source };
-    let link = ThreadLink::new(server.retrying(Retry::NONE), thread, modes);
-    stream_out::play(&context, link, source, &output, &signals).await
+    let stop = source.stop.clone();
+    let server = server.retrying(Retry::NONE);
+    let following = RunFollowing { shared, ..RunFollowing::default() };
+    let playing =
+        Playing { context: &context, server: server.clone(), assistant: None, output: &output, signals: &signals };
+    let follow = |sender| follow_thread(server, thread, modes, following, source, sender);
+    stream_out::print(playing, follow, stop, true).await
 }

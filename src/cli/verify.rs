@@ -121,7 +121,7 @@ impl Audit {
             self.problem(if self.records == 1 { "it has no head" } else { "a second head" }.into());
         }
         match record {
-            Record::Tape(_) => {}
+            Record::Tape(_) | Record::Run(_) => {}
             Record::Open { conn, .. } => {
                 self.connections += 1;
                 if u64::from(*conn) != self.connections {

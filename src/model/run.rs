@@ -37,7 +37,7 @@ pub struct Run {
 impl Run {
     /// Whether the server still works on it, or will.
     pub fn is_active(&self) -> bool {
-        matches!(self.status.as_str(), "pending" | "running")
+        matches!(self.status.as_str(), "pending" | "queued" | "running" | "streaming")
     }
 }
 

@@ -2,7 +2,7 @@
 //! dialect's blocks. Whatever tells of a message ends in the same one.
 
 use super::content::{CallBit, Part, Said, bits};
-use super::message::{Message, Role, ToolCall};
+use super::message::{Dialect, Message, Role, ToolCall};
 use super::messages::{Messages, Place, fingerprint};
 use super::pair::{MessageIn, OriginIn, Pair};
 use super::status::Origins;
@@ -130,6 +130,16 @@ impl Messages {
         if target.is_whole {
             return 0;
         }
+        if *target.dialect.get_or_insert(Dialect::Pieces) != Dialect::Pieces {
+            // Its text is told already; what it cost may be told only here.
+            if target.usage.is_none()
+                && let Some(usage) = message.usage_metadata.and_then(Usage::read)
+            {
+                target.usage = Some(usage);
+                target.touch(place.seq, place.at);
+            }
+            return 0;
+        }
         target.name = target.name.take().or(name);
         let tokens = target.grow(message, place);
         target.touch(place.seq, place.at);
@@ -150,17 +160,27 @@ impl Messages {
             let Ok(message) = serde_json::from_str::<MessageIn<'_>>(raw.get()) else { continue };
             // Python never sends a model's message as complete; its last form says why it finished.
             let complete = complete || message.is_finish();
-            if let Some(i) = self.whole(&message, complete, 0, place, &OriginIn::default())
-                && self.items()[i].role == Role::Ai
-                && self.items()[i].last_seq == place.seq
-            {
+            if !complete && self.is_streamed_in_pieces(message.id.some()) {
+                continue;
+            }
+            let Some(i) = self.whole(&message, complete, 0, place, &OriginIn::default()) else { continue };
+            let Some(message) = self.get_mut(i) else { continue };
+            if !complete {
+                message.dialect.get_or_insert(Dialect::TextsSoFar);
+            }
+            // Where the message is streamed in pieces, those were the tokens.
+            if message.role == Role::Ai && message.last_seq == place.seq && message.dialect != Some(Dialect::Pieces) {
                 tokens += 1;
-                if let Some(message) = self.get_mut(i) {
-                    message.note_token(place.at);
-                }
+                message.note_token(place.at);
             }
         }
         tokens
+    }
+
+    /// Whether the message with this id is streamed in pieces.
+    fn is_streamed_in_pieces(&self, id: Option<&str>) -> bool {
+        let known = id.and_then(|id| self.find(id)).and_then(|i| self.items().get(i));
+        known.is_some_and(|message| message.dialect == Some(Dialect::Pieces))
     }
 
     fn announce(&mut self, json: &str) {

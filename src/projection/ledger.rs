@@ -272,12 +272,14 @@ impl Ledger {
                 self.duplicates += events;
                 self.alive(*at);
             }
-            Item::Record(Record::Tape(_))
+            Item::Record(Record::Tape(_) | Record::Run(_))
             | Item::Connecting { .. }
             | Item::Retrying { .. }
             | Item::Started { .. }
             | Item::Terms(_)
             | Item::ModesKept { .. }
+            | Item::Following { .. }
+            | Item::Silent { .. }
             | Item::Failed(_) => {}
         }
     }

@@ -182,8 +182,7 @@ impl Lifecycle {
         match item {
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
                 let from = match resumed_after.as_deref() {
-                    // How much of it the server still keeps is not known.
-                    Some(id) if is_start(id) => " from the oldest event kept".to_string(),
+                    Some(id) if is_start(id) => " replay requested".to_string(),
                     Some(id) => format!(" after {id}"),
                     None => String::new(),
                 };
@@ -219,12 +218,14 @@ impl Lifecycle {
                     self.run = Some(self.names.short(run_id));
                 }
             }
-            Item::Record(Record::Tape(_) | Record::Event(_))
+            Item::Record(Record::Tape(_) | Record::Event(_) | Record::Run(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
             | Item::Terms(_)
-            | Item::ModesKept { .. } => {}
+            | Item::ModesKept { .. }
+            | Item::Following { .. }
+            | Item::Silent { .. } => {}
         }
     }
 

@@ -132,10 +132,21 @@ pub struct Message {
     pub rev: u32,
     /// Grows when what it said became something else, not only more.
     pub rewrites: u32,
-    /// Its final form is known: pieces that still come are no news.
+    /// Its final form is known: pieces that still arrive are no news.
     pub(super) is_whole: bool,
+    /// How it is streamed. JavaScript may stream one message in both ways.
+    pub(super) dialect: Option<Dialect>,
     /// Bytes of what it said when that was counted last.
     pub(super) weighed: usize,
+}
+
+/// How the text of a message is streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// In pieces to append (`messages`).
+    Pieces,
+    /// As the whole text so far (`messages/partial`).
+    TextsSoFar,
 }
 
 impl Message {

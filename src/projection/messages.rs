@@ -217,6 +217,7 @@ impl Messages {
             rev: 0,
             rewrites: 0,
             is_whole: false,
+            dialect: None,
             weighed: 0,
         });
         i

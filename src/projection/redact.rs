@@ -142,6 +142,12 @@ impl Rules {
             }
             Record::Close { at, conn, reason } => Record::Close { at, conn, reason: field("reason", reason) },
             Record::Gap { at, why } => Record::Gap { at, why: field("why", why) },
+            Record::Run(mut run) => {
+                run.run_id = field("run_id", run.run_id);
+                run.status = field("status", run.status);
+                run.assistant_id = run.assistant_id.map(|id| field("assistant_id", id));
+                Record::Run(run)
+            }
             Record::End(mut end) => {
                 end.detail = end.detail.map(|detail| field("detail", detail));
                 Record::End(end)

@@ -2,7 +2,7 @@
 //! lies inside an envelope `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
 
 use super::pair::Pair;
-use crate::stream::{Event, Namespace};
+use crate::stream::{Event, ModeTuple, Namespace};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -65,6 +65,14 @@ impl<'a> Payload<'a> {
             let json = Some(params.data.get());
             let (node, interrupts) = (params.node.0, params.interrupts);
             return Payload { event, name: method, ns, json, enveloped: true, node, interrupts, pair: None };
+        }
+        if let Some(ModeTuple { name, ns, chunk }) = json.and_then(|json| ModeTuple::of(&event.name, json)) {
+            let ns = match ns.is_empty() {
+                true => event.ns.clone(),
+                false => ns.iter().map(|segment| segment.as_ref().into()).collect(),
+            };
+            let json = Some(chunk.get());
+            return Payload { event, name, ns, json, enveloped: false, node: None, interrupts: None, pair: None };
         }
         let ns = event.ns.clone();
         Payload { event, name: &event.name, ns, json, enveloped: false, node: None, interrupts: None, pair: None }
@@ -275,13 +283,13 @@ pub(super) struct InterruptIn<'a> {
 
 /// A raw value on one line, for a summary: texts without their quotes, at most `max` characters.
 pub(super) fn summary(raw: &str, max: usize) -> String {
-    // Enough bytes for any `max` characters, so that a value of 50 MB costs no more than a short one.
-    let head = crate::text::head(raw, max * 4 + 8);
+    // Enough bytes for any `max` characters, escaped or not, so that a value of 50 MB costs no more than a short one.
+    let head = crate::text::head(raw, max * 6 + 8);
     let end = head.len();
     let head = match head.strip_prefix('"') {
         Some(inner) if end == raw.len() => Cow::Owned(unescape(inner.strip_suffix('"').unwrap_or(inner))),
         Some(inner) => Cow::Borrowed(inner),
-        None => Cow::Borrowed(head),
+        None => crate::text::readable(head),
     };
     let mut out: String = head.chars().take(max).collect();
     if end < raw.len() || head.chars().nth(max).is_some() {
@@ -304,9 +312,33 @@ mod tests {
     }
 
     #[test]
+    fn literal_tuples_are_read_as_the_mode_that_they_name() {
+        let event = |name: &str, data: &str| Event {
+            seq: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            conn: 1,
+            replayed: false,
+            name: name.into(),
+            ns: ["a:1".into()].into(),
+            id: None,
+            data: crate::stream::Data::Json(data.into()),
+        };
+        let values = event("message", r#"["values",{"a":1}]"#);
+        let payload = Payload::of(&values);
+        assert_eq!((payload.name, payload.json, &*payload.ns[0]), ("values", Some(r#"{"a":1}"#), "a:1"));
+        let nested = event("message", r#"[["sub:2"],"messages-tuple",[{"content":"x"},{}]]"#);
+        let mut known = crate::projection::pair::Metadata::default();
+        let payload = Payload::of(&nested).paired(&mut known);
+        assert_eq!((payload.name, &*payload.ns[0], payload.pair.is_some()), ("messages", "sub:2", true));
+        assert_eq!(Payload::of(&event("custom", r#"["values",{}]"#)).name, "custom");
+        assert_eq!(&**values.data.text(), r#"["values",{"a":1}]"#, "the data stays as received");
+    }
+
+    #[test]
     fn summaries_are_short() {
         assert_eq!(summary("\"a\\nb\"", 10), "a\nb");
         assert_eq!(summary("[1,2,3]", 4), "[1,2…");
+        assert_eq!(summary(r#"{"a":"\u00e9"}"#, 20), r#"{"a":"é"}"#);
         assert_eq!(summary(&format!("\"{}\"", "é".repeat(1000)), 3), "ééé…");
     }
 }

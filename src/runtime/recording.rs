@@ -4,7 +4,7 @@ use super::export::at_home;
 use super::subs::Out;
 use crate::api::{ApiError, Kind, Place};
 use crate::app::msg::Answer;
-use crate::stream::{End, Event, Head, Item, ReadError, Reader, Record};
+use crate::stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord};
 use jiff::Timestamp;
 use std::fs::File;
 use std::io::{self, Read};
@@ -183,6 +183,7 @@ fn time(record: &Record) -> Timestamp {
         | Record::Close { at, .. }
         | Record::Gap { at, .. }
         | Record::Tape(Head { at, .. })
+        | Record::Run(RunRecord { at, .. })
         | Record::End(End { at, .. }) => *at,
     }
 }

@@ -10,8 +10,8 @@ use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subs
 use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{
-    Item, JoinLink, LoaderFor, PageOptions, RunLink, SnapshotLoader, SourceOptions, Target, ThreadLink, follow,
-    follow_page,
+    Head, Item, JoinLink, LoaderFor, PageOptions, RunFollowing, RunLink, SnapshotLoader, SourceOptions, Target, follow,
+    follow_page, follow_thread,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -231,6 +231,20 @@ async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
     out.send(Answer::Checked(None)).await;
 }
 
+/// What a recording of this stream begins with.
+fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
+    let (thread_id, run_id) = match target {
+        StreamTarget::Start { on: Target::Thread(thread), .. } | StreamTarget::Tail { thread } => (Some(thread), None),
+        StreamTarget::Join { thread, run } => (Some(thread), Some(run)),
+        StreamTarget::Start { .. } | StreamTarget::Recording { .. } => (None, None),
+    };
+    let modes = match target {
+        StreamTarget::Start { body, .. } => body.stream_mode.clone(),
+        _ => modes.to_vec(),
+    };
+    Head { server: server.into(), thread_id: thread_id.cloned(), run_id: run_id.cloned(), modes, ..Head::default() }
+}
+
 /// A stream, from its source to the loop. When this task is stopped the connection closes; the run goes on.
 async fn stream(
     services: &Services,
@@ -257,6 +271,7 @@ async fn stream(
         (wish.modes.clone(), wish.refreshes)
     };
     let (ask, asked) = watch::channel(modes.clone());
+    let head = head_of(client.base(), &target, &modes);
     let (ask_refresh, refresh) = watch::channel(refreshes);
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
     let loading = client.clone();
@@ -270,7 +285,7 @@ async fn stream(
         refresh,
     };
     let source = async move {
-        let options = SourceOptions { max_event, modes: Some(asked), ..SourceOptions::default() };
+        let options = SourceOptions { head, max_event, modes: Some(asked), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
                 follow(RunLink::new(client, on, (*body).clone()), options, sender).await
@@ -281,7 +296,7 @@ async fn stream(
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                follow(ThreadLink::new(client, thread, modes), options, sender).await;
+                follow_thread(client, thread, modes, RunFollowing::default(), options, sender).await;
             }
             // Read above.
             StreamTarget::Recording { .. } => {}

@@ -3,21 +3,26 @@
 /// How a connection closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// In order, between two events.
+    /// Cleanly, between two events.
     Eof,
-    /// In order as far as the transport knows, but in the middle of an event.
+    /// The transport closed cleanly, but in the middle of an event.
     Cut,
     Reset,
     Timeout,
     Idle,
-    /// By us: what it said could not be told from a repetition.
+    /// By us: an event could not be told from a replayed one.
     Unsure,
-    /// By us: other modes are wanted.
+    /// By us, to request other modes.
     Modes,
 }
 
 impl Closed {
-    /// As the tape has it.
+    /// Whether the server or the network closed it, and not we.
+    pub fn is_by_server(self) -> bool {
+        !matches!(self, Closed::Unsure | Closed::Modes)
+    }
+
+    /// The word in records.
     pub fn word(self) -> &'static str {
         match self {
             Closed::Eof => "eof",
@@ -30,10 +35,10 @@ impl Closed {
         }
     }
 
-    /// As a person is told why the link is made again.
+    /// The reason for a reconnect, in words.
     pub fn why(self) -> &'static str {
         match self {
-            Closed::Eof => "the server closed the stream while the run goes on",
+            Closed::Eof => "the server closed the stream while the run is active",
             Closed::Cut => "the stream ended in the middle of an event",
             Closed::Reset => "the connection broke",
             Closed::Timeout => "the server took too long",

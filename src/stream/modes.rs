@@ -34,13 +34,19 @@ impl RunTerms {
         };
         let is = |key: &str| kwargs.get(key).and_then(Value::as_bool);
         let subgraphs = is("subgraphs").or(is("stream_subgraphs")).unwrap_or(false);
-        Some(RunTerms { modes, subgraphs, resumable: is("resumable").or(is("stream_resumable")).unwrap_or(false) })
+        Some(RunTerms { modes, subgraphs, resumable: is_resumable(run).unwrap_or(false) })
     }
 
     /// Those of a run that is asked for.
     pub fn of_request(body: &RunCreate) -> RunTerms {
         RunTerms { modes: body.stream_mode.clone(), subgraphs: body.stream_subgraphs, resumable: body.stream_resumable }
     }
+}
+
+/// Whether the server keeps the events of a run so that they can be replayed, where its record tells.
+pub(super) fn is_resumable(run: &Run) -> Option<bool> {
+    let kwargs = run.extra.get("kwargs")?;
+    ["resumable", "stream_resumable"].iter().find_map(|key| kwargs.get(key)?.as_bool())
 }
 
 /// Why a run's stream must not be opened a second time for other modes, where it must not: on some servers each event

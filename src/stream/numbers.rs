@@ -1,38 +1,49 @@
-//! Ids that count: on some servers each event of a run has the number after that of the one before it, and goes to one
-//! reader only. There a number that is passed over is an event that was lost, whoever has it.
+//! Sequential ids. Some servers number a run's events consecutively and may deliver each to a single reader, so a skipped
+//! number means that an event went elsewhere.
 
-/// Steps of one after which numbers are believed to count, where their form does not say it.
+/// Consecutive numbers after which an unknown server is believed to count its events.
 const BELIEVED: u32 = 8;
-/// Between the run and the number, in ids of Aegra: there the number counts from the first event on.
+/// Between the run and the number in ids of Aegra, which always count.
 const COUNTS: &str = "_event_";
 
 /// The numbers of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// What stands before the number, and the number that came last.
+    /// What precedes the number in the newest id, and that number.
     last: Option<(Box<str>, u64)>,
     steps: u32,
-    /// Only some of the events are asked for.
+    /// Only some of the events are requested.
     is_partial: bool,
+    /// The number of a run's first event, on a server that is known to count.
+    first: Option<u64>,
+    /// Some events were not requested before, so the first number says nothing.
+    is_resumed: bool,
+}
+
+/// An id as what precedes its number, and the number.
+pub(super) fn split(id: &str) -> Option<(&str, u64)> {
+    let digits = id.len() - id.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (run, number) = id.split_at(digits);
+    // A time with a number behind it is not a count over all events.
+    Some((run, number.parse().ok().filter(|_| !run.ends_with('-'))?))
 }
 
 impl Numbers {
-    /// The next connection asks for all events, or for some of them.
-    pub fn asked_for(&mut self, all: bool) {
+    /// The next connection requests all events, or only some of them. `first` is the number of a run's first event, where
+    /// the server is known to count.
+    pub fn asked_for(&mut self, all: bool, first: Option<u64>) {
         if all == self.is_partial {
-            *self = Numbers { is_partial: !all, ..Numbers::default() };
+            *self = Numbers { is_partial: !all, is_resumed: true, ..Numbers::default() };
         }
+        self.first = first;
     }
 
-    /// Takes the id of a new event, and tells how many are missing before it.
+    /// Takes the id of a new event and returns how many are missing before it.
     pub fn missing(&mut self, id: &str) -> u64 {
         if self.is_partial {
             return 0;
         }
-        let digits = id.len() - id.bytes().rev().take_while(u8::is_ascii_digit).count();
-        let (run, number) = id.split_at(digits);
-        // A time with a number behind it counts nothing over all.
-        let Some(number) = number.parse::<u64>().ok().filter(|_| !run.ends_with('-')) else {
+        let Some((run, number)) = split(id) else {
             self.last = None;
             return 0;
         };
@@ -42,18 +53,19 @@ impl Numbers {
             Some(last) if number <= last => return 0,
             Some(last) if number == last + 1 => self.steps = self.steps.saturating_add(1),
             Some(last) => {
-                let is_believed = run.ends_with(COUNTS) || self.steps >= BELIEVED;
+                let is_believed = self.first.is_some() || run.ends_with(COUNTS) || self.steps >= BELIEVED;
                 self.steps = 0;
                 self.last = Some((run.into(), number));
                 return if is_believed { number - last - 1 } else { 0 };
             }
             None => self.steps = 0,
         }
+        let is_first = self.last.is_none() && !self.is_resumed;
         match &mut self.last {
             Some((of, last)) if **of == *run => *last = number,
             other => *other = Some((run.into(), number)),
         }
-        0
+        self.first.filter(|_| is_first).map_or(0, |first| number.saturating_sub(first))
     }
 }
 
@@ -82,9 +94,21 @@ mod tests {
         assert_eq!(missing(&["1795224332619", "1795224332620", "1795224332700"]), [0; 3]);
         let mut numbers = Numbers::default();
         assert_eq!(numbers.missing("r_event_1"), 0);
-        numbers.asked_for(false);
+        numbers.asked_for(false, None);
         assert_eq!([numbers.missing("r_event_5"), numbers.missing("r_event_9")], [0, 0]);
-        numbers.asked_for(true);
+        numbers.asked_for(true, None);
         assert_eq!([numbers.missing("r_event_15"), numbers.missing("r_event_17")], [0, 1]);
+    }
+
+    #[test]
+    fn a_server_that_is_known_to_count_is_believed_from_the_first_number_on() {
+        let of = |ids: &[&str]| {
+            let mut numbers = Numbers::default();
+            numbers.asked_for(true, Some(0));
+            ids.iter().map(|id| numbers.missing(id)).collect::<Vec<_>>()
+        };
+        // Two readers that alternate, the second of which joined late.
+        assert_eq!(of(&["99", "101", "103", "104"]), [99, 1, 1, 0]);
+        assert_eq!(of(&["0", "1", "2"]), [0, 0, 0]);
     }
 }

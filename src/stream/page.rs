@@ -246,6 +246,10 @@ impl Page {
             }
             Item::Record(Record::Open { conn, .. }) if *conn > 1 => self.want(Scope::All, false),
             Item::Record(Record::End(_)) => self.want(Scope::All, true),
+            Item::Record(Record::Run(run)) => {
+                let is_over = run.ended_at.is_some();
+                self.want(if is_over { Scope::All } else { Scope::Runs }, is_over);
+            }
             Item::Record(Record::Event(event)) => self.note_event(event, now),
             _ => {}
         }

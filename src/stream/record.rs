@@ -38,8 +38,29 @@ pub enum Record {
         /// Why, in words.
         why: String,
     },
+    /// A run of a thread that is followed by its runs: it was first seen, or its status changed.
+    Run(RunRecord),
     /// The end of the tape.
     End(End),
+}
+
+/// What the server's list of runs says about a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunRecord {
+    /// When the list was read.
+    pub at: Timestamp,
+    /// The run.
+    pub run_id: String,
+    /// The server's word.
+    pub status: String,
+    /// When it was created.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// The assistant that it runs.
+    pub assistant_id: Option<String>,
+    /// How it ended, where its stream was read: a run that stops to ask is a success to some servers.
+    pub outcome: Option<Outcome>,
 }
 
 /// The head of a tape.
@@ -92,7 +113,7 @@ impl End {
             }
             Record::Open { .. } => self.connections += 1,
             Record::Gap { .. } => self.gaps += 1,
-            Record::Tape(_) | Record::Close { .. } | Record::End(_) => {}
+            Record::Tape(_) | Record::Close { .. } | Record::Run(_) | Record::End(_) => {}
         }
     }
 }
@@ -201,6 +222,20 @@ pub enum Item {
     ModesKept {
         /// Why, in words.
         why: String,
+    },
+    /// The server has no thread streams, so the thread is followed by its runs.
+    Following {
+        /// When.
+        at: Timestamp,
+        /// How often their list is read.
+        every: Duration,
+    },
+    /// The server calls the run active, but the run has sent no event for this long.
+    Silent {
+        /// When.
+        at: Timestamp,
+        /// How long.
+        silent: Duration,
     },
     /// The source could not begin or go on at all.
     Failed(Box<crate::api::ApiError>),

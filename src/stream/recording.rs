@@ -2,7 +2,7 @@
 
 use super::names::{EventNames, Names};
 use super::snapshot::{self, SNAPSHOT, SnapshotFields};
-use super::{Data, End, Event, Head, Outcome, Record};
+use super::{Data, End, Event, Head, Outcome, Record, RunRecord};
 use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -44,6 +44,7 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
             write!(out, r#"{{"kind":"gap","at":"{at:.6}","why":"#)?;
             string(out, why)?;
         }
+        Record::Run(run) => write_run(out, run)?,
         Record::End(end) => {
             let End { at, outcome, detail, events, bytes, connections, duplicates, gaps, malformed } = end;
             write!(out, r#"{{"kind":"end","at":"{at:.6}","outcome":"{}","#, outcome.as_str())?;
@@ -57,6 +58,26 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
         }
     }
     out.write_all(b"}\n")
+}
+
+fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
+    let RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome } = run;
+    write!(out, r#"{{"kind":"run","at":"{at:.6}","run_id":"#)?;
+    string(out, run_id)?;
+    out.write_all(br#","status":"#)?;
+    string(out, status)?;
+    for (name, time) in [("started_at", started_at), ("ended_at", ended_at)] {
+        match time {
+            Some(time) => write!(out, r#","{name}":"{time:.6}""#)?,
+            None => write!(out, r#","{name}":null"#)?,
+        }
+    }
+    out.write_all(br#","assistant_id":"#)?;
+    optional(out, assistant_id.as_deref())?;
+    match outcome {
+        Some(outcome) => write!(out, r#","outcome":"{}""#, outcome.as_str()),
+        None => Ok(()),
+    }
 }
 
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
@@ -189,8 +210,14 @@ struct Line<'a> {
     run_id: Option<String>,
     #[serde(default)]
     modes: Vec<String>,
+    #[serde(default, borrow)]
+    status: Option<RawStatus<'a>>,
     #[serde(default)]
-    status: u16,
+    started_at: Option<Timestamp>,
+    #[serde(default)]
+    ended_at: Option<Timestamp>,
+    #[serde(default)]
+    assistant_id: Option<String>,
     #[serde(default)]
     resumed_after: Option<String>,
     #[serde(default)]
@@ -223,6 +250,14 @@ struct Line<'a> {
     missing: Option<&'a RawValue>,
 }
 
+/// `status` is a number of a connection and a word of a run.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawStatus<'a> {
+    Number(u16),
+    Word(#[serde(borrow)] Cow<'a, str>),
+}
+
 /// `malformed` is a flag on an event and a count at the end.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -251,7 +286,18 @@ impl LineParser {
                 run_id: line.run_id,
                 modes: line.modes,
             }),
-            "open" => Record::Open { at, conn: line.conn, status: line.status, resumed_after: line.resumed_after },
+            "open" => {
+                let status = if let Some(RawStatus::Number(status)) = line.status { status } else { 0 };
+                Record::Open { at, conn: line.conn, status, resumed_after: line.resumed_after }
+            }
+            "run" => {
+                let Line { run_id, status, started_at, ended_at, assistant_id, outcome, .. } = line;
+                let status =
+                    if let Some(RawStatus::Word(status)) = status { status.into_owned() } else { String::new() };
+                let outcome = (!outcome.is_empty()).then(|| Outcome::from_word(&outcome));
+                let run_id = run_id.unwrap_or_default();
+                Record::Run(RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome })
+            }
             "event" => Record::Event(self.event(line, at)?),
             SNAPSHOT => {
                 let Line { thread, state, history, runs, missing, .. } = line;

@@ -11,6 +11,8 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(250);
 /// The same before the first event of a connection, because a server takes a while to read its store.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
+/// The header that tells the server's clock counts whole seconds. Within one, only a pause shows what is live.
+const TICK: u64 = 1_000;
 
 /// What the current connection sends.
 #[derive(Debug, Default)]
@@ -83,10 +85,11 @@ impl Replay {
             return *replayed;
         }
         let Some(at) = server_time(id) else { return self.state != State::Live };
-        let replayed = u64::try_from(at.as_millisecond()).is_ok_and(|at| at < clock);
-        if !replayed {
+        let at = u64::try_from(at.as_millisecond()).unwrap_or_default();
+        if at >= clock.saturating_add(TICK) {
             self.state = State::Live;
         }
+        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(TICK);
         self.last = Some((id.clone(), replayed));
         replayed
     }
@@ -116,13 +119,18 @@ mod tests {
 
     const BEFORE: Option<&str> = Some("1795224377667-0");
     const CLOCK: Option<u64> = Some(1_795_224_377_668);
-    const SINCE: Option<&str> = Some("1795224377668-0");
+    const SAME_SECOND: Option<&str> = Some("1795224377669-0");
+    const SINCE: Option<&str> = Some("1795224378668-0");
 
     #[test]
     fn ids_with_a_time_are_compared_with_the_servers_clock() {
         let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
         assert!(is_replayed(&mut run, BEFORE) && is_replayed(&mut run, None));
         assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "it is live from here on");
+        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        assert!(is_replayed(&mut run, SAME_SECOND), "it may have been stored just before");
+        run.paused(PAUSE);
+        assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
         // Of a thread the past may arrive late, between live events.
         assert!(is_replayed(&mut run, BEFORE) && !is_replayed(&mut run, SINCE));
         let mut thread = replay(Some("-"), Past::Before(CLOCK.unwrap_or_default()), None);
@@ -155,6 +163,6 @@ mod tests {
         thread.note(&Notice::Replays { answered: CLOCK });
         assert!(is_replayed(&mut thread, BEFORE) && is_replayed(&mut thread, Some("x")));
         thread.note(&Notice::Present);
-        assert!(!is_replayed(&mut thread, Some("x")) && !is_replayed(&mut thread, SINCE));
+        assert!(!is_replayed(&mut thread, Some("x")) && !is_replayed(&mut thread, SAME_SECOND));
     }
 }

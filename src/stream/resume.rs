@@ -211,6 +211,8 @@ impl Tail {
             if let Some(i) = self.expected.iter().position(|e| e.is(event)) {
                 self.expected.remove(i);
                 self.repeated_any = true;
+                // A repeated event fills its place in the count.
+                event.id.as_deref().map(|id| self.numbers.missing(id));
                 return Admit::Repeated;
             }
             // What is new comes behind all that is repeated: the server does not have that any more.
@@ -325,7 +327,7 @@ impl Tail {
     /// The next connection asks for what comes after an id. Of what is expected again, only names that it is asked for
     /// have to come.
     pub fn ask_for(&mut self, after: Option<&str>, link: &impl Link) {
-        self.numbers.asked_for(link.gives_all());
+        self.numbers.asked_for(link.gives_all(), link.numbering().map(|numbering| numbering.first));
         self.first_event = link.first_event();
         if std::mem::take(&mut self.modes_changed) && self.behind.is_none() {
             self.behind = after.map(str::to_string).zip(self.top);

@@ -1,6 +1,6 @@
 //! Loads what a thread page shows beside its stream, within one round trip and within bounds.
 
-use super::link::is_unasked;
+use super::link::lacks_call;
 use super::snapshot::{Loaded, Part, ThreadSnapshot};
 use crate::api::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use crate::model::{RunFacts, ThreadFacts};
@@ -161,7 +161,7 @@ impl SnapshotLoader {
         match error.kind {
             Kind::Status(405 | 501) => true,
             Kind::NotFound if part == Part::History => true,
-            Kind::NotFound => is_unasked(&self.server, &mut None::<ServerKind>, error).await.unwrap_or(false),
+            Kind::NotFound => lacks_call(&self.server, &mut None::<ServerKind>, error).await.unwrap_or(false),
             _ => false,
         }
     }

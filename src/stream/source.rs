@@ -1,18 +1,19 @@
-//! Follows a stream over as many connections as it takes, and says honestly what came, what came twice and what may be
-//! missing. One connection at a time; leaving never cancels the run.
+//! Follows a stream, reconnecting as needed, and reports which events arrived, which were duplicates, and where events may
+//! be missing. Uses one connection at a time; disconnecting never cancels the run.
 
+mod ending;
 mod reading;
 
 use super::closed::Closed;
 use super::decode::Decoder;
-
+use super::join_plan::{Joining, NothingKept};
 use super::modes::other_modes;
 use super::replay::Replay;
 use super::resume::Tail;
-use super::terms::{Link, Opened, Past, Retries, SourceOptions, Verdict};
-use super::told::has_interrupt;
+use super::stored::Stored;
+use super::terms::{Link, Opened, Past, Retries, SourceOptions};
 use super::watchdog::Watchdog;
-use super::{Data, End, Head, Item, Outcome, Record, RunTerms};
+use super::{Data, End, Head, Item, Outcome, Record, RunTerms, THREAD_MODES};
 use crate::api::{ApiError, Kind};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -34,42 +35,86 @@ const QUIET: Duration = Duration::from_secs(60);
 const BREATH: Duration = Duration::from_millis(5);
 /// After an outage as long as this a production server may keep nothing of it (agent-server reference §4).
 const KEPT: Duration = Duration::from_secs(120);
-/// How often the server is asked about a stream that it closed in order while the run seems to go on: its status may
-/// lag behind. And how often when the run reported its error already.
+/// How many times to read the run's status after a clean close while the run still looks active, because the status can lag
+/// behind the stream; and after the run has reported its error.
 const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
 /// How often a run that is over may go on saying more before its end is believed all the same.
 const MOST_MORE: u32 = 100;
 
-/// Follows a stream to its end. Returns when it ended, was stopped, or when nobody listens any more.
+/// How long a run may send nothing before that is reported, the first time.
+const SILENCE: Duration = Duration::from_secs(300);
+/// The modes in the head of a run whose modes are unknown.
+const ALL_MODES: &str = "all";
+
+/// Follows a stream to its end. Returns when it has ended, was stopped, or when the receiver is gone.
 pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
-    let stop = options.stop.clone();
-    let gone = out.clone();
     let mut source = Source::new(link, options, out);
-    let ending = {
-        let run = std::pin::pin!(source.run());
-        let stopped = stop.cancelled_owned();
-        tokio::select! {
-            biased;
-            () = gone.closed() => return,
-            () = stopped => (Outcome::Detached, None),
-            ending = run => ending,
+    match source.follow().await {
+        Some(Err(error)) => {
+            source.note(Item::Record(Record::Tape(source.head())));
+            let detail = error.to_string();
+            source.note(Item::Failed(Box::new(error)));
+            source.finish((Outcome::Unknown, Some(detail))).await;
         }
-    };
-    source.finish(ending).await;
+        Some(Ok(ending)) => source.end(ending).await,
+        None => {}
+    }
+}
+
+/// The same, unless the server does not offer the stream: then nothing of it was passed on, and the error is returned.
+pub(super) async fn follow_if_offered(
+    link: impl Link,
+    options: SourceOptions,
+    out: Sender<Vec<Item>>,
+) -> Option<ApiError> {
+    let mut source = Source::new(link, options, out);
+    match source.follow().await? {
+        Ok(ending) => source.end(ending).await,
+        Err(error) => return Some(error),
+    }
+    None
 }
 
 type Ending = (Outcome, Option<String>);
 
-/// The run is over, and the stream goes on for what may be missing.
+/// Where a stream is between two connections.
+struct Course {
+    /// The id to resume after.
+    after: Option<String>,
+    /// Why the server can't send everything that is missing, if it can't.
+    lack: Option<&'static str>,
+    /// The run is over, and what may be missing is fetched before the end.
+    over: Option<Over>,
+}
+
+/// A run that is over.
 struct Over {
     ending: Ending,
-    /// A connection broke, so something is missing; else it is only made sure that nothing is.
+    /// Whether a connection broke and events are known to be missing. Otherwise we are only confirming that nothing is.
     lacks: bool,
-    /// The last connection ended in order: at the next one that does, nothing new is the end.
+    /// The last connection ended in order: if the next one does too and brings nothing, that is the end.
     in_order: bool,
     /// Connections since then that brought more.
     more: u32,
+}
+
+/// What to do after a connection, or without one.
+enum Next {
+    End(Ending),
+    /// Try the same connection again; the wait is over.
+    Retry,
+    /// Resume at once.
+    AtOnce,
+    /// Resume after a wait, for this reason.
+    After(&'static str),
+}
+
+impl Course {
+    /// The end of the run if it is known, else unknown with a reason.
+    fn end_or_unknown(&mut self, detail: String) -> Ending {
+        self.over.take().map_or((Outcome::Unknown, Some(detail)), |over| over.ending)
+    }
 }
 
 struct Source<L> {
@@ -82,7 +127,19 @@ struct Source<L> {
     flushed: Instant,
     decoder: Decoder,
     tail: Tail,
+    /// Where stored events come again among the live ones: puts them in order.
+    stored: Option<Stored>,
     replay: Replay,
+    is_prepared: bool,
+    /// How and when the run was joined, until its first event.
+    joined: Option<(Joining, Timestamp)>,
+    /// Another reader takes events of this run.
+    has_rival: bool,
+    /// This connection has sent an event.
+    has_event: bool,
+    /// When the newest event arrived, and the silence after which the next notice is due.
+    last_event: Instant,
+    next_silence: Duration,
     watchdog: Watchdog,
     sums: End,
     run_known: bool,
@@ -97,8 +154,9 @@ struct Source<L> {
     closes: u32,
     /// Failures in a row.
     failures: u32,
-    /// Events that have an id.
+    /// Events that have an id, in all and before the current connection.
     replayable: u64,
+    replayable_before: u64,
     /// The error that the run reported live.
     live_error: Option<String>,
     /// The server said that this is the end, as some do.
@@ -124,7 +182,14 @@ impl<L: Link> Source<L> {
             flushed: Instant::now(),
             decoder: Decoder::default(),
             tail: Tail::default(),
+            stored: None,
             replay: Replay::default(),
+            is_prepared: false,
+            joined: None,
+            has_rival: false,
+            has_event: false,
+            last_event: Instant::now(),
+            next_silence: SILENCE,
             watchdog: Watchdog::default(),
             sums: End::default(),
             lost: None,
@@ -134,138 +199,138 @@ impl<L: Link> Source<L> {
             closes: 0,
             failures: 0,
             replayable: 0,
+            replayable_before: 0,
             live_error: None,
             has_end: false,
             last_state: None,
         }
     }
 
-    async fn run(&mut self) -> Ending {
-        let mut after = self.options.first_after.clone();
-        // What the server cannot give of what is missing.
-        let mut lack = None;
-        // The run is over, but a connection broke: what is missing is fetched before the end.
-        let mut over: Option<Over> = None;
+    /// Runs until the stream ends or is stopped. `None` if the receiver is gone; the error is a stream that is not offered.
+    async fn follow(&mut self) -> Option<Result<Ending, ApiError>> {
+        let (gone, stop) = (self.out.clone(), self.options.stop.clone());
+        tokio::select! {
+            biased;
+            () = gone.closed() => None,
+            () = stop.cancelled() => Some(Ok((Outcome::Detached, None))),
+            ending = self.run() => Some(ending),
+        }
+    }
+
+    async fn end(&mut self, ending: Ending) {
+        self.release_stored(self.sums.connections);
+        if ending.0 != Outcome::Detached {
+            self.note_missing_at_end();
+        }
+        self.finish(ending).await;
+    }
+
+    async fn run(&mut self) -> Result<Ending, ApiError> {
+        let mut course = Course { after: self.options.first_after.clone(), lack: None, over: None };
         loop {
-            let conn = self.sums.connections + 1;
-            self.note(Item::Connecting { at: Timestamp::now(), conn });
-            self.flush().await;
-            // What is no longer asked for is not repeated either.
-            self.tail.ask_for(after.as_deref(), &self.link);
-            let mut opened = match self.link.connect(after.as_deref()).await {
-                Ok(opened) => opened,
-                Err(error) => {
-                    if self.wait_after(&error).await {
-                        continue;
-                    }
-                    if let Some(over) = over.take_if(|over| !over.lacks && !error.is_transient()) {
-                        return over.ending;
-                    }
-                    if self.sums.connections == 0 {
-                        self.note(Item::Record(Record::Tape(self.head())));
-                    } else {
-                        self.away = self.lost.map(|since| since.elapsed());
-                        self.gap_of_outage("the connection could not be restored");
-                    }
-                    let detail = error.to_string();
-                    self.note(Item::Failed(Box::new(error)));
-                    return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
+            let next = match self.connect(&mut course).await? {
+                Ok(opened) => {
+                    let closed = self.read_connection(opened, &course).await;
+                    self.after_close(closed, &mut course).await
                 }
+                Err(next) => next,
             };
-            if over.is_some() {
-                opened.past = Past::Everything;
-            }
-            self.tail.opened(after.as_deref(), opened.answered);
-            self.replay.opened(after.as_deref(), &opened);
-            self.opened(&opened, after.clone());
-            self.away = self.lost.map(|since| since.elapsed());
-            self.say_what_is_lost(lack);
-            let began = Instant::now();
-            let (events, replayable) = (self.sums.events, self.replayable);
-            let closed = self.read(opened.body, conn).await;
-            // A connection that brought nothing is a part of the outage.
-            if self.lost.is_none() || self.sums.events > events || began.elapsed() >= LIVED {
-                self.lost = Some(Instant::now());
-            }
-            let now = Timestamp::now();
-            self.note(Item::Record(Record::Close { at: now, conn, reason: closed.word().into() }));
-            if let Closed::Unsure | Closed::Modes = closed {
-                if closed == Closed::Modes {
-                    self.tail.moved_on();
+            match next {
+                Next::End(ending) => return Ok(ending),
+                Next::Retry => continue,
+                Next::AtOnce => {
+                    (course.after, course.lack) = self.resume_point();
+                    self.flush().await;
+                    tokio::time::sleep(BREATH).await;
                 }
-                // What was there before a connection is never what it repeats: the next one can tell.
-                (after, lack) = self.resume_point();
-                self.flush().await;
-                tokio::time::sleep(BREATH).await;
-                continue;
-            }
-            self.tail.moved_on();
-            self.closes += 1;
-            if self.sums.events > events || began.elapsed() >= LIVED {
-                self.failures = 0;
-            }
-            let (verdict, at_once) = match self.verdict(closed).await {
-                Ok(verdict) => verdict,
-                Err(detail) => return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending),
-            };
-            match verdict {
-                Verdict::Over(outcome, detail) => {
-                    let is_told = self.live_error.is_some() || self.has_end;
-                    let in_order = is_told || (closed == Closed::Eof && at_once);
-                    // A link that broke once may also break between two events, and look like a server that is done. So
-                    // its end is believed when nothing more came on a connection that was made after the run's end.
-                    let more = over.as_ref().map_or(0, |over| over.more + u32::from(self.replayable > replayable));
-                    let is_quiet = self.replayable == replayable || more > MOST_MORE;
-                    let confirmed = over.as_ref().is_some_and(|o| o.in_order) && closed == Closed::Eof && is_quiet;
-                    let past = self.options.first_after.as_deref().or(self.link.everything());
-                    let believed = is_told || in_order && self.closes == 1 || confirmed;
-                    let unanswered = self.tail.is_unanswered();
-                    if believed || !self.tail.can_go_on(past) {
-                        // Who only made sure lacks nothing when a server repeats nothing after the end.
-                        if unanswered && over.as_ref().is_none_or(|over| over.lacks) {
-                            self.gap_of_outage("what the server still had was not repeated: events may be missing");
-                        } else if !in_order && !self.tail.has_ids() {
-                            self.gap("the connection was lost, and the run ended meanwhile".into());
-                        }
-                        return self.settle(outcome, detail);
-                    }
-                    let is_first = over.is_none();
-                    over = Some(Over {
-                        ending: self.settle(outcome, detail),
-                        lacks: !in_order || unanswered,
-                        in_order: closed == Closed::Eof,
-                        more,
-                    });
-                    if in_order && is_first {
-                        (after, lack) = self.resume_point();
-                        self.flush().await;
-                        tokio::time::sleep(BREATH).await;
-                        continue;
+                Next::After(why) => {
+                    (course.after, course.lack) = self.resume_point();
+                    if !self.wait(why.into(), String::new(), None).await {
+                        let detail = format!("{why}, {} times in a row", self.failures);
+                        self.gap(detail.clone());
+                        return Ok(course.end_or_unknown(detail));
                     }
                 }
-                Verdict::Gone(outcome, detail) => {
-                    // In order and at once is how a run ends that is taken back; it said all that it had to say.
-                    if closed != Closed::Eof || !at_once || outcome == Outcome::Unknown {
-                        self.gap("the server knows the run no more: what it said since cannot be had".into());
-                    }
-                    return self.settle(outcome, detail);
-                }
-                Verdict::Unasked if closed == Closed::Eof => return self.guess(closed),
-                Verdict::Active | Verdict::Endless | Verdict::Unasked => over = None,
-                Verdict::Untold => return self.guess(closed),
-            }
-            (after, lack) = self.resume_point();
-            let why = closed.why();
-            if !self.wait(why.into(), String::new(), None).await {
-                let detail = format!("{why}, {} times in a row", self.failures);
-                self.gap(detail.clone());
-                return over.map_or((Outcome::Unknown, Some(detail)), |over| over.ending);
             }
         }
     }
 
-    /// From where to go on, and why the server cannot give everything that is missing then, where it cannot.
+    /// Opens the next connection, or says what to do without one. The outer error is a stream that is not offered.
+    async fn connect(&mut self, course: &mut Course) -> Result<Result<Opened, Next>, ApiError> {
+        self.note(Item::Connecting { at: Timestamp::now(), conn: self.sums.connections + 1 });
+        self.flush().await;
+        let error = match self.open(course.after.as_deref()).await {
+            Ok(Ok(opened)) => return Ok(Ok(opened)),
+            Ok(Err(nothing)) => {
+                self.note(Item::Record(Record::Tape(self.head())));
+                self.gap(nothing.why.into());
+                return Ok(Err(Next::End((nothing.outcome, nothing.detail))));
+            }
+            Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
+            Err(error) => error,
+        };
+        if self.wait_after(&error).await {
+            return Ok(Err(Next::Retry));
+        }
+        if let Some(over) = course.over.take_if(|over| !over.lacks && !error.is_transient()) {
+            return Ok(Err(Next::End(over.ending)));
+        }
+        if self.sums.connections == 0 {
+            self.note(Item::Record(Record::Tape(self.head())));
+        } else {
+            self.away = self.lost.map(|since| since.elapsed());
+            self.gap_of_outage("the connection could not be restored");
+        }
+        let detail = error.to_string();
+        self.note(Item::Failed(Box::new(error)));
+        Ok(Err(Next::End(course.end_or_unknown(detail))))
+    }
+
+    /// Reads a connection until it closes.
+    async fn read_connection(&mut self, mut opened: Opened, course: &Course) -> Closed {
+        if course.over.is_some() {
+            opened.past = Past::Everything;
+        }
+        self.tail.opened(course.after.as_deref(), opened.answered);
+        self.replay.opened(course.after.as_deref(), &opened);
+        self.opened(&opened, course.after.clone());
+        self.away = self.lost.map(|since| since.elapsed());
+        self.say_what_is_lost(course.lack);
+        let began = Instant::now();
+        self.replayable_before = self.replayable;
+        let conn = self.sums.connections;
+        let closed = self.read(opened.body, conn).await;
+        self.release_stored(conn);
+        let has_lived = self.has_event || began.elapsed() >= LIVED;
+        // A connection that brought nothing is a part of the outage.
+        if self.lost.is_none() || has_lived {
+            self.lost = Some(Instant::now());
+        }
+        if has_lived && closed.is_by_server() {
+            self.failures = 0;
+        }
+        self.note(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: closed.word().into() }));
+        closed
+    }
+
+    /// Opens the next connection. The inner error is a run that is over and has nothing to read.
+    async fn open(&mut self, after: Option<&str>) -> Result<Result<Opened, NothingKept>, ApiError> {
+        if !self.is_prepared {
+            if let Some(nothing) = self.link.prepare().await? {
+                return Ok(Err(nothing));
+            }
+            self.is_prepared = true;
+        }
+        // What is no longer requested is not repeated either.
+        self.tail.ask_for(after, &self.link);
+        self.link.connect(after).await.map(Ok)
+    }
+
+    /// Where to resume, and why the server can't send everything that is missing, if it can't.
     fn resume_point(&mut self) -> (Option<String>, Option<&'static str>) {
+        if let Some(after) = self.stored.as_mut().and_then(Stored::resume_after) {
+            return (Some(after), None);
+        }
         let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
         (point.after, point.lack)
     }
@@ -323,6 +388,11 @@ impl<L: Link> Source<L> {
         }
         if self.sums.connections == 0 {
             self.note(Item::Record(Record::Tape(self.head())));
+            self.joined = self.link.joining().map(|joining| (joining, Timestamp::now()));
+        }
+        self.has_event = false;
+        if let Some(numbering) = self.link.numbering().filter(|numbering| numbering.repeats_stored) {
+            self.stored.get_or_insert_with(|| Stored::new(numbering.first)).opened();
         }
         self.sums.connections += 1;
         let (conn, status) = (self.sums.connections, opened.status);
@@ -345,69 +415,16 @@ impl<L: Link> Source<L> {
 
     fn head(&self) -> Head {
         let mut head = self.options.head.clone();
+        if head.modes.is_empty() {
+            head.modes = self.link.terms().map(|terms| terms.modes).unwrap_or_default();
+        }
+        if head.modes.is_empty() {
+            head.modes.push(if self.link.is_endless() { THREAD_MODES[0] } else { ALL_MODES }.into());
+        }
         if head.at == Timestamp::default() {
             head.at = Timestamp::now();
         }
         head
-    }
-
-    /// Asks what the close means, until there is an answer. Tells also whether it came at once: who had to wait for
-    /// a server to come back cannot take the close of the stream for the end of the run. The error says why it gave up.
-    async fn verdict(&mut self, closed: Closed) -> Result<(Verdict, bool), String> {
-        self.flush().await;
-        let asks = if self.live_error.is_some() { ERROR_ASKS } else { ASKS };
-        let (mut asked, mut at_once) = (0, true);
-        loop {
-            asked += 1;
-            match self.link.verdict().await {
-                // The error is published before the run's status changes, and so may be the end.
-                Ok(Verdict::Active) if closed == Closed::Eof && asked < asks => {
-                    tokio::time::sleep(self.options.retries.base / 2).await;
-                }
-                Ok(verdict) => return Ok((verdict, at_once)),
-                Err(error) => {
-                    at_once = false;
-                    if !self.wait_after(&error).await {
-                        if self.live_error.is_some() {
-                            return Ok((Verdict::Over(Outcome::Error, None), at_once));
-                        }
-                        let detail = error.to_string();
-                        self.gap(format!("what became of the run could not be asked: {detail}"));
-                        self.note(Item::Failed(Box::new(error)));
-                        return Err(detail);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The outcome, with the error that was seen live where the server has less to say.
-    fn settle(&mut self, outcome: Outcome, detail: Option<String>) -> Ending {
-        match outcome {
-            Outcome::Error => (outcome, detail.or_else(|| self.live_error.take())),
-            Outcome::Unknown if self.live_error.is_some() => (Outcome::Error, self.live_error.take()),
-            // A run that stops to ask is a success to the server, and its thread may not say yet that it waits.
-            Outcome::Success if self.stopped_to_ask() => (Outcome::Interrupted, detail),
-            _ => (outcome, detail),
-        }
-    }
-
-    /// The outcome of a stream about which nobody can be asked.
-    fn guess(&mut self, closed: Closed) -> Ending {
-        if let Some(error) = self.live_error.take() {
-            return (Outcome::Error, Some(error));
-        }
-        if closed != Closed::Eof {
-            let why = "the connection was lost, and a stateless run cannot be joined again";
-            self.gap(why.into());
-            return (Outcome::Unknown, Some(why.into()));
-        }
-        (if self.stopped_to_ask() { Outcome::Interrupted } else { Outcome::Success }, None)
-    }
-
-    /// Whether the last state or update at the root tells of an interrupt.
-    fn stopped_to_ask(&self) -> bool {
-        self.last_state.as_ref().and_then(Data::json).is_some_and(|text| has_interrupt(text))
     }
 
     /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.

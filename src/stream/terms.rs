@@ -1,5 +1,6 @@
 //! What a source and the side that it reads from agree upon: how a link is asked, and what it may answer.
 
+use super::join_plan::{Joining, NothingKept, Numbering};
 use super::modes::RunTerms;
 use super::{Head, Outcome};
 use crate::api::ApiError;
@@ -12,11 +13,34 @@ use tokio_util::sync::CancellationToken;
 
 /// How a source reaches its server.
 pub trait Link: Send {
+    /// Before the first connection: reads what is known about the run. Returns how it ended if there is nothing to read.
+    fn prepare(&mut self) -> impl Future<Output = Result<Option<NothingKept>, ApiError>> + Send {
+        std::future::ready(Ok(None))
+    }
+
     /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id.
     fn connect(&mut self, after: Option<&str>) -> impl Future<Output = Result<Opened, ApiError>> + Send;
 
     /// After a connection closed: is it over?
     fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
+
+    /// How the run was joined, once it is. `None` for a run that we started, of which nothing can be missing before.
+    fn joining(&self) -> Option<Joining> {
+        None
+    }
+
+    /// How the server numbers the run's events, once that is known.
+    fn numbering(&self) -> Option<Numbering> {
+        None
+    }
+
+    /// An event named the run.
+    fn found_run(&mut self, _run_id: &str) {}
+
+    /// Whether an event of this name (without a namespace) is wanted. The server may send others too.
+    fn wants(&self, _name: &str) -> bool {
+        true
+    }
 
     /// The id that asks for everything from the start, where everything belongs to this tape (we started the run).
     fn everything(&self) -> Option<&'static str> {
@@ -37,12 +61,12 @@ pub trait Link: Send {
     /// From the next connection on these modes are asked for. None means what is given unasked.
     fn set_modes(&mut self, _modes: Vec<String>) {}
 
-    /// Whether the modes that are asked for give events of this name (without a namespace).
+    /// Whether the server sends events of this name (without a namespace) for the modes that are requested.
     fn gives(&self, _name: &str) -> bool {
         true
     }
 
-    /// Whether all events of a run are asked for.
+    /// Whether the server sends all events of the run.
     fn gives_all(&self) -> bool {
         true
     }

@@ -3,7 +3,7 @@
 //! The Python server takes the events that it stored, sends them, and subscribes only then: what is published meanwhile
 //! is lost, without a trace. So the past is never read together with the present (`whole.rs`).
 
-use super::link::{is_unasked, kind};
+use super::link::{is_not_offered, kind, lacks_call};
 use super::modes::thread_gives;
 use super::side::Side;
 use super::terms::{Link, Notice, Opened, Past, Verdict};
@@ -23,6 +23,8 @@ pub struct ThreadLink {
     thread: Thread,
     kind: Option<ServerKind>,
     memory: Arc<Mutex<Memory>>,
+    /// The stream was open before, so the server offers it.
+    was_open: bool,
 }
 
 /// A thread on its server.
@@ -36,7 +38,7 @@ pub(super) struct Thread {
 impl ThreadLink {
     /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
     pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
-        ThreadLink { thread: Thread { server, id: thread, modes }, kind: None, memory: Arc::default() }
+        ThreadLink { thread: Thread { server, id: thread, modes }, kind: None, memory: Arc::default(), was_open: false }
     }
 }
 
@@ -44,27 +46,22 @@ impl Link for ThreadLink {
     async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
         // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
         if let Err(error) = self.thread.server.thread(&self.thread.id).await
-            && !is_unasked(&self.thread.server, &mut self.kind, &error).await?
+            && !lacks_call(&self.thread.server, &mut self.kind, &error).await?
         {
             return Err(error);
         }
         let is_python = kind(&self.thread.server, &mut self.kind).await? == ServerKind::Python;
-        match after {
-            Some(after) if is_python && self.thread.has_stored() => {
-                // Listening comes first. What the list then calls finished is all in the past that is asked for next.
-                let whole = self.thread.with_runs();
-                let live = whole.open(false, None).await?;
-                let runs = self.thread.runs().await?;
-                let past = whole.open(false, Some(after)).await?;
-                let (status, answered) = (live.status, live.answered);
-                let before = answered.map_or(Past::Unknown, Past::Before);
-                let sides = (Side::new(past.body), Side::new(live.body));
-                let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
-                let thread_id = Some(self.thread.id.clone());
-                Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
-            }
-            _ => Ok(self.thread.open(!is_python, after).await?.read_ahead()),
+        let opened = self.open(is_python, after).await;
+        if !self.was_open
+            && let Err(error) = &opened
+            && is_not_offered(error)
+        {
+            // The thread itself was found.
+            let (kind, detail) = (Kind::NotOffered, "this server has no thread streams".into());
+            return Err(ApiError { kind, detail, ..error.clone() });
         }
+        self.was_open |= opened.is_ok();
+        opened
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
@@ -104,6 +101,27 @@ impl Link for ThreadLink {
     }
 }
 
+impl ThreadLink {
+    async fn open(&self, is_python: bool, after: Option<&str>) -> Result<Opened, ApiError> {
+        match after {
+            Some(after) if is_python && self.thread.has_stored() => {
+                // Listening comes first. What the list then calls finished is all in the past that is asked for next.
+                let whole = self.thread.with_runs();
+                let live = whole.open(false, None).await?;
+                let runs = self.thread.runs().await?;
+                let past = whole.open(false, Some(after)).await?;
+                let (status, answered) = (live.status, live.answered);
+                let before = answered.map_or(Past::Unknown, Past::Before);
+                let sides = (Side::new(past.body), Side::new(live.body));
+                let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
+                let thread_id = Some(self.thread.id.clone());
+                Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
+            }
+            _ => Ok(self.thread.open(!is_python, after).await?.read_ahead()),
+        }
+    }
+}
+
 impl Thread {
     /// Whether anything was asked for that the server keeps.
     fn has_stored(&self) -> bool {
@@ -125,13 +143,7 @@ impl Thread {
     }
 
     async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {
-        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await;
-        let stream = stream.map_err(|mut error| {
-            if matches!(error.kind, Kind::NotFound | Kind::Status(405)) {
-                error.hint = Some("this server has no stream of whole threads: join a run instead".into());
-            }
-            error
-        })?;
+        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await?;
         Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..stream.into() })
     }
 

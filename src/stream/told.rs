@@ -1,6 +1,7 @@
 //! What events say that their source has to know: the run's id, its error, that it stopped to ask.
 
 use super::Data;
+use super::tuple::ModeTuple;
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -14,6 +15,20 @@ pub(super) fn run_id_of(data: &Data) -> Option<String> {
         run_id: String,
     }
     serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
+}
+
+/// Whether an event is the first of its run: it carries the run's id and its first attempt.
+pub(super) fn begins_run(name: &str, data: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Begin {
+        #[serde(rename = "run_id")]
+        _run_id: String,
+        attempt: Option<u64>,
+        status: Option<serde::de::IgnoredAny>,
+    }
+    let is_metadata = name == "metadata";
+    serde_json::from_str::<Begin>(data)
+        .is_ok_and(|begin| begin.status.is_none() && begin.attempt.map_or(is_metadata, |attempt| attempt <= 1))
 }
 
 /// What an `error` event says (`{error, message}`, or a bare string), in one line that can be shown and kept: the event
@@ -43,6 +58,7 @@ pub(crate) fn error_text(text: &str) -> String {
 
 /// Whether a state or an update tells of an interrupt.
 pub(super) fn has_interrupt(text: &str) -> bool {
+    let text = ModeTuple::of("", text).map_or(text, |tuple| tuple.chunk.get());
     #[derive(Deserialize)]
     struct State {
         #[serde(rename = "__interrupt__")]
@@ -54,6 +70,12 @@ pub(super) fn has_interrupt(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupt_is_found_in_a_tuple_too() {
+        assert!(has_interrupt(r#"{"__interrupt__":[]}"#) && has_interrupt(r#"["updates",{"__interrupt__":[]}]"#));
+        assert!(!has_interrupt(r#"["updates",{"a":{}}]"#) && !has_interrupt(r#"["__interrupt__",[]]"#));
+    }
 
     #[test]
     fn an_error_is_told_in_one_short_line() {

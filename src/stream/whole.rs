@@ -9,6 +9,7 @@
 //! run, whatever is newer from the present. Where that cannot be made out the body ends, and the source comes again
 //! with the id up to which it has everything.
 
+use super::modes::is_resumable;
 use super::resume::key;
 use super::side::{Block, Body, Is, Key, Piece, Side};
 use super::terms::Notice;
@@ -515,7 +516,7 @@ fn is_finished(run: &Run) -> bool {
 
 /// Whether the server keeps the events of a run. Where it doesn't say, its stream will tell.
 fn is_kept(run: &Run) -> bool {
-    run.extra.get("kwargs").and_then(|kwargs| kwargs.get("resumable")?.as_bool()).unwrap_or(true)
+    is_resumable(run).unwrap_or(true)
 }
 
 fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {

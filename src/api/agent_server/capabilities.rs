@@ -1,7 +1,7 @@
 //! What was learned about an agent server from its answers, so that it is found out once. Servers differ in small ways that
 //! break lists (agent-server reference §10); nothing here goes by a server's name.
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 /// Largest page that is requested of a server about which nothing is known: the largest that Python and JavaScript accept.
 const LARGEST_PAGE: usize = 1000;
@@ -16,6 +16,7 @@ pub(in crate::api) struct Capabilities {
     run_order: AtomicU8,
     run_tail: AtomicU8,
     largest_page: AtomicUsize,
+    lacks_thread_streams: AtomicBool,
 }
 
 /// The order of a server's run list.
@@ -47,6 +48,7 @@ impl Default for Capabilities {
             run_order: AtomicU8::new(0),
             run_tail: AtomicU8::new(0),
             largest_page: AtomicUsize::new(LARGEST_PAGE),
+            lacks_thread_streams: AtomicBool::new(false),
         }
     }
 }
@@ -87,6 +89,15 @@ impl Capabilities {
     /// Largest page that the server accepts, as far as known.
     pub(super) fn largest_page(&self) -> usize {
         self.largest_page.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server has answered that it has no streams of whole threads.
+    pub(super) fn lacks_thread_streams(&self) -> bool {
+        self.lacks_thread_streams.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_thread_streams_missing(&self) {
+        self.lacks_thread_streams.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a page was refused. Returns whether a smaller one is worth a try.

@@ -7,7 +7,7 @@ mod modes;
 
 use super::line::Line;
 use crate::projection::{Peek, Snapshot};
-use crate::stream::{Data, Event};
+use crate::stream::{Data, Event, ModeTuple};
 use crate::text;
 use brief::Brief;
 use std::borrow::Cow;
@@ -49,6 +49,11 @@ impl<'a> Said<'a> {
                 let node = node.and_then(Peek::string);
                 return Some(Said { name: method, json: data, enveloped: true, node, interrupts });
             }
+        }
+        let whole = event.data.json().filter(|text| text.len() <= LOOKED_AT);
+        if let Some(tuple) = whole.and_then(|text| ModeTuple::of(&event.name, text)) {
+            let (name, json) = (Cow::Borrowed(tuple.name), Peek::head(tuple.chunk.get(), LOOKED_AT));
+            return Some(Said { name, json, enveloped: false, node: None, interrupts: None });
         }
         Some(Said { name: Cow::Borrowed(&event.name), json, enveloped: false, node: None, interrupts: None })
     }

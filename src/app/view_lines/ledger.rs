@@ -256,7 +256,7 @@ impl Book<'_> {
                 },
             );
             match connection.resumed_after.as_deref() {
-                Some(id) if is_start(id) => line.push(Tone::Dim, ", replay from the oldest event kept"),
+                Some(id) if is_start(id) => line.push(Tone::Dim, ", replay requested"),
                 Some(id) => line.push(Tone::Dim, &format!(", after {}", text::short_id(id))),
                 None => {}
             }

@@ -286,7 +286,12 @@ impl Viewer {
                     self.run_id = Some(run_id);
                 }
                 Item::Failed(error) => self.link = LinkState::Failed(*error),
-                Item::Heartbeat { .. } | Item::Repeated { .. } | Item::Terms(_) | Item::ModesKept { .. } => {}
+                Item::Heartbeat { .. }
+                | Item::Repeated { .. }
+                | Item::Terms(_)
+                | Item::ModesKept { .. }
+                | Item::Following { .. }
+                | Item::Silent { .. } => {}
             }
         }
     }

@@ -421,13 +421,17 @@ impl Timeline {
                 self.end(state, detail, at);
             }
             Item::Failed(_) => self.end(BarState::Abandoned, None, None),
-            Item::Record(Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_))
+            Item::Record(
+                Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_) | Record::Run(_),
+            )
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
             | Item::Retrying { .. }
             | Item::Terms(_)
-            | Item::ModesKept { .. } => {}
+            | Item::ModesKept { .. }
+            | Item::Following { .. }
+            | Item::Silent { .. } => {}
         }
     }
 }

@@ -1,14 +1,17 @@
 //! What comes on one connection: chunks, frames, events.
 
-use super::{BATCH_BYTES, BATCH_ITEMS, LINGER, QUIET, Source};
+use super::{BATCH_BYTES, BATCH_ITEMS, LINGER, QUIET, SILENCE, Source};
 use crate::api::{ApiError, Kind};
 use crate::stream::closed::Closed;
 use crate::stream::decode::Decoded;
 use crate::stream::framer::{Frame, Framer};
 use crate::stream::modes::other_modes;
+use crate::stream::numbers;
 use crate::stream::resume::Admit;
+use crate::stream::stored::{Sorted, Stored};
 use crate::stream::terms::{Link, Notice, Verdict};
 use crate::stream::told::{error_text, run_id_of};
+use crate::stream::tuple::mode;
 use crate::stream::{Data, Item, Record};
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -46,7 +49,8 @@ impl<L: Link> Source<L> {
             }
             let known = self.watchdog.patience(self.link.beats());
             let until = known.map_or(asked + QUIET, |patience| heard + patience);
-            let next = if self.batch.is_empty() { until } else { due };
+            let held = self.stored.as_ref().and_then(Stored::due);
+            let next = if self.batch.is_empty() { held.map_or(until, |held| held.min(until)) } else { due };
             if alarm.is_elapsed() || next < alarm.deadline() {
                 alarm.as_mut().reset(next);
             }
@@ -59,6 +63,9 @@ impl<L: Link> Source<L> {
                 }
                 () = alarm.as_mut() => {
                     now = Instant::now();
+                    if held.is_some_and(|held| now >= held) {
+                        self.release_stored(conn);
+                    }
                     match known {
                         _ if !self.batch.is_empty() || now < until => continue,
                         Some(_) => {
@@ -71,6 +78,7 @@ impl<L: Link> Source<L> {
                             return Closed::Idle;
                         }
                         None => {
+                            self.note_silence();
                             asked = Instant::now();
                             continue;
                         }
@@ -94,6 +102,9 @@ impl<L: Link> Source<L> {
                 if !self.take(chunk, &mut framer, (at, heard), conn).await {
                     return Closed::Unsure;
                 }
+            }
+            if now.duration_since(self.last_event) >= self.next_silence && !self.link.is_endless() {
+                self.check_silent_run().await;
             }
             waiting = if self.replay.awaits_pause() { Instant::now() } else { now };
         }
@@ -120,7 +131,7 @@ impl<L: Link> Source<L> {
                 Frame::Block(block) => {
                     self.batch_bytes += block.bytes.len();
                     if let Some(event) = self.decoder.decode(block)
-                        && !self.event(event, at, conn)
+                        && !self.sort(event, (at, heard), conn)
                     {
                         return false;
                     }
@@ -133,7 +144,35 @@ impl<L: Link> Source<L> {
         true
     }
 
-    /// Takes an event; false when it cannot be told whether it is one that came before.
+    /// Takes an event in the order in which it is sent, and passes it on in the order of its run.
+    fn sort(&mut self, event: Decoded, (at, heard): (Timestamp, Instant), conn: u32) -> bool {
+        let Some(stored) = &mut self.stored else { return self.event(event, at, conn) };
+        let mut sorted = Vec::new();
+        stored.push(event, heard, &mut sorted);
+        self.sorted(sorted, at, conn);
+        true
+    }
+
+    /// Stored events that wait for their live form are passed on as they are.
+    pub(super) fn release_stored(&mut self, conn: u32) {
+        if let Some(stored) = &mut self.stored {
+            let mut sorted = Vec::new();
+            stored.release(&mut sorted);
+            self.sorted(sorted, Timestamp::now(), conn);
+        }
+    }
+
+    fn sorted(&mut self, sorted: Vec<Sorted>, at: Timestamp, conn: u32) {
+        for event in sorted {
+            match event {
+                Sorted::New(event, 0) => self.record(event, Admit::New, at, conn),
+                Sorted::New(event, missing) => self.record(event, Admit::NewAfterHole(missing), at, conn),
+                Sorted::Duplicate => self.duplicate(at),
+            }
+        }
+    }
+
+    /// Takes an event; false if it can't be told from one that was received before.
     fn event(&mut self, event: Decoded, at: Timestamp, conn: u32) -> bool {
         let admit = self.tail.admit(&event);
         if let Some(doubt) = self.tail.doubt() {
@@ -141,47 +180,86 @@ impl<L: Link> Source<L> {
         }
         match admit {
             Admit::Unsure => return false,
-            Admit::Repeated => {
-                self.sums.duplicates += 1;
-                if let Some(Item::Repeated { events, .. }) = self.batch.last_mut() {
-                    *events += 1;
-                } else {
-                    self.note(Item::Repeated { at, events: 1 });
-                }
-                return true;
-            }
-            Admit::NewAfterGap => {
-                self.gap_of_outage("the server did not repeat what it was asked to: events may be missing")
-            }
-            Admit::NewAfterHole(missing) => self.gap(format!(
-                "{missing} of the numbers in the server's ids are missing here: another reader may have taken those events"
-            )),
-            Admit::New => {}
+            Admit::Repeated => self.duplicate(at),
+            Admit::New | Admit::NewAfterGap | Admit::NewAfterHole(_) => self.record(event, admit, at, conn),
+        }
+        true
+    }
+
+    fn duplicate(&mut self, at: Timestamp) {
+        self.sums.duplicates += 1;
+        if let Some(Item::Repeated { events, .. }) = self.batch.last_mut() {
+            *events += 1;
+        } else {
+            self.note(Item::Repeated { at, events: 1 });
+        }
+    }
+
+    /// Appends a new event to the log, behind what is missing before it.
+    fn record(&mut self, event: Decoded, admit: Admit, at: Timestamp, conn: u32) {
+        self.note_missing_before(&event, admit);
+        (self.last_event, self.next_silence) = (Instant::now(), SILENCE);
+        self.replayable += u64::from(event.id.is_some());
+        if event.ns.is_empty() && !self.link.is_endless() {
+            self.note_run(&event);
+        }
+        let replayed = self.replay.is_replayed(&event);
+        self.has_event = true;
+        if !self.link.wants(mode(&event.name, &event.data)) {
+            return;
         }
         self.sums.events += 1;
-        self.replayable += u64::from(event.id.is_some());
         if !matches!(event.data, Data::Json(_)) {
             self.sums.malformed += 1;
         }
-        if event.ns.is_empty() && !self.link.is_endless() {
-            match &*event.name {
-                "metadata" => {
-                    // A new attempt: what the one before said of its end is no end.
-                    self.live_error = None;
-                    if let Some(run_id) = run_id_of(&event.data).filter(|_| !self.run_known) {
-                        self.options.head.run_id.get_or_insert_with(|| run_id.clone());
-                        self.started(run_id);
-                    }
-                }
-                "error" => self.live_error = Some(error_text(event.data.text())),
-                "end" => self.has_end = true,
-                "updates" | "values" => self.last_state = Some(event.data.clone()),
-                _ => {}
-            }
-        }
-        let replayed = self.replay.is_replayed(&event);
         let event = event.at(self.sums.events, at, conn, replayed);
         self.note(Item::Record(Record::Event(event)));
-        true
+    }
+
+    fn note_missing_before(&mut self, event: &Decoded, admit: Admit) {
+        let joined = self.joined.take();
+        match (admit, joined) {
+            (Admit::NewAfterGap, _) => {
+                self.gap_of_outage("the server did not replay what it was asked to; events may be missing");
+            }
+            (_, Some((joining, at))) => {
+                let number = event.id.as_deref().and_then(numbers::split).map(|(_, number)| number);
+                let first = self.link.numbering().map(|numbering| numbering.first);
+                if let Some(why) = joining.missing_before(&event.name, event.data.text(), at, number, first) {
+                    self.gap(why);
+                }
+            }
+            (Admit::NewAfterHole(missing), None) => {
+                // Right after a reconnect the missing ones were lost with the connection.
+                self.has_rival |= self.has_event && self.link.numbering().is_some();
+                let (ids, those) =
+                    if missing == 1 { ("event id is", "that event") } else { ("event ids are", "those events") };
+                self.gap(format!(
+                    "{} {ids} missing here: another reader may have taken {those}",
+                    crate::text::count(missing)
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    /// What an event at the root says about the run as a whole.
+    fn note_run(&mut self, event: &Decoded) {
+        match mode(&event.name, &event.data) {
+            // A new attempt: the error of the one before is not the end.
+            "metadata" => self.live_error = None,
+            "error" => self.live_error = Some(error_text(event.data.text())),
+            "end" => self.has_end = true,
+            "updates" | "values" => self.last_state = Some(event.data.clone()),
+            _ => {}
+        }
+        if self.run_known || self.has_event && &*event.name != "metadata" {
+            return;
+        }
+        if let Some(run_id) = run_id_of(&event.data) {
+            self.options.head.run_id.get_or_insert_with(|| run_id.clone());
+            self.link.found_run(&run_id);
+            self.started(run_id);
+        }
     }
 }
