@@ -7,6 +7,7 @@ mod changes;
 mod contract;
 mod control;
 mod demo;
+mod dialects;
 mod faults;
 mod rest;
 mod run;

@@ -382,7 +382,7 @@ impl Output {
             let metadata = self.node_metadata(position);
             if self.modes.tuple && fresh {
                 let ns = self.message_ns(position);
-                burst.add("messages", &ns, &json!([message, metadata]));
+                burst.add("messages", &ns, &json!([message, self.tuple_metadata(position, false)]));
             }
             if self.modes.legacy {
                 if self.dialect() != Dialect::JavaScript {

@@ -255,15 +255,26 @@ pub fn javascript(message: &mut Value) {
     }
     if ai {
         fields.insert("type".into(), json!("ai"));
-        fields.entry("tool_call_chunks").or_insert_with(|| json!([]));
+        fields.insert("response_metadata".into(), json!({}));
+        let calls = fields.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+        let chunks = calls.iter().enumerate().map(|(index, call)| {
+            json!({"name": call["name"], "args": call["args"].to_string(), "id": call["id"], "index": index,
+                "type": "tool_call_chunk"})
+        });
+        let chunks: Value = chunks.collect();
+        fields.entry("tool_call_chunks").or_insert(chunks);
     }
-    if let Some(usage) = fields.get_mut("usage_metadata") {
+    if let Some(usage) = fields.get_mut("usage_metadata").filter(|_| !chunk) {
         usage["input_token_details"] = json!({});
         usage["output_token_details"] = json!({});
     }
     if let Some(id) = fields.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix("lc_run--")) {
         let id = format!("run-{}", id.strip_suffix("-0").unwrap_or(id));
         fields.insert("id".into(), json!(id));
+    }
+    for call in fields.get_mut("invalid_tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        call["name"] = json!(call["name"].as_str().unwrap_or_default());
+        call["error"] = json!("Malformed args.");
     }
     for key in ["tool_call_chunks", "invalid_tool_calls"] {
         for piece in fields.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {

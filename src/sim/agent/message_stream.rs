@@ -22,7 +22,7 @@ pub struct MessageStream<'a> {
 impl<'a> MessageStream<'a> {
     /// Begins a message.
     pub fn new(out: &'a Output, position: &'a Position, id: String) -> Self {
-        let metadata = if out.messages() { out.model_metadata(position).to_string() } else { String::new() };
+        let metadata = if out.modes.tuple { out.tuple_metadata(position, true).to_string() } else { String::new() };
         let (so_far, args, ns) = (message::Reply::default(), Vec::new(), out.message_ns(position));
         MessageStream { out, position, id, metadata, ns, so_far, args, introduced: false }
     }
@@ -61,7 +61,7 @@ impl<'a> MessageStream<'a> {
     fn legacy(&mut self, burst: &mut Burst<'_>, piece: &Piece, id: &str) {
         if !self.introduced {
             self.introduced = true;
-            let metadata: Value = serde_json::from_str(&self.metadata).unwrap_or_default();
+            let metadata = self.out.model_metadata(self.position);
             burst.plain("messages/metadata", &json!({id: {"metadata": metadata}}), Kind::Output, true);
         }
         let mut so_far = message::ai(id, &self.so_far.text, &[], json!({}), Value::Null);

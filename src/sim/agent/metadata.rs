@@ -57,6 +57,19 @@ impl Output {
         }))
     }
 
+    /// The metadata of a message in `messages-tuple`. The JavaScript server adds the tags of the tracer.
+    pub fn tuple_metadata(&self, position: &Position, token: bool) -> Value {
+        let mut metadata = if token { self.model_metadata(position) } else { self.node_metadata(position) };
+        if self.dialect() == Dialect::JavaScript {
+            metadata["tags"] = if token { json!([]) } else { json!([format!("graph:step:{}", position.step)]) };
+            if !token {
+                metadata["name"] = json!(position.node);
+                metadata["checkpoint_ns"] = metadata["langgraph_checkpoint_ns"].clone();
+            }
+        }
+        metadata
+    }
+
     /// The metadata of a token.
     pub fn model_metadata(&self, position: &Position) -> Value {
         let mut metadata = self.node_metadata(position);
