@@ -44,7 +44,7 @@ impl Agent {
                         thread.updated_at = now;
                     }
                     if rollback && !read {
-                        // Nobody listens, so the row goes at once. The end of a running run finds no row then, and the
+                        // Without a client that listens, the row is deleted at once. A running run finds no row at its end, so the
                         // thread stays busy.
                         thread.remove_run(run);
                     }

@@ -38,7 +38,7 @@ fn is(pairs: &[(String, String)], key: &str, words: &[&str]) -> bool {
 
 fn stream_of(agent: &Arc<Agent>, started: Started, body: &Value) -> Response {
     let run = &started.run;
-    // Aegra cancels a run whose client leaves unless it is told not to.
+    // Aegra cancels a run whose client leaves, unless the run was created with `continue`.
     let usual = if agent.dialect == Dialect::Aegra { "cancel" } else { "continue" };
     let cancels = body["on_disconnect"].as_str().unwrap_or(usual) == "cancel";
     let leave = cancels.then(|| cancel_on_leave(agent, &run.thread, &run.id));

@@ -259,12 +259,6 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// A cancellation that a client asked for.
-    pub fn requested(rollback: bool, route: &str) -> Self {
-        let action = if rollback { "rollback" } else { "interrupt" };
-        Cancel { rollback, reason: format!("{action} requested via POST {route}") }
-    }
-
     /// The error of the thread.
     pub fn error(&self) -> Value {
         json!({"error": if self.rollback { "UserRollback" } else { "UserInterrupt" }, "message": self.reason})

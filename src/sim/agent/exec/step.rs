@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::sync::Mutex;
 use std::task::Poll;
 
-/// How a task ended: its index, what came of it, and whether it used an answer.
+/// How a task ended: its index, its result, and whether it used an answer.
 type Done = (usize, Result<Value, Stop>, bool);
 
 /// Waits for the first of several futures, and takes it out. The earlier ones go first.

@@ -239,7 +239,7 @@ fn python_repr(value: &Value) -> String {
     }
 }
 
-/// `hitl`: runs the calls that nobody answered in the tools' place.
+/// `hitl`: runs the calls that no decision has answered in their place.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
     let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let answered: Vec<&Value> = messages
