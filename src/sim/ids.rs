@@ -12,6 +12,10 @@ pub enum Ids {
     PerMillisecond,
     /// `<unix ms>-<n>`: no id occurs twice.
     Unique,
+    /// `0`, `1`, `2`…, counted for each run.
+    Count,
+    /// `<run>_event_1`, `<run>_event_2`…
+    RunCount,
     /// No ids at all, on no stream.
     Absent,
 }
@@ -83,7 +87,12 @@ pub fn iso(at: Timestamp) -> String {
     format!("{}+00:00", text.trim_end_matches('Z'))
 }
 
-/// A time as the control plane writes it: microseconds and `Z`.
+/// A time as the JavaScript server writes it: milliseconds and `Z`.
+pub fn iso_millis(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// A time as the control plane and Aegra write it: microseconds and `Z`.
 pub fn iso_z(at: Timestamp) -> String {
     format!("{at:.6}")
 }
@@ -94,7 +103,7 @@ pub fn before(at: Timestamp, seconds: f64) -> Timestamp {
     Timestamp::from_nanosecond(nanos).unwrap_or(at)
 }
 
-/// Hands out the ids of one server's events.
+/// Hands out ids that are times. Ids that count are given by the run's stream ([`crate::sim::agent::feed`]).
 #[derive(Debug)]
 pub struct IdClock {
     ids: Ids,
@@ -102,23 +111,23 @@ pub struct IdClock {
 }
 
 impl IdClock {
-    /// A clock of one kind of ids.
+    /// A clock for one kind of ids.
     pub fn new(ids: Ids) -> Self {
         IdClock { ids, last: Mutex::new(0) }
     }
 
-    /// The ids of `count` events that are published together. Two calls never share a millisecond.
-    pub fn burst(&self, count: usize) -> Vec<String> {
+    /// The ids of `count` events that are published together at a time. Two calls never share a millisecond.
+    pub fn burst(&self, at: Timestamp, count: usize) -> Vec<String> {
         let millis = {
             let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            *last = Timestamp::now().as_millisecond().max(*last + 1);
+            *last = at.as_millisecond().max(*last + 1);
             *last
         };
         (0..count)
             .map(|n| match self.ids {
                 Ids::PerMillisecond => format!("{millis}-0"),
                 Ids::Unique => format!("{millis}-{n}"),
-                Ids::Absent => String::new(),
+                Ids::Count | Ids::RunCount | Ids::Absent => String::new(),
             })
             .collect()
     }
@@ -153,10 +162,11 @@ mod tests {
     #[test]
     fn ids_repeat_within_a_burst_and_only_there() {
         let clock = IdClock::new(Ids::PerMillisecond);
-        let (first, second) = (clock.burst(3), clock.burst(2));
+        let now = Timestamp::now();
+        let (first, second) = (clock.burst(now, 3), clock.burst(now, 2));
         assert_eq!(first[0], first[2]);
         assert!(second[0] > first[0]);
-        let unique = IdClock::new(Ids::Unique).burst(3);
+        let unique = IdClock::new(Ids::Unique).burst(now, 3);
         assert!(unique[0] != unique[1] && unique[1] != unique[2]);
         assert_eq!(stable_uuid("a"), stable_uuid("a"));
         assert_ne!(stable_uuid("a"), stable_uuid("b"));

@@ -2,10 +2,12 @@
 //!
 //! Nothing here waits for a time to pass: a run that must stand still waits for a name that the test releases.
 
+mod acting;
 mod changes;
 mod contract;
 mod control;
 mod demo;
+mod dialects;
 mod faults;
 mod rest;
 mod run;
@@ -152,9 +154,8 @@ impl World {
     pub async fn run(&self, thread: &str, body: Value) -> (String, Vec<Event>) {
         let response = self.post(&format!("/threads/{thread}/runs/stream"), body).await;
         assert_eq!(response.status(), 200);
-        let place = response.headers()["content-location"].to_str().expect("text").to_owned();
-        let run = place.rsplit('/').next().expect("an id").to_owned();
-        (run, events(&response.text().await.expect("a clean end")))
+        let all = events(&response.text().await.expect("a clean end"));
+        (all[0].data["run_id"].as_str().expect("an id").to_owned(), all)
     }
 
     pub async fn join(&self, thread: &str, run: &str, after: Option<&str>) -> Vec<Event> {

@@ -2,7 +2,7 @@
 
 use crate::{Live, events, fast, names, world};
 use runtail::sim::{Ids, Options, Wire};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 fn burst() -> serde_json::Value {
@@ -223,4 +223,32 @@ async fn a_server_that_stops_breaks_its_streams() {
     let response = world.tail(&thread, "", None).await;
     drop(world);
     assert!(response.text().await.is_err(), "no clean end");
+}
+
+#[tokio::test]
+async fn a_run_older_than_the_replay_window_replays_nothing() {
+    let world = world(Options { replay_window: std::time::Duration::ZERO, ..fast() }).await;
+    let thread = world.thread().await;
+    let (run, all) = world.run(&thread, burst()).await;
+    assert!(all.iter().all(|event| event.id.is_some()), "it is resumable");
+    assert_eq!(world.join(&thread, &run, Some("-")).await, []);
+}
+
+#[tokio::test]
+async fn a_join_with_modes_hides_metadata_and_errors() {
+    let world = world(fast()).await;
+    let thread = world.thread().await;
+    let body = json!({"assistant_id": "slow", "input": {"hold": "gate"}, "stream_mode": ["values", "custom"],
+        "stream_resumable": true});
+    let created: Value = world.post(&format!("/threads/{thread}/runs"), body).await.json().await.expect("JSON");
+    let run = created["run_id"].as_str().expect("an id");
+    let path = format!("{}/threads/{thread}/runs/{run}/stream", world.agent);
+    let join = async |modes: &str| {
+        let request = world.http.get(format!("{path}?stream_mode={modes}")).header("Last-Event-ID", "-");
+        Live::new(request.send().await.expect("an answer"))
+    };
+    let (values, named) = (join("values").await, join("%5B%22values%22,%22metadata%22%5D").await);
+    world.sim.release("gate");
+    assert_eq!(names(&values.rest().await), ["values", "values", "values"]);
+    assert_eq!(names(&named.rest().await), ["metadata", "values", "values", "values"]);
 }

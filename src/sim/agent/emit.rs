@@ -1,14 +1,16 @@
-//! One run's way out: which events it asked for, what they carry, and the streams that they go to.
+//! What one run publishes: the modes that it was asked for, what its events contain, and the streams that they go to.
 
-use super::feed::{Feed, Item, Kind};
-use super::message::{self, Piece};
-use super::state::Object;
+use super::feed::{Ended, Feed, Item, Kind};
+use super::message;
+use super::rows;
+use super::state::{Interrupt, Object, Task};
 use super::{Agent, graphs::Graph};
-use crate::sim::ids::{iso, uuid4};
-use jiff::Timestamp;
+use crate::sim::Dialect;
+use crate::sim::clock::Clock;
+use crate::sim::ids::{Ids, iso, iso_millis};
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The stream modes that a run was asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,14 +32,15 @@ pub const MODES: [&str; 9] =
     ["values", "messages", "updates", "events", "debug", "tasks", "checkpoints", "custom", "messages-tuple"];
 
 impl Modes {
-    /// From the list that a run was created with. Of the two ways to send messages the tuples win.
-    pub fn new(asked: &Value) -> Self {
+    /// Reads the list that a run was created with. Of the two messages modes Python sends only the tuples, JavaScript both.
+    pub fn new(asked: &Value, dialect: Dialect) -> Self {
         let has = |name: &str| asked.as_array().is_some_and(|asked| asked.iter().any(|mode| mode == name));
+        let both = dialect == Dialect::JavaScript;
         Modes {
             values: has("values"),
             updates: has("updates"),
             tuple: has("messages-tuple"),
-            legacy: has("messages") && !has("messages-tuple"),
+            legacy: has("messages") && (both || !has("messages-tuple")),
             custom: has("custom"),
             tasks: has("tasks"),
             checkpoints: has("checkpoints"),
@@ -45,6 +48,16 @@ impl Modes {
             events: has("events"),
         }
     }
+}
+
+/// What the server remembers of the run's last checkpoint. The thread's row is made from it when the run ends, so the row
+/// lags behind the state.
+#[derive(Debug, Clone, Default)]
+pub struct Reported {
+    /// The values of the checkpoint.
+    pub values: Object,
+    /// Its tasks, and what each of them asked.
+    pub tasks: Vec<(String, Option<Interrupt>)>,
 }
 
 /// What a run knows about itself, and where its events go.
@@ -72,15 +85,25 @@ pub struct Output {
     pub feed: Arc<Feed>,
     /// Its thread's stream.
     pub thread_feed: Arc<Feed>,
+    /// The time that it sees.
+    pub clock: Arc<Clock>,
+    /// Its end.
+    pub ended: Ended,
     /// `configurable` of its configuration, as checkpoints repeat it.
     pub configurable: Object,
-    /// Messages that went out as tokens, so that they do not go out again as a whole.
+    /// Messages that were sent as tokens, so that they are not sent again as a whole.
     pub streamed: Mutex<HashSet<String>>,
+    /// The last checkpoint.
+    pub reported: Mutex<Option<Reported>>,
+    /// What the run asked, in the order of the events that say so.
+    pub asked: Mutex<Vec<Interrupt>>,
+    /// The data of the last `values` event; Aegra's rows show it.
+    pub last_values: Mutex<Option<Value>>,
 }
 
-/// Where in the graph a task stands.
+/// Where in the graph a task is.
 #[derive(Debug, Clone)]
-pub struct Spot {
+pub struct Position {
     /// The namespace of its level.
     pub ns: Vec<String>,
     /// The node.
@@ -91,13 +114,17 @@ pub struct Spot {
     pub step: i64,
 }
 
-impl Spot {
+impl Position {
     /// The task's own namespace.
     pub fn inner(&self) -> Vec<String> {
         let mut ns = self.ns.clone();
         ns.push(format!("{}:{}", self.node, self.task));
         ns
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Events that are published together, and so share a millisecond.
@@ -108,37 +135,54 @@ pub struct Burst<'a> {
 }
 
 impl Burst<'_> {
-    /// Adds an event, unless it belongs to a subgraph and the run did not ask for those.
+    /// Adds an event, unless it belongs to a subgraph and the run was not asked for those.
     pub fn add(&mut self, name: &str, ns: &[String], data: &Value) -> &mut Self {
-        self.raw(name, ns, data.to_string())
+        if name == "values" && ns.is_empty() {
+            *locked(&self.out.last_values) = Some(data.clone());
+        }
+        self.raw(name, ns, || data.to_string())
     }
 
     /// The same with JSON that is written already.
-    pub fn raw(&mut self, name: &str, ns: &[String], data: String) -> &mut Self {
+    pub fn raw(&mut self, name: &str, ns: &[String], data: impl FnOnce() -> String) -> &mut Self {
         if ns.is_empty() {
-            self.events.push((name.to_owned(), data, Kind::Output, self.out.stored));
+            self.event(name.to_owned(), data, Kind::Output, true);
         } else if self.out.subgraphs {
-            self.events.push((format!("{name}|{}", ns.join("|")), data, Kind::Output, self.out.stored));
+            self.event(format!("{name}|{}", ns.join("|")), data, Kind::Output, true);
         }
         self
     }
 
     /// Adds an event of a kind that never carries a namespace.
     pub fn plain(&mut self, name: &str, data: &Value, kind: Kind, stored: bool) -> &mut Self {
-        self.events.push((name.to_owned(), data.to_string(), kind, stored && self.out.stored));
+        self.event(name.to_owned(), || data.to_string(), kind, stored);
         self
+    }
+
+    fn event(&mut self, name: String, data: impl FnOnce() -> String, kind: Kind, stored: bool) {
+        if !self.out.clock.is_silent() {
+            self.events.push((name, data(), kind, stored && self.out.stored));
+        }
     }
 
     /// Publishes them.
     pub fn send(&mut self) {
-        let ids = self.out.agent.ids.burst(self.events.len());
+        if self.events.is_empty() {
+            return;
+        }
+        let out = self.out;
+        let ids = out.ids(self.events.len());
         let items: Vec<Arc<Item>> = std::mem::take(&mut self.events)
             .into_iter()
             .zip(ids)
-            .map(|((name, data, kind, stored), id)| Arc::new(Item { id, name, data, kind, stored }))
+            .map(|((name, data, kind, stored), id)| {
+                Arc::new(Item { id, name, data, kind, stored, ended: out.ended.clone() })
+            })
             .collect();
-        self.out.feed.push(&items);
-        self.out.thread_feed.push(&items);
+        out.feed.push(&items);
+        if matches!(out.agent.dialect, Dialect::Python | Dialect::Contract) {
+            out.thread_feed.push(&items);
+        }
     }
 }
 
@@ -148,97 +192,164 @@ impl Output {
         Burst { out: self, events: Vec::new() }
     }
 
-    /// Whether the run sends messages in either way.
+    /// Ids for events that are published together.
+    pub fn ids(&self, count: usize) -> Vec<String> {
+        match self.agent.ids.kind() {
+            Ids::Count => self.feed.count(count).map(|n| n.to_string()).collect(),
+            Ids::RunCount => self.feed.count(count).map(|n| format!("{}_event_{}", self.run, n + 1)).collect(),
+            _ => self.clock.ids(count),
+        }
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.agent.dialect
+    }
+
+    /// Whether the run sends messages in any way.
     pub fn messages(&self) -> bool {
         self.modes.tuple || self.modes.legacy
     }
 
-    /// The metadata that every task of the run carries.
-    pub fn base(&self) -> Value {
-        let mut base = self.metadata.clone();
-        let fixed = json!({
-            "run_attempt": 1, "langgraph_version": "1.2.22", "langgraph_api_version": "0.16.7",
-            "langgraph_plan": "enterprise", "langgraph_host": "self-hosted", "langgraph_api_url": self.agent.url,
+    /// Takes note of a checkpoint whose tasks are about to run.
+    pub fn report(&self, values: &Object, tasks: &[Task]) {
+        let tasks = tasks.iter().map(|task| (task.id.clone(), task.raised.clone())).collect();
+        *locked(&self.reported) = Some(Reported { values: values.clone(), tasks });
+    }
+
+    /// Takes note of how a task ended.
+    pub fn report_task(&self, id: &str, raised: Option<&Interrupt>) {
+        if let Some(task) = locked(&self.reported).as_mut().and_then(|all| all.tasks.iter_mut().find(|one| one.0 == id))
+        {
+            task.1 = raised.cloned();
+        }
+    }
+
+    /// Adds the event of a task that starts.
+    pub fn task_starts(&self, burst: &mut Burst<'_>, position: &Position, input: &Value) {
+        let more = json!({"run_id": self.run});
+        let mut event = json!({
+            "id": position.task, "name": position.node, "input": input,
+            "triggers": [format!("branch:to:{}", position.node)], "metadata": self.with(more),
         });
-        base.extend(fixed.as_object().cloned().unwrap_or_default());
-        Value::Object(base)
-    }
-
-    fn with(&self, more: Value) -> Value {
-        let mut base = self.base();
-        if let (Some(base), Value::Object(more)) = (base.as_object_mut(), more) {
-            base.extend(more);
+        if self.dialect() == Dialect::JavaScript {
+            event["interrupts"] = json!([]);
         }
-        base
-    }
-
-    /// The metadata of a task event.
-    pub fn task_metadata(&self) -> Value {
-        self.with(json!({"run_id": self.run}))
-    }
-
-    /// The metadata of a message that a node returned.
-    pub fn node_metadata(&self, spot: &Spot) -> Value {
-        self.with(json!({
-            "thread_id": self.thread, "run_id": self.run, "ls_integration": "langgraph",
-            "langgraph_step": spot.step, "langgraph_node": spot.node,
-            "langgraph_triggers": [format!("branch:to:{}", spot.node)],
-            "langgraph_path": ["__pregel_pull", spot.node], "langgraph_checkpoint_ns": spot.inner().join("|"),
-        }))
-    }
-
-    /// The metadata of a token.
-    pub fn model_metadata(&self, spot: &Spot) -> Value {
-        let mut metadata = self.node_metadata(spot);
-        metadata["ls_integration"] = json!("langchain_chat_model");
-        let ns = if spot.ns.is_empty() { spot.inner() } else { spot.ns.clone() };
-        metadata["checkpoint_ns"] = json!(ns.join("|"));
-        metadata["ls_provider"] = json!("scriptedmodel");
-        metadata["ls_model_type"] = json!("chat");
-        metadata["lc_versions"] = json!({"langchain-core": "1.7.2"});
-        metadata
-    }
-
-    /// The configuration that points to a checkpoint.
-    pub fn checkpoint_config(&self, ns: &[String], parents: &Object, id: &str) -> Value {
-        let mut configurable = Object::new();
-        configurable.insert("checkpoint_ns".into(), json!(ns.join("|")));
-        configurable.extend(self.configurable.clone());
-        if !ns.is_empty() {
-            let mut map = parents.clone();
-            map.insert(ns.join("|"), json!(id));
-            configurable.insert("checkpoint_map".into(), Value::Object(map));
+        if self.modes.tasks {
+            burst.add("tasks", &position.ns, &event);
         }
-        configurable.insert("checkpoint_id".into(), json!(id));
-        json!({"configurable": configurable})
+        self.debug(burst, &position.ns, position.step, "task", &event);
+        self.chain_event(burst, "on_chain_start", &position.node, &json!({"input": input}), Some(position));
+    }
+
+    /// Adds the event of a task that ended: with a result, with an error, or with a question.
+    pub fn task_ends(
+        &self,
+        burst: &mut Burst<'_>,
+        position: &Position,
+        result: &Value,
+        failure: Option<(&str, &str)>,
+        raised: Option<&Interrupt>,
+    ) {
+        if position.ns.is_empty() {
+            self.report_task(&position.task, raised);
+        }
+        if !self.modes.tasks && !self.modes.debug {
+            return;
+        }
+        let raised: Vec<Value> = raised.map(|one| self.task_interrupt(one)).into_iter().collect();
+        let mut event = json!({"id": position.task, "name": position.node, "result": result, "interrupts": raised});
+        match self.dialect() {
+            Dialect::JavaScript => {}
+            Dialect::Aegra => event["error"] = json!(failure.map(|(_, message)| message)),
+            Dialect::Python | Dialect::Contract => {
+                event["error"] = json!(failure.map(|(error, message)| json!({"error": error, "message": message})));
+            }
+        }
+        if self.modes.tasks {
+            burst.add("tasks", &position.ns, &event);
+        }
+        self.debug(burst, &position.ns, position.step, "task_result", &event);
+    }
+
+    /// An interrupt in a `tasks` event; Aegra shows the schema there and nowhere else.
+    fn task_interrupt(&self, raised: &Interrupt) -> Value {
+        let mut row = rows::interrupt(self.dialect(), raised, true);
+        if self.dialect() == Dialect::Aegra {
+            row["response_schema"] = raised.schema.clone().unwrap_or_default();
+        }
+        row
+    }
+
+    /// Adds the events that say that a task asks.
+    pub fn interrupted(&self, burst: &mut Burst<'_>, ns: &[String], values: &Object, raised: &Interrupt) {
+        locked(&self.asked).push(raised.clone());
+        let question = json!({"__interrupt__": [rows::interrupt(self.dialect(), raised, true)]});
+        let state = || {
+            let mut state = values.clone();
+            state.insert("__interrupt__".into(), question["__interrupt__"].clone());
+            Value::Object(state)
+        };
+        match self.dialect() {
+            Dialect::Aegra if self.modes.events => {}
+            Dialect::Aegra => {
+                burst.add("values", ns, &question);
+            }
+            _ if self.modes.updates => {
+                burst.add("updates", ns, &question);
+            }
+            _ => {}
+        }
+        if self.modes.values {
+            burst.add("values", ns, &if self.dialect() == Dialect::JavaScript { question.clone() } else { state() });
+        }
+    }
+
+    /// Adds the event of a stop at a breakpoint.
+    pub fn held(&self, burst: &mut Burst<'_>, ns: &[String]) {
+        let nothing = json!({"__interrupt__": []});
+        if self.modes.updates {
+            burst.add("updates", ns, &nothing);
+        }
+        if self.modes.values && self.dialect() == Dialect::JavaScript {
+            burst.add("values", ns, &nothing);
+        }
     }
 
     /// Adds a debug event.
     pub fn debug(&self, burst: &mut Burst<'_>, ns: &[String], step: i64, kind: &str, payload: &Value) {
         if self.modes.debug {
-            let timestamp = iso(Timestamp::now());
+            let now = self.clock.now();
+            let timestamp = if self.dialect() == Dialect::JavaScript { iso_millis(now) } else { iso(now) };
             let event = json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
             burst.add("debug", ns, &event);
         }
     }
 
     /// Adds one of LangChain's own events, which never carry a namespace.
-    pub fn chain_event(&self, burst: &mut Burst<'_>, event: &str, name: &str, data: &Value, spot: Option<&Spot>) {
+    pub fn chain_event(
+        &self,
+        burst: &mut Burst<'_>,
+        event: &str,
+        name: &str,
+        data: &Value,
+        position: Option<&Position>,
+    ) {
         if !self.modes.events {
             return;
         }
         let model = event.starts_with("on_chat_model");
-        let (run, tags, metadata, parents) = match spot {
+        let (run, tags, metadata, parents) = match position {
             None => {
                 let more = json!({"thread_id": self.thread, "run_id": self.run, "ls_integration": "langgraph"});
                 (self.run.clone(), json!([]), self.with(more), json!([]))
             }
-            Some(spot) if model => {
-                (spot.task.clone(), json!(["seq:step:1"]), self.model_metadata(spot), json!([self.run, spot.task]))
+            Some(position) if model => {
+                let metadata = self.model_metadata(position);
+                (position.task.clone(), json!(["seq:step:1"]), metadata, json!([self.run, position.task]))
             }
-            Some(spot) => {
-                let tags = json!([format!("graph:step:{}", spot.step)]);
-                (spot.task.clone(), tags, self.node_metadata(spot), json!([self.run]))
+            Some(position) => {
+                let tags = json!([format!("graph:step:{}", position.step)]);
+                (position.task.clone(), tags, self.node_metadata(position), json!([self.run]))
             }
         };
         let event = json!({
@@ -248,117 +359,44 @@ impl Output {
         burst.plain("events", &event, Kind::Output, true);
     }
 
-    /// Remembers that a message went out as tokens.
-    fn note(&self, id: &str, ns: &[String]) {
+    /// Takes note of a message that was sent as tokens.
+    pub fn note_streamed(&self, id: &str, ns: &[String]) {
         if ns.is_empty() || self.subgraphs {
-            self.streamed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+            locked(&self.streamed).insert(id.to_owned());
         }
     }
 
-    /// Adds the messages of a node's answer that did not go out as tokens.
-    pub fn whole_messages(&self, burst: &mut Burst<'_>, spot: &Spot, update: &Value) {
-        if !self.messages() || !(spot.ns.is_empty() || self.subgraphs) {
+    /// Adds the messages of a node's answer that were not sent as tokens. The JavaScript server sends the input's too.
+    pub fn whole_messages(&self, burst: &mut Burst<'_>, position: &Position, update: &Value) {
+        if !self.messages() || !(position.ns.is_empty() || self.subgraphs) {
             return;
         }
         for message in update["messages"].as_array().into_iter().flatten() {
             let Some(id) = message["id"].as_str() else { continue };
-            if !self.streamed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned()) {
+            let fresh = locked(&self.streamed).insert(id.to_owned());
+            // The JavaScript server completes the messages of the old mode, also those that it sent as tokens.
+            let completes = self.modes.legacy && self.dialect() == Dialect::JavaScript;
+            if !(fresh || completes) {
                 continue;
             }
-            let metadata = self.node_metadata(spot);
-            if self.modes.tuple {
-                burst.add("messages", &spot.ns, &json!([message, metadata]));
-            } else {
-                let introduced = json!({id: {"metadata": metadata}});
-                burst.plain("messages/metadata", &introduced, Kind::Output, true);
+            let metadata = self.node_metadata(position);
+            if self.modes.tuple && fresh {
+                let ns = self.message_ns(position);
+                burst.add("messages", &ns, &json!([message, self.tuple_metadata(position, false)]));
+            }
+            if self.modes.legacy {
+                if self.dialect() != Dialect::JavaScript {
+                    let introduced = json!({id: {"metadata": metadata}});
+                    burst.plain("messages/metadata", &introduced, Kind::Output, true);
+                }
                 burst.plain("messages/complete", &json!([message]), Kind::Output, true);
             }
         }
     }
-}
 
-/// A message on its way out, token by token.
-#[derive(Debug)]
-pub struct Speech<'a> {
-    out: &'a Output,
-    spot: &'a Spot,
-    /// The message's id.
-    pub id: String,
-    metadata: String,
-    said: message::Reply,
-    args: Vec<String>,
-    begun: bool,
-}
-
-impl<'a> Speech<'a> {
-    /// Begins a message.
-    pub fn new(out: &'a Output, spot: &'a Spot, id: String) -> Self {
-        let metadata = out.model_metadata(spot).to_string();
-        Speech { out, spot, id, metadata, said: message::Reply::default(), args: Vec::new(), begun: false }
-    }
-
-    /// Adds the events of one piece to a burst.
-    pub fn piece(&mut self, burst: &mut Burst<'_>, piece: &Piece) {
-        let (out, ns) = (self.out, self.spot.ns.as_slice());
-        let chunk = message::chunk(&self.id, piece);
-        if out.modes.tuple {
-            out.note(&self.id, ns);
-            burst.raw("messages", ns, format!("[{chunk},{}]", self.metadata));
-        } else if out.modes.legacy && (ns.is_empty() || out.subgraphs) {
-            out.note(&self.id, ns);
-            self.legacy(burst, piece);
-        }
-        if out.modes.events {
-            out.chain_event(burst, "on_chat_model_stream", "ScriptedModel", &json!({"chunk": chunk}), Some(self.spot));
-        }
-    }
-
-    fn legacy(&mut self, burst: &mut Burst<'_>, piece: &Piece) {
-        if !self.begun {
-            self.begun = true;
-            let metadata: Value = serde_json::from_str(&self.metadata).unwrap_or_default();
-            let introduced = json!({&self.id: {"metadata": metadata}});
-            burst.plain("messages/metadata", &introduced, Kind::Output, true);
-        }
-        let mut so_far = message::ai(&self.id, &self.said.text, &[], json!({}), Value::Null);
-        match piece {
-            Piece::Text(text) => self.said.text.push_str(text),
-            Piece::Call { call, args, .. } => {
-                self.said.calls.push(call.clone());
-                self.args.push(args.clone());
-            }
-            Piece::Args { index, args } => self.args.get_mut(*index).into_iter().for_each(|sum| sum.push_str(args)),
-            Piece::Ending { ending, usage } => {
-                so_far["response_metadata"] = ending.clone();
-                so_far["usage_metadata"] = usage.clone();
-            }
-            Piece::Last => {}
-        }
-        so_far["content"] = json!(self.said.text);
-        let calls: Vec<Value> = self
-            .said
-            .calls
-            .iter()
-            .zip(&self.args)
-            .map(|(call, args)| {
-                let args: Value = serde_json::from_str(args).unwrap_or_else(|_| json!({}));
-                json!({"name": call.name, "args": args, "id": call.id, "type": "tool_call"})
-            })
-            .collect();
-        so_far["tool_calls"] = Value::Array(calls);
-        burst.plain("messages/partial", &json!([so_far]), Kind::Output, true);
-    }
-}
-
-/// `configurable` of a run, as the server fills it in.
-pub fn configurable(run: &str, thread: &str, graph: Graph, assistant: &str, at: Timestamp) -> Object {
-    let filled = json!({
-        "langgraph_auth_user": null, "langgraph_auth_user_id": "", "langgraph_auth_permissions": [],
-        "langgraph_request_id": uuid4(), "__request_start_time_ms__": at.as_millisecond(), "__after_seconds__": 0,
-        "run_id": run, "thread_id": thread, "graph_id": graph.name(), "assistant_id": assistant, "user_id": "",
-    });
-    match filled {
-        Value::Object(filled) => filled,
-        _ => Object::new(),
+    /// A node's answer in the words of this server.
+    pub fn restyle(&self, mut update: Value) -> Value {
+        message::restyle(self.dialect(), &mut update);
+        update
     }
 }

@@ -1,8 +1,13 @@
-//! One stream's events on the server: what was published, who still has to read it, and what may be replayed.
+//! The events of one stream on the server: what was published, who still has to read it, and what may be replayed.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long a reader whose turn it is may leave an event to itself.
+const TURN: Duration = Duration::from_millis(20);
 
 /// What an event is to a thread's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +16,12 @@ pub enum Kind {
     Output,
     /// Start or end of a run.
     Lifecycle,
-    /// The state was changed by hand.
+    /// The state was edited.
     State,
 }
+
+/// When a run ended. Its events are replayed for a while after that.
+pub type Ended = Arc<OnceLock<Instant>>;
 
 /// One published event.
 #[derive(Debug)]
@@ -28,6 +36,8 @@ pub struct Item {
     pub kind: Kind,
     /// Whether it can be replayed.
     pub stored: bool,
+    /// The end of its run.
+    pub ended: Ended,
 }
 
 #[derive(Debug, Default)]
@@ -35,55 +45,116 @@ struct Log {
     items: VecDeque<Arc<Item>>,
     first: u64,
     bytes: usize,
-    kept_bytes: usize,
     closed: bool,
     readers: HashMap<u64, u64>,
     next_reader: u64,
+    /// Readers of a shared log that wait for an event, in their order.
+    waiting: VecDeque<u64>,
+    /// When the first event of a shared log became the first.
+    front_since: Option<Instant>,
+    counted: u64,
+    /// Copies of a shared log's stored events: reading takes them out of the log.
+    archive: VecDeque<Arc<Item>>,
+    archived: usize,
 }
 
-/// An append-only log with any number of readers.
+/// What a feed keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept {
+    /// Bytes of events.
+    pub bytes: usize,
+    /// Time after the end of a run.
+    pub window: Duration,
+}
+
+/// An append-only log with any number of readers. Each of them gets every event, unless the log is shared: then each
+/// event goes to one reader.
 #[derive(Debug)]
 pub struct Feed {
     log: Mutex<Log>,
+    kept: Kept,
+    shared: OnceLock<bool>,
     bell: watch::Sender<u64>,
     read: watch::Sender<u64>,
 }
 
 impl Feed {
-    /// An empty feed that keeps so many bytes of events for a replay.
-    pub fn new(kept_bytes: usize) -> Self {
-        let log = Log { kept_bytes, ..Log::default() };
-        Feed { log: Mutex::new(log), bell: watch::channel(0).0, read: watch::channel(0).0 }
+    /// An empty feed.
+    pub fn new(kept: Kept) -> Self {
+        let shared = OnceLock::new();
+        Feed { log: Mutex::default(), kept, shared, bell: watch::channel(0).0, read: watch::channel(0).0 }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Decides whether each event goes to one reader only. The first decision holds.
+    pub fn share(&self, shared: bool) {
+        self.shared.get_or_init(|| shared);
+    }
+
+    fn is_shared(&self) -> bool {
+        *self.shared.get_or_init(|| false)
+    }
+
+    /// Numbers for this many events, where ids count.
+    pub fn count(&self, events: usize) -> std::ops::Range<u64> {
+        let mut log = self.log();
+        let first = log.counted;
+        log.counted += events as u64;
+        first..log.counted
+    }
+
     /// Appends events.
     pub fn push(&self, items: &[Arc<Item>]) {
+        let shared = self.is_shared();
         {
             let mut log = self.log();
+            if log.items.is_empty() {
+                log.front_since = Some(Instant::now());
+            }
             for item in items {
                 log.bytes += item.data.len();
                 log.items.push_back(item.clone());
+                if shared && item.stored {
+                    log.store(item, self.kept.bytes);
+                }
             }
-            log.trim();
+            log.trim(self.kept, shared);
         }
+        self.ring();
+    }
+
+    fn ring(&self) {
         self.bell.send_modify(|n| *n += 1);
     }
 
-    /// Says that nothing more will come.
+    /// Ends the feed. A shared one is not replayed any more.
     pub fn close(&self) {
-        self.log().closed = true;
-        self.bell.send_modify(|n| *n += 1);
+        {
+            let mut log = self.log();
+            log.closed = true;
+            log.archive = VecDeque::new();
+            log.archived = 0;
+        }
+        self.ring();
     }
 
-    /// A reader of what comes from now on, and, where `replay` says so, of stored events first.
+    /// A reader of later events and, where `replay` says so, of stored events first.
     pub fn reader(self: &Arc<Self>, replay: impl Fn(&Item) -> bool) -> Reader {
+        let past = {
+            let log = self.log();
+            let expired = |item: &Item| item.ended.get().is_some_and(|at| at.elapsed() >= self.kept.window);
+            log.items.iter().filter(|item| item.stored && !expired(item) && replay(item)).cloned().collect()
+        };
+        self.reader_after(past)
+    }
+
+    /// A reader of these events, and of later ones after them.
+    pub fn reader_after(self: &Arc<Self>, past: VecDeque<Arc<Item>>) -> Reader {
         let bell = self.bell.subscribe();
         let mut log = self.log();
-        let past: VecDeque<_> = log.items.iter().filter(|item| item.stored && replay(item)).cloned().collect();
         let position = log.first + log.items.len() as u64;
         let id = log.next_reader;
         log.next_reader += 1;
@@ -92,19 +163,33 @@ impl Feed {
         Reader { feed: self.clone(), id, past, bell }
     }
 
+    /// The stored events of a shared feed.
+    pub fn archive(&self) -> Vec<Arc<Item>> {
+        self.log().archive.iter().cloned().collect()
+    }
+
     /// Whether an event with this id is stored.
     pub fn knows(&self, id: &str) -> bool {
         self.log().items.iter().any(|item| item.stored && item.id == id)
     }
 
-    /// Whether anybody reads it.
+    /// Whether it has readers.
     pub fn is_read(&self) -> bool {
         !self.log().readers.is_empty()
     }
 
-    /// How far the slowest reader is behind.
+    /// Drops the events of runs that ended too long ago to be replayed.
+    pub fn expire(&self) {
+        let shared = self.is_shared();
+        self.log().trim(self.kept, shared);
+    }
+
+    /// Number of events that the slowest reader has not read.
     pub fn lag(&self) -> u64 {
         let log = self.log();
+        if self.is_shared() {
+            return if log.readers.is_empty() { 0 } else { log.items.len() as u64 };
+        }
         let end = log.first + log.items.len() as u64;
         log.readers.values().map(|position| end - position).max().unwrap_or(0)
     }
@@ -121,27 +206,52 @@ impl Feed {
 }
 
 impl Log {
-    /// Lets go of what no reader needs and nobody may replay.
-    fn trim(&mut self) {
-        let needed = self.readers.values().min().copied().unwrap_or(u64::MAX);
+    /// Drops what no reader needs and no client may replay.
+    fn trim(&mut self, kept: Kept, shared: bool) {
+        let needed = if shared { u64::MAX } else { self.readers.values().min().copied().unwrap_or(u64::MAX) };
         while let Some(front) = self.items.front() {
-            if self.first >= needed || (front.stored && self.bytes <= self.kept_bytes) {
+            let expired = front.ended.get().is_some_and(|at| at.elapsed() >= kept.window);
+            let wanted = (front.stored || shared) && !expired && self.bytes <= kept.bytes;
+            if self.first >= needed || wanted {
                 break;
             }
-            self.bytes -= front.data.len();
-            self.first += 1;
-            self.items.pop_front();
+            self.pop();
         }
+    }
+
+    fn store(&mut self, item: &Arc<Item>, limit: usize) {
+        self.archived += item.data.len();
+        self.archive.push_back(item.clone());
+        while self.archived > limit
+            && let Some(oldest) = self.archive.pop_front()
+        {
+            self.archived -= oldest.data.len();
+        }
+    }
+
+    fn pop(&mut self) -> Option<Arc<Item>> {
+        let item = self.items.pop_front()?;
+        self.bytes -= item.data.len();
+        self.first += 1;
+        self.front_since = Some(Instant::now());
+        Some(item)
     }
 }
 
-/// What a reader got.
+/// What a reader received.
 #[derive(Debug)]
 pub enum Read {
     /// The next events, in order.
     Items(Vec<Arc<Item>>),
-    /// Nothing more will come.
+    /// There are no more events.
     End,
+}
+
+enum Taken {
+    Read(Read),
+    Nothing,
+    /// The next event belongs to a reader that waits longer.
+    NotYet,
 }
 
 /// One connection's place in a feed.
@@ -154,46 +264,79 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Waits for the next events. Nothing is lost when the wait is dropped.
+    /// Waits for the next events. Nothing is lost if the wait is dropped.
     pub async fn next(&mut self) -> Read {
         loop {
             if !self.past.is_empty() {
                 return Read::Items(self.past.drain(..).collect());
             }
             self.bell.mark_unchanged();
-            if let Some(read) = self.take() {
-                return read;
-            }
-            if self.bell.changed().await.is_err() {
-                return Read::End;
+            let taken = if self.feed.is_shared() { self.take_shared() } else { self.take() };
+            match taken {
+                Taken::Read(read) => return read,
+                Taken::Nothing => {
+                    if self.bell.changed().await.is_err() {
+                        return Read::End;
+                    }
+                }
+                // The other reader may have stopped reading without closing its connection.
+                Taken::NotYet => {
+                    let _ = tokio::time::timeout(TURN, self.bell.changed()).await;
+                }
             }
         }
     }
 
-    fn take(&self) -> Option<Read> {
+    fn take(&self) -> Taken {
         const BATCH: usize = 512;
         let mut log = self.feed.log();
-        let position = log.readers.get(&self.id).copied()?;
+        let Some(position) = log.readers.get(&self.id).copied() else { return Taken::Read(Read::End) };
         let skip = position.saturating_sub(log.first) as usize;
         let items: Vec<_> = log.items.iter().skip(skip).take(BATCH).cloned().collect();
         if items.is_empty() {
-            return log.closed.then_some(Read::End);
+            return if log.closed { Taken::Read(Read::End) } else { Taken::Nothing };
         }
         log.readers.insert(self.id, position + items.len() as u64);
-        log.trim();
+        log.trim(self.feed.kept, false);
         drop(log);
         self.feed.read.send_modify(|n| *n += 1);
-        Some(Read::Items(items))
+        Taken::Read(Read::Items(items))
+    }
+
+    /// Takes one event away from all others, if it is this reader's turn.
+    fn take_shared(&self) -> Taken {
+        let mut log = self.feed.log();
+        let first = log.waiting.front().copied();
+        let stalled = log.front_since.is_some_and(|since| since.elapsed() >= TURN);
+        let turn = first.is_none_or(|id| id == self.id) || stalled;
+        if log.items.is_empty() || !turn {
+            if log.items.is_empty() && log.closed {
+                return Taken::Read(Read::End);
+            }
+            if !log.waiting.contains(&self.id) {
+                log.waiting.push_back(self.id);
+            }
+            return if log.items.is_empty() { Taken::Nothing } else { Taken::NotYet };
+        }
+        log.waiting.retain(|id| *id != self.id);
+        let item = log.pop();
+        drop(log);
+        self.feed.read.send_modify(|n| *n += 1);
+        self.feed.ring();
+        Taken::Read(Read::Items(item.into_iter().collect()))
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        let shared = self.feed.is_shared();
         let mut log = self.feed.log();
         log.readers.remove(&self.id);
-        log.trim();
+        log.waiting.retain(|id| *id != self.id);
+        log.trim(self.feed.kept, shared);
         drop(log);
         self.feed.read.send_modify(|n| *n += 1);
+        self.feed.ring();
     }
 }
 
@@ -201,8 +344,17 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
+    fn kept() -> Kept {
+        Kept { bytes: 1 << 20, window: Duration::from_secs(120) }
+    }
+
+    fn item_of(ended: &Ended, id: &str, stored: bool) -> Arc<Item> {
+        let (name, data, ended) = ("values".into(), "{}".into(), ended.clone());
+        Arc::new(Item { id: id.into(), name, data, kind: Kind::Output, stored, ended })
+    }
+
     fn item(id: &str, stored: bool) -> Arc<Item> {
-        Arc::new(Item { id: id.into(), name: "values".into(), data: "{}".into(), kind: Kind::Output, stored })
+        item_of(&Ended::default(), id, stored)
     }
 
     fn ids(read: Read) -> Vec<String> {
@@ -213,8 +365,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readers_get_all_from_where_they_came_in() {
-        let feed = Arc::new(Feed::new(1 << 20));
+    async fn readers_get_all_later_events() {
+        let feed = Arc::new(Feed::new(kept()));
         feed.push(&[item("1", true), item("2", false)]);
         let mut late = feed.reader(|_| false);
         let mut replay = feed.reader(|_| true);
@@ -222,18 +374,50 @@ mod tests {
         feed.close();
         assert_eq!(ids(late.next().await), ["3"]);
         assert_eq!(ids(late.next().await), ["end"]);
-        assert_eq!(ids(replay.next().await), ["1"], "what is not stored is not replayed");
+        assert_eq!(ids(replay.next().await), ["1"], "only stored events are replayed");
         assert_eq!(ids(replay.next().await), ["3"]);
     }
 
     #[tokio::test]
-    async fn what_nobody_needs_is_let_go() {
-        let feed = Arc::new(Feed::new(1 << 20));
+    async fn events_without_a_reader_or_a_replay_are_dropped() {
+        let feed = Arc::new(Feed::new(kept()));
         let mut reader = feed.reader(|_| false);
         feed.push(&[item("1", false), item("2", false)]);
         assert_eq!(feed.lag(), 2);
         assert_eq!(ids(reader.next().await).len(), 2);
         assert_eq!(feed.log().items.len(), 0);
         feed.caught_up(1).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_ended_two_minutes_ago_is_not_replayed() {
+        let feed = Arc::new(Feed::new(kept()));
+        let (older, newer) = (Ended::default(), Ended::default());
+        feed.push(&[item_of(&older, "1", true), item_of(&newer, "2", true)]);
+        older.set(Instant::now()).expect("it ends once");
+        tokio::time::advance(Duration::from_secs(119)).await;
+        assert_eq!(ids(feed.reader(|_| true).next().await), ["1", "2"]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(ids(feed.reader(|_| true).next().await), ["2"]);
+        feed.expire();
+        assert_eq!(feed.log().items.len(), 1, "its memory is freed");
+    }
+
+    #[tokio::test]
+    async fn readers_of_a_shared_feed_take_turns() {
+        let feed = Arc::new(Feed::new(kept()));
+        feed.share(true);
+        feed.push(&[item("0", false)]);
+        let (mut one, mut two) = (feed.reader(|_| false), feed.reader(|_| false));
+        assert_eq!(ids(one.next().await), ["0"], "a backlog goes to the first reader");
+        assert!(futures::poll!(std::pin::pin!(two.next())).is_pending());
+        assert!(futures::poll!(std::pin::pin!(one.next())).is_pending());
+        feed.push(&[item("1", false), item("2", false), item("3", false)]);
+        feed.close();
+        assert_eq!(ids(two.next().await), ["1"]);
+        assert_eq!(ids(one.next().await), ["2"]);
+        drop(one);
+        assert_eq!(ids(two.next().await), ["3"], "a reader that left has no turn");
+        assert_eq!(ids(two.next().await), ["end"]);
     }
 }

@@ -1,15 +1,20 @@
-//! A run's life: it is created, waits for its turn, runs, and is put away with its statuses and last events.
+//! A run's life: it is created, waits for its turn, and runs. `finish` ends it.
 
 use super::Agent;
-use super::check::{self, Refusal, refuse};
-use super::emit::{Modes, Output, configurable};
-use super::exec::{Start, Stop, run_level};
-use super::feed::{Feed, Item, Kind, Reader};
-use super::state::{Assistant, Cancel, Object, Run, Thread};
+use super::beginning::beginning;
+use super::emit::{Modes, Output};
+use super::exec::run_level;
+use super::feed::{Ended, Feed, Kind, Reader};
+use super::finish::{Ending, finish};
+use super::metadata::{configurable, server_metadata};
+use super::refuse::{Problem, Refusal};
+use super::state::{Assistant, Object, Run, Thread};
 use crate::sim::Dialect;
-use crate::sim::ids::uuid7;
+use crate::sim::clock::Clock;
+use crate::sim::ids::{uuid4, uuid7};
 use axum::http::StatusCode;
-use jiff::Timestamp;
+use futures::future::{BoxFuture, FutureExt};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,61 +29,170 @@ pub struct Started {
     pub reader: Reader,
 }
 
-/// Creates a run on a thread and sets it going.
-pub fn start(agent: &Arc<Agent>, thread: &str, body: &Value, stateless: bool) -> Result<Started, Refusal> {
-    check::run_create(body)?;
-    let assistant = check::assistant(agent, &body["assistant_id"])?;
-    let now = Timestamp::now();
-    let create = stateless || body["if_not_exists"] == "create";
-    let strategy = body["multitask_strategy"].as_str().unwrap_or("enqueue");
+/// Where a run comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A client streams it from the start.
+    Streamed,
+    /// A client waits for its end.
+    Waited,
+    /// It runs in the background.
+    Background,
+}
+
+/// Creates a run on a thread and starts it.
+pub fn start(
+    agent: &Arc<Agent>,
+    thread: &str,
+    body: &Value,
+    stateless: bool,
+    origin: Origin,
+) -> Result<Started, Refusal> {
+    let (started, work) = prepare(agent, thread, body, stateless, origin, &agent.clock)?;
+    tokio::spawn(work);
+    Ok(started)
+}
+
+/// Creates a run on a thread, on a clock of its own, and returns what it does then.
+pub fn prepare(
+    agent: &Arc<Agent>,
+    thread: &str,
+    body: &Value,
+    stateless: bool,
+    origin: Origin,
+    clock: &Arc<Clock>,
+) -> Result<(Started, BoxFuture<'static, ()>), Refusal> {
+    agent.check_run(body)?;
+    let resumes = !body["command"]["resume"].is_null();
+    if stateless && resumes && agent.dialect != Dialect::JavaScript {
+        let text = "You must provide a thread_id when resuming.";
+        return Err(agent.refuse(Problem::Python(StatusCode::BAD_REQUEST, text.into())));
+    }
+    check_resume(agent, thread, resumes)?;
+    let assistant = agent.assistant_to_run(&body["assistant_id"])?;
+    let now = clock.now();
+    agent.expire_feeds();
+    let usual = if agent.dialect == Dialect::JavaScript { "reject" } else { "enqueue" };
+    let strategy = body["multitask_strategy"].as_str().unwrap_or(usual);
+    let creates = stateless || agent.dialect == Dialect::Aegra || body["if_not_exists"] == "create";
     let (run, overtaken) = {
         let mut memory = agent.memory();
-        if create && !memory.threads.contains_key(thread) {
+        let mut inherited = memory.threads.get(thread).map(|thread| thread.metadata.clone()).unwrap_or_default();
+        if creates && !memory.threads.contains_key(thread) {
             memory.threads.insert(thread.to_owned(), Thread::new(thread.to_owned(), now, Object::new()));
         }
         let Some(thread) = memory.threads.get_mut(thread) else {
-            return Err(refuse(StatusCode::NOT_FOUND, "Thread or assistant not found."));
+            return Err(agent.refuse(Problem::NoThreadToRun));
         };
-        if thread.is_busy() && strategy == "reject" {
-            let text =
-                "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
-            return Err(refuse(StatusCode::CONFLICT, text));
+        let queues = agent.dialect != Dialect::Aegra;
+        if queues && thread.has_active_runs() && strategy == "reject" {
+            return Err(agent.refuse(Problem::Busy));
         }
-        let run = new_run(agent, thread, &assistant, body, stateless, now);
-        let active = |run: &&Run| run.is_active() && matches!(strategy, "interrupt" | "rollback");
+        if thread.status != "busy" || !queues {
+            for (key, value) in [("graph_id", assistant.graph.name()), ("assistant_id", &assistant.id)] {
+                thread.metadata.insert(key.into(), json!(value));
+                if !inherited.is_empty() || !creates {
+                    inherited.insert(key.into(), json!(value));
+                }
+            }
+            thread.status = "busy".into();
+            thread.updated_at = now;
+        }
+        let run = new_run(agent, thread, &assistant, body, inherited, stateless, clock, now);
+        let mut config = body["config"].as_object().cloned().unwrap_or_default();
+        config.remove("metadata");
+        config.entry("configurable").or_insert_with(|| json!({}));
+        thread.config = Some(config);
+        let overtakes = queues && matches!(strategy, "interrupt" | "rollback");
+        let active = |run: &&Run| run.is_active() && overtakes;
         let overtaken: Vec<String> = thread.runs.iter().filter(active).map(|run| run.id.clone()).collect();
-        thread.metadata.insert("graph_id".into(), json!(assistant.graph.name()));
-        thread.metadata.insert("assistant_id".into(), json!(assistant.id));
-        thread.status = "busy".into();
-        thread.updated_at = now;
         thread.runs.push(run.clone());
         (run, overtaken)
     };
-    let action = if strategy == "rollback" { Cancel::Rollback } else { Cancel::Interrupt };
+    let reason = format!("superseded by run {} (multitask_strategy={strategy})", run.id);
     for older in overtaken {
-        stop(agent, thread, &older, action);
+        agent.cancel(thread, &older, strategy == "rollback", &reason, false);
+    }
+    // The first subscriber decides whether each event goes to one reader.
+    match agent.dialect {
+        Dialect::Aegra => run.feed.share(true),
+        Dialect::JavaScript if origin != Origin::Background => run.feed.share(!run.resumable()),
+        Dialect::JavaScript => {}
+        Dialect::Python | Dialect::Contract => run.feed.share(false),
     }
     let reader = run.feed.reader(|_| false);
     let delay = Duration::from_secs_f64(body["after_seconds"].as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0));
-    tokio::spawn(live(agent.clone(), run.clone(), assistant, body.clone(), delay));
-    Ok(Started { run, reader })
+    let work = live(agent.clone(), run.clone(), assistant, delay).boxed();
+    Ok((Started { run, reader }, work))
 }
 
+/// Aegra refuses an answer where nothing waits for one.
+fn check_resume(agent: &Agent, thread: &str, resumes: bool) -> Result<(), Refusal> {
+    if agent.dialect != Dialect::Aegra || !resumes {
+        return Ok(());
+    }
+    let status = agent.memory().threads.get(thread).map(|thread| thread.status.clone());
+    match status.as_deref() {
+        None => Err(agent.refuse(Problem::NoThread(thread.to_owned()))),
+        Some("interrupted") => Ok(()),
+        Some(_) => Err(agent.refuse(Problem::NothingToResume)),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
 fn new_run(
     agent: &Agent,
     thread: &Thread,
     assistant: &Assistant,
     body: &Value,
+    inherited: Object,
     stateless: bool,
+    clock: &Arc<Clock>,
     now: Timestamp,
 ) -> Run {
-    let id = uuid7(now);
-    let mut metadata = Object::new();
-    metadata.insert("created_by".into(), json!("system"));
-    metadata.extend(thread.metadata.clone());
-    metadata.insert("graph_id".into(), json!(assistant.graph.name()));
-    metadata.insert("assistant_id".into(), json!(assistant.id));
+    let id = if agent.dialect == Dialect::Aegra { uuid4() } else { uuid7(now) };
+    let mut metadata = assistant.metadata.as_object().cloned().unwrap_or_default();
+    metadata.extend(inherited);
+    metadata.extend(body["config"]["metadata"].as_object().cloned().unwrap_or_default());
     metadata.extend(body["metadata"].as_object().cloned().unwrap_or_default());
+    if !(stateless && agent.dialect == Dialect::JavaScript) {
+        metadata.insert("assistant_id".into(), json!(assistant.id));
+    }
+    let delay = body["after_seconds"].as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0);
+    let created_at = SignedDuration::try_from_secs_f64(delay).ok().and_then(|delay| now.checked_add(delay).ok());
+    let strategy = if agent.dialect == Dialect::JavaScript { "reject" } else { "enqueue" };
+    Run {
+        kwargs: kwargs(agent.dialect, &id, &thread.id, assistant, body, &metadata, stateless, now),
+        id,
+        thread: thread.id.clone(),
+        assistant: assistant.id.clone(),
+        graph: assistant.graph,
+        created_at: created_at.unwrap_or(now),
+        updated_at: now,
+        status: "pending".into(),
+        metadata,
+        strategy: body["multitask_strategy"].as_str().unwrap_or(strategy).to_owned(),
+        failure: None,
+        output: None,
+        feed: Arc::new(Feed::new(agent.kept)),
+        clock: clock.clone(),
+        stop: CancellationToken::new(),
+        cancelled: None,
+        outcome: Arc::default(),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn kwargs(
+    dialect: Dialect,
+    run: &str,
+    thread: &str,
+    assistant: &Assistant,
+    body: &Value,
+    metadata: &Object,
+    stateless: bool,
+    now: Timestamp,
+) -> Value {
     let modes = match &body["stream_mode"] {
         Value::Null => json!(["values"]),
         Value::Array(modes) if modes.is_empty() => json!(["values"]),
@@ -89,8 +203,16 @@ fn new_run(
     if !config.is_object() {
         config = json!({});
     }
-    let mut filled = config["configurable"].as_object().cloned().unwrap_or_default();
-    filled.extend(configurable(&id, &thread.id, assistant.graph, &assistant.id, now));
+    let given = config["configurable"].as_object().cloned().unwrap_or_default();
+    let mut context = body["context"].as_object().cloned().unwrap_or_default();
+    let mut filled = if given.is_empty() { context.clone() } else { given.clone() };
+    if context.is_empty() && dialect != Dialect::JavaScript {
+        context = given;
+    }
+    filled.extend(configurable(dialect, run, thread, assistant.graph, &assistant.id, now));
+    if !body["after_seconds"].is_null() && dialect == Dialect::Python {
+        filled.insert("__after_seconds__".into(), body["after_seconds"].clone());
+    }
     for key in ["checkpoint_id", "checkpoint_ns"] {
         let given = if body["checkpoint"][key].is_null() { &body[key] } else { &body["checkpoint"][key] };
         if !given.is_null() {
@@ -98,228 +220,127 @@ fn new_run(
         }
     }
     config["configurable"] = Value::Object(filled);
-    config["metadata"] = Value::Object(metadata.clone());
+    config["metadata"] = json!(metadata);
     let held = |key: &str| match &body[key] {
-        Value::String(one) => json!([one]),
+        Value::String(one) if dialect != Dialect::JavaScript && one != "*" => json!([one]),
         other => other.clone(),
     };
-    let durability = body["durability"].as_str().unwrap_or("async");
-    let kwargs = json!({
-        "input": body["input"], "command": body["command"], "config": config,
-        "context": body.get("context").filter(|context| !context.is_null()).cloned().unwrap_or(json!({})),
-        "stream_mode": modes, "interrupt_before": held("interrupt_before"), "interrupt_after": held("interrupt_after"),
-        "webhook": body["webhook"], "feedback_keys": body["feedback_keys"], "temporary": stateless,
+    let mut kwargs = json!({
+        "input": body["input"], "command": body["command"], "config": config, "context": context,
+        "stream_mode": modes, "interrupt_before": held("interrupt_before"),
+        "interrupt_after": held("interrupt_after"), "webhook": body["webhook"],
+        "feedback_keys": body["feedback_keys"], "temporary": stateless && body["on_completion"] != "keep",
         "subgraphs": body["stream_subgraphs"] == true, "resumable": body["stream_resumable"] == true,
-        "checkpoint_during": true, "durability": durability,
     });
-    Run {
-        id,
-        thread: thread.id.clone(),
-        assistant: assistant.id.clone(),
-        graph: assistant.graph,
-        created_at: now,
-        updated_at: now,
-        status: "pending".into(),
-        metadata,
-        kwargs,
-        strategy: body["multitask_strategy"].as_str().unwrap_or("enqueue").to_owned(),
-        feed: Arc::new(Feed::new(agent.kept_bytes)),
-        stop: CancellationToken::new(),
-        cancelled: None,
-        outcome: Arc::default(),
+    if dialect == Dialect::JavaScript {
+        // It leaves out what was not given.
+        if let Some(fields) = kwargs.as_object_mut() {
+            fields.retain(|key, value| !value.is_null() || (key == "input" && body.get("input").is_some()));
+        }
+        return kwargs;
     }
+    kwargs["checkpoint_during"] = json!(body["checkpoint_during"].as_bool().unwrap_or(true));
+    kwargs["durability"] = json!(body["durability"].as_str().unwrap_or("async"));
+    kwargs
 }
 
-/// A run's life: it waits for its turn, runs, and is put away.
-async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, body: Value, delay: Duration) {
+/// How long a server's workers need to notice a new run.
+fn latency(dialect: Dialect) -> Duration {
+    Duration::from_millis(match dialect {
+        Dialect::Aegra => 30,
+        Dialect::JavaScript => fastrand::u64(50..550),
+        Dialect::Python | Dialect::Contract => 400 + fastrand::u64(0..300),
+    })
+}
+
+async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration) {
     let turn = async {
-        agent.pause(delay).await;
-        // The real server's workers poll their queue, so half a second passes before anything happens.
-        agent.pause(Duration::from_millis(400 + fastrand::u64(0..300))).await;
+        run.clock.sleep(delay).await;
+        run.clock.sleep(latency(agent.dialect)).await;
+        if agent.dialect == Dialect::Aegra {
+            // It has no queue: the runs of a thread run side by side.
+            return Some(());
+        }
         agent
             .until(|memory| {
                 let thread = memory.threads.get(&run.thread)?;
-                thread.runs.iter().take_while(|other| other.id != run.id).all(|other| !other.is_active()).then_some(())
+                let mut older = thread.runs.iter().take_while(|other| other.id != run.id);
+                older.all(|other| !other.is_active() && other.outcome.get().is_some()).then_some(())
             })
             .await
     };
     let ready = tokio::select! {
-        ready = turn => ready.is_some(),
+        biased;
         () = run.stop.cancelled() => false,
+        ready = turn => ready.is_some(),
         () = agent.stop.cancelled() => return,
     };
-    if !ready {
-        put_away(&agent, &run, None, None);
+    let running = ready && agent.with_thread(&run.thread, |thread| set_running(&agent, thread, &run)).unwrap_or(false);
+    if !running {
+        run.feed.close();
+        // Only this task sets it.
+        let _ = run.outcome.set(json!({}));
+        agent.with_thread(&run.thread, |_| ());
         return;
     }
-    let before = agent.with_thread(&run.thread, |thread| {
-        thread.status = "busy".into();
-        thread.error = None;
-        if let Some(run) = thread.run_mut(&run.id) {
-            run.status = "running".into();
-            run.updated_at = Timestamp::now();
+    let out = output(&agent, &run, &assistant);
+    let hello = json!({"run_id": run.id, "attempt": 1});
+    out.burst().plain("metadata", &hello, Kind::Lifecycle, true).send();
+    let start = beginning(&agent, &run);
+    let work = run_level(&out, run.graph, Vec::new(), Object::new(), start);
+    let ending = tokio::select! {
+        biased;
+        () = run.stop.cancelled() => Ending::Cancelled,
+        result = work => Ending::of(result),
+        () = agent.stop.cancelled() => return,
+    };
+    finish(&agent, &run, &out, ending);
+}
+
+/// False if the run was cancelled or deleted meanwhile. The Python server adds what its worker knows to the row.
+fn set_running(agent: &Agent, thread: &mut Thread, run: &Run) -> bool {
+    let now = run.clock.now();
+    let (python, url) = (agent.dialect == Dialect::Python, &agent.url);
+    match thread.run_mut(&run.id).filter(|row| row.status == "pending") {
+        Some(row) => {
+            row.status = "running".into();
+            row.updated_at = now;
+            if python {
+                row.kwargs["config"]["configurable"]["__pregel_node_finished"] = Value::Null;
+                if let (Some(metadata), Value::Object(more)) =
+                    (row.kwargs["config"]["metadata"].as_object_mut(), server_metadata(Dialect::Python, url))
+                {
+                    metadata.extend(more);
+                }
+            }
+            thread.status = "busy".into();
+            true
         }
-        thread.checkpoints.len()
-    });
-    let contract = agent.dialect == Dialect::Contract;
-    let out = Output {
+        None => false,
+    }
+}
+
+fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
+    let silent = run.clock.is_silent();
+    let modes = if silent { Modes::default() } else { Modes::new(&run.kwargs["stream_mode"], agent.dialect) };
+    Output {
         agent: agent.clone(),
         run: run.id.clone(),
         thread: run.thread.clone(),
         assistant: assistant.id.clone(),
         graph: run.graph,
         metadata: run.metadata.clone(),
-        modes: Modes::new(&run.kwargs["stream_mode"]),
+        modes,
         subgraphs: run.kwargs["subgraphs"] == true,
-        stored: contract || run.resumable(),
+        stored: matches!(agent.dialect, Dialect::Contract | Dialect::Aegra) || run.resumable(),
         feed: run.feed.clone(),
         thread_feed: agent.thread_feed(&run.thread),
+        clock: run.clock.clone(),
+        ended: Ended::default(),
         configurable: run.kwargs["config"]["configurable"].as_object().cloned().unwrap_or_default(),
         streamed: std::sync::Mutex::default(),
-    };
-    let hello = json!({"run_id": run.id, "attempt": 1});
-    out.burst().plain("metadata", &hello, Kind::Lifecycle, true).send();
-    let begin = beginning(&agent, &run, &body);
-    let work = run_level(&out, run.graph, Vec::new(), Object::new(), begin);
-    let result = tokio::select! {
-        result = work => Some(result),
-        () = run.stop.cancelled() => None,
-        () = agent.stop.cancelled() => return,
-    };
-    put_away(&agent, &run, before, Some((&out, result)));
-}
-
-/// Where the run begins: input, answer, checkpoint.
-fn beginning(agent: &Agent, run: &Run, body: &Value) -> Start {
-    let asked = run.kwargs["config"]["configurable"]["checkpoint_id"].as_str();
-    let memory = agent.memory();
-    let checkpoints = memory.threads.get(&run.thread).map(|thread| thread.checkpoints.as_slice()).unwrap_or_default();
-    let base = match asked {
-        Some(id) => checkpoints.iter().find(|checkpoint| checkpoint.id == id),
-        None => checkpoints.last(),
+        reported: std::sync::Mutex::default(),
+        asked: std::sync::Mutex::default(),
+        last_values: std::sync::Mutex::default(),
     }
-    .cloned();
-    let command = &body["command"];
-    let resume = command.get("resume").filter(|resume| !resume.is_null());
-    let answer = resume.map(|resume| {
-        let waiting = base.as_ref().map(super::state::Checkpoint::interrupts).unwrap_or_default();
-        let ids = waiting.values().flat_map(|raised| raised.as_array().into_iter().flatten());
-        let named = ids.filter_map(|raised| raised["id"].as_str()).find_map(|id| resume.get(id));
-        named.unwrap_or(resume).clone()
-    });
-    let names = |value: &Value| match value {
-        Value::String(one) => vec![one.clone()],
-        Value::Array(list) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-        _ => Vec::new(),
-    };
-    Start {
-        base,
-        input: if resume.is_some() { None } else { body.get("input").filter(|input| input.is_object()).cloned() },
-        answer,
-        hold_before: names(&run.kwargs["interrupt_before"]),
-        hold_after: names(&run.kwargs["interrupt_after"]),
-        limit: run.kwargs["config"]["recursion_limit"].as_i64().unwrap_or(25).max(1),
-    }
-}
-
-/// Ends a run: statuses first, then the last events, so that who reads the end finds the result.
-fn put_away(
-    agent: &Arc<Agent>,
-    run: &Run,
-    before: Option<usize>,
-    ran: Option<(&Output, Option<Result<Object, Stop>>)>,
-) {
-    let now = Timestamp::now();
-    let (out, result) = ran.map_or((None, None), |(out, result)| (Some(out), result));
-    let failure = match &result {
-        Some(Err(Stop::Failed { error, message })) => Some(json!({"error": error, "message": message})),
-        _ => None,
-    };
-    let state = agent
-        .with_thread(&run.thread, |thread| {
-            let cancelled = thread.run(&run.id).and_then(|run| run.cancelled);
-            let values = |thread: &Thread| thread.checkpoints.last().map(|last| json!(last.values));
-            let (status, outcome) = match (&result, &failure) {
-                (_, Some(failure)) => ("error", json!({"__error__": failure})),
-                (Some(Ok(state)), _) => ("success", json!(state)),
-                (Some(Err(_)), _) => {
-                    let mut outcome = values(thread).unwrap_or_else(|| json!({}));
-                    let raised: Vec<Value> = thread
-                        .checkpoints
-                        .last()
-                        .into_iter()
-                        .flat_map(|last| last.tasks.iter().flat_map(|task| task["interrupts"].as_array().cloned()))
-                        .flatten()
-                        .collect();
-                    if !raised.is_empty() {
-                        outcome["__interrupt__"] = json!(raised);
-                    }
-                    ("success", outcome)
-                }
-                (None, _) => ("interrupted", json!({})),
-            };
-            thread.error = failure.clone();
-            if let Some(run) = thread.run_mut(&run.id) {
-                run.status = status.into();
-                run.updated_at = now;
-                // It is set once: a run ends only once.
-                let _ = run.outcome.set(outcome);
-            }
-            if result.is_none() && cancelled == Some(Cancel::Rollback) {
-                thread.checkpoints.truncate(before.unwrap_or(usize::MAX));
-                thread.runs.retain(|other| other.id != run.id);
-            }
-            thread.settle(now);
-            thread.state(None)
-        })
-        .unwrap_or_default();
-    if let Some(out) = out {
-        let mut burst = out.burst();
-        if let Some(failure) = &failure {
-            burst.plain("error", failure, Kind::Output, false);
-        }
-        burst.send();
-        finish_thread(agent, run, out.stored, &state);
-    }
-    run.feed.close();
-    if run.kwargs["temporary"] == true {
-        let mut memory = agent.memory();
-        memory.threads.remove(&run.thread);
-        memory.feeds.remove(&run.thread);
-    }
-}
-
-/// Tells the thread's stream that the run is over.
-fn finish_thread(agent: &Agent, run: &Run, stored: bool, state: &Value) {
-    let done = json!({"status": "run_done", "run_id": run.id});
-    let mut events = vec![("metadata", done, Kind::Lifecycle)];
-    if agent.dialect == Dialect::Contract {
-        events.push(("state_update", json!({"state": state, "thread_id": run.thread}), Kind::State));
-    }
-    let ids = agent.ids.burst(events.len());
-    let items: Vec<Arc<Item>> = events
-        .into_iter()
-        .zip(ids)
-        .map(|((name, data, kind), id)| {
-            Arc::new(Item { id, name: name.to_owned(), data: data.to_string(), kind, stored })
-        })
-        .collect();
-    agent.thread_feed(&run.thread).push(&items);
-}
-
-/// Cancels a run. False where there is nothing to cancel.
-pub fn stop(agent: &Agent, thread: &str, run: &str, action: Cancel) -> bool {
-    agent
-        .with_thread(thread, |thread| {
-            let Some(run) = thread.run_mut(run).filter(|run| run.is_active() && run.cancelled.is_none()) else {
-                return false;
-            };
-            run.cancelled = Some(action);
-            if run.status == "pending" {
-                run.status = "interrupted".into();
-            }
-            run.stop.cancel();
-            true
-        })
-        .unwrap_or(false)
 }

@@ -1,5 +1,7 @@
-//! Chat messages in the Python server's words: whole ones, and the chunks that a model streams.
+//! Chat messages as the Python server writes them, whole or as the chunks that a model streams, and as the JavaScript
+//! server writes them.
 
+use crate::sim::Dialect;
 use crate::sim::ids::uuid4;
 use serde_json::{Value, json};
 
@@ -190,7 +192,7 @@ pub fn human(content: &Value) -> Value {
     })
 }
 
-/// Makes full messages of what a client may send: `{role, content}`, a text, or a message that is whole already.
+/// Completes what a client may send: `{role, content}`, a text, or a whole message.
 pub fn coerce(message: &Value) -> Value {
     if message["id"].is_string() && message["type"].is_string() {
         return message.clone();
@@ -201,6 +203,85 @@ pub fn coerce(message: &Value) -> Value {
         "assistant" | "ai" => ai(&uuid4(), content.as_str().unwrap_or_default(), &[], json!({}), Value::Null),
         "tool" => tool("tool", message["tool_call_id"].as_str().unwrap_or_default(), content.to_string()),
         _ => human(content),
+    }
+}
+
+/// Adds a message to a list: one with a known id replaces the other, `remove` deletes it.
+pub fn add(list: &mut Vec<Value>, message: &Value) {
+    let known = |old: &Value| message["id"].is_string() && old["id"] == message["id"];
+    if message["type"] == "remove" {
+        list.retain(|old| !known(old));
+        return;
+    }
+    match list.iter().position(known) {
+        Some(at) => list[at] = coerce(message),
+        None => list.push(coerce(message)),
+    }
+}
+
+/// How many tool calls of the last AI message have no answer yet.
+pub fn open_calls(messages: Option<&Value>) -> usize {
+    let mut answered = Vec::new();
+    for message in messages.and_then(Value::as_array).into_iter().flatten().rev() {
+        match message["type"].as_str() {
+            Some("tool") => answered.push(&message["tool_call_id"]),
+            Some("ai") => {
+                let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+                return calls.iter().filter(|call| !answered.contains(&&call["id"])).count();
+            }
+            _ => return 0,
+        }
+    }
+    0
+}
+
+/// The messages of a state, an update or an input as a server writes them.
+pub fn restyle(dialect: Dialect, values: &mut Value) {
+    if dialect == Dialect::JavaScript
+        && let Some(messages) = values.get_mut("messages").and_then(Value::as_array_mut)
+    {
+        messages.iter_mut().for_each(javascript);
+    }
+}
+
+/// A message or a chunk as the JavaScript server writes it: without nulls, and a chunk's type is that of a message.
+pub fn javascript(message: &mut Value) {
+    let chunk = message["type"] == "AIMessageChunk";
+    let ai = chunk || message["type"] == "ai";
+    let Some(fields) = message.as_object_mut() else { return };
+    fields.retain(|_, value| !value.is_null());
+    for key in ["artifact", "status", "chunk_position"] {
+        fields.remove(key);
+    }
+    if ai {
+        fields.insert("type".into(), json!("ai"));
+        fields.insert("response_metadata".into(), json!({}));
+        let calls = fields.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+        let chunks = calls.iter().enumerate().map(|(index, call)| {
+            json!({"name": call["name"], "args": call["args"].to_string(), "id": call["id"], "index": index,
+                "type": "tool_call_chunk"})
+        });
+        let chunks: Value = chunks.collect();
+        fields.entry("tool_call_chunks").or_insert(chunks);
+    }
+    if let Some(usage) = fields.get_mut("usage_metadata").filter(|_| !chunk) {
+        usage["input_token_details"] = json!({});
+        usage["output_token_details"] = json!({});
+    }
+    if let Some(id) = fields.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix("lc_run--")) {
+        let id = format!("run-{}", id.strip_suffix("-0").unwrap_or(id));
+        fields.insert("id".into(), json!(id));
+    }
+    for call in fields.get_mut("invalid_tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        call["name"] = json!(call["name"].as_str().unwrap_or_default());
+        call["error"] = json!("Malformed args.");
+    }
+    for key in ["tool_call_chunks", "invalid_tool_calls"] {
+        for piece in fields.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(piece) = piece.as_object_mut() {
+                piece.retain(|_, value| !value.is_null());
+            }
+        }
     }
 }
 
@@ -233,6 +314,26 @@ mod tests {
             .collect();
         assert_eq!(args, r#"{"city":"Kraków"}"#);
         assert!(matches!(script.last(), Some(Piece::Last)));
+    }
+
+    #[test]
+    fn javascript_messages_have_no_nulls() {
+        let piece = Piece::Args { index: 0, args: "x".into() };
+        let mut message = chunk("lc_run--1-0", &piece);
+        javascript(&mut message);
+        assert_eq!(message["type"], "ai");
+        assert_eq!(message["id"], "run-1");
+        assert_eq!(message["tool_call_chunks"], json!([{"args": "x", "index": 0, "type": "tool_call_chunk"}]));
+        assert!(!message.to_string().contains("null"), "{message}");
+    }
+
+    #[test]
+    fn tool_calls_are_open_until_a_tool_answers() {
+        let call = |id: &str| Call { name: "t".into(), args: json!({}), id: id.into() };
+        let asked = ai("m", "", &[call("a"), call("b")], json!({}), Value::Null);
+        assert_eq!(open_calls(Some(&json!([asked]))), 2);
+        assert_eq!(open_calls(Some(&json!([asked, tool("t", "a", "")]))), 1);
+        assert_eq!(open_calls(Some(&json!([asked, human(&json!("x"))]))), 0);
     }
 
     #[test]

@@ -1,39 +1,51 @@
 //! The agent server: its memory, its clock and its routes.
 
+pub mod beginning;
+pub mod cancel;
 pub mod check;
+pub mod edit;
 pub mod emit;
 pub mod exec;
 pub mod feed;
+pub mod finish;
 pub mod graphs;
+pub mod history;
+pub mod join;
 pub mod life;
 pub mod message;
+pub mod message_stream;
+pub mod metadata;
+pub mod refuse;
+mod routes;
+pub mod rows;
 pub mod runs;
 pub mod scripts;
+pub mod search;
 pub mod state;
 pub mod streams;
 pub mod threads;
 
+pub use refuse::detail;
+
+use crate::sim::clock::Clock;
 use crate::sim::ids::{IdClock, Ids};
 use crate::sim::{Dialect, Wire};
-use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use axum::routing::{get, post};
-use feed::Feed;
+use feed::{Feed, Kept};
 use graphs::{GRAPHS, Graph};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::{Assistant, Memory, Thread};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long somebody who asked for something is taken to be here.
+/// How long a client counts as present after its last request.
 const VISIT: Duration = Duration::from_secs(60);
 
 /// One agent server.
@@ -45,24 +57,24 @@ pub struct Agent {
     pub url: String,
     /// Whose rules it follows.
     pub dialect: Dialect,
-    /// How its streams look on the wire.
+    /// How its streams differ on the wire.
     pub wire: Wire,
-    /// How many times faster than life its graphs run.
-    pub speed: f64,
     /// Time between heartbeats.
     pub heartbeat: Duration,
-    /// The key that it wants, if it wants one.
+    /// The key that it requires, if any.
     pub key: Option<String>,
-    /// Bytes of events that each stream keeps for a replay.
-    pub kept_bytes: usize,
+    /// What each stream keeps for a replay.
+    pub kept: Kept,
+    /// The time that its runs see.
+    pub clock: Arc<Clock>,
     /// Hands out the ids of events.
-    pub ids: IdClock,
-    /// Ends everything when the simulator goes.
+    pub ids: Arc<IdClock>,
+    /// Ends everything with the simulator.
     pub stop: CancellationToken,
-    /// While the world is made, its past takes no time.
-    pub hurried: AtomicBool,
+    /// How many times faster than life its graphs run.
+    pub speed: f64,
     memory: Mutex<Memory>,
-    /// When somebody last asked for something that happens here.
+    /// When a client last asked for something that happens here.
     asked: watch::Sender<Instant>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
@@ -85,23 +97,30 @@ impl Agent {
                 version: 1,
             })
             .collect();
-        let kind = match (options.dialect, options.wire.ids) {
-            (_, Some(ids)) => ids,
-            (Dialect::Contract, None) => Ids::Unique,
-            (Dialect::Python, None) => Ids::PerMillisecond,
-        };
+        let kind = options.wire.ids.unwrap_or(match options.dialect {
+            Dialect::Python => Ids::PerMillisecond,
+            Dialect::Contract => Ids::Unique,
+            Dialect::JavaScript => Ids::Count,
+            Dialect::Aegra => Ids::RunCount,
+        });
+        let own = matches!(options.dialect, Dialect::JavaScript | Dialect::Aegra);
+        let wire =
+            Wire { lf: options.wire.lf || own, no_heartbeats: options.wire.no_heartbeats || own, ..options.wire };
+        let ids = Arc::new(IdClock::new(kind));
+        // The JavaScript server keeps the events of finished runs until it is restarted.
+        let window = if options.dialect == Dialect::JavaScript { Duration::MAX } else { options.replay_window };
         Arc::new(Agent {
             name: name.to_owned(),
             url: url.to_owned(),
             dialect: options.dialect,
-            wire: options.wire,
-            speed: options.speed,
+            wire,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
-            kept_bytes: options.kept_bytes,
-            ids: IdClock::new(kind),
+            kept: Kept { bytes: options.kept_bytes, window },
+            clock: Clock::live(options.speed, ids.clone()),
+            ids,
             stop,
-            hurried: AtomicBool::new(false),
+            speed: options.speed,
             memory: Mutex::new(Memory { assistants, ..Memory::default() }),
             asked: watch::channel(Instant::now()).0,
             changed: watch::channel(0).0,
@@ -114,14 +133,19 @@ impl Agent {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes a thread, where it exists, and wakes who waits for a change.
+    /// Changes a thread, if it exists, and wakes the tasks that wait for a change.
     pub fn with_thread<R>(&self, id: &str, change: impl FnOnce(&mut Thread) -> R) -> Option<R> {
         let result = self.memory().threads.get_mut(id).map(change);
         self.changed.send_modify(|n| *n += 1);
         result
     }
 
-    /// Waits until something is so.
+    /// Wakes the tasks that wait for a change.
+    pub fn wake(&self) {
+        self.changed.send_modify(|n| *n += 1);
+    }
+
+    /// Waits until a check of the memory finds something.
     pub async fn until<R>(&self, mut check: impl FnMut(&Memory) -> Option<R>) -> Option<R> {
         let mut changed = self.changed.subscribe();
         loop {
@@ -139,15 +163,22 @@ impl Agent {
 
     /// The stream of a thread, which may not exist yet.
     pub fn thread_feed(&self, thread: &str) -> Arc<Feed> {
-        self.memory().feeds.entry(thread.to_owned()).or_insert_with(|| Arc::new(Feed::new(self.kept_bytes))).clone()
+        self.memory().feeds.entry(thread.to_owned()).or_insert_with(|| Arc::new(Feed::new(self.kept))).clone()
     }
 
-    /// Somebody asks for something that happens here.
+    /// Drops the events of runs that ended too long ago to be replayed.
+    pub fn expire_feeds(&self) {
+        let memory = self.memory();
+        memory.feeds.values().for_each(|feed| feed.expire());
+        memory.threads.values().flat_map(|thread| &thread.runs).for_each(|run| run.feed.expire());
+    }
+
+    /// Takes note of a request for something that happens here.
     pub fn visit(&self) {
         self.asked.send_replace(Instant::now());
     }
 
-    /// Waits until somebody is here: one who asked for something in the last minute, or who follows a thread.
+    /// Waits until a client is present: one that asked for something in the last minute, or that follows a thread.
     pub async fn company(&self) {
         let mut asked = self.asked.subscribe();
         loop {
@@ -160,14 +191,9 @@ impl Agent {
         }
     }
 
-    /// Lets time pass, faster by the simulator's speed. Too little to measure is only a chance for others to run.
+    /// Lets time pass, faster by the simulator's speed.
     pub async fn pause(&self, time: Duration) {
-        let time = time.div_f64(self.speed.max(1e-6));
-        if time < Duration::from_millis(1) || self.hurried.load(Relaxed) {
-            tokio::task::yield_now().await;
-        } else {
-            tokio::time::sleep(time).await;
-        }
+        self.clock.sleep(time).await;
     }
 
     /// Waits until a test releases this name.
@@ -177,7 +203,7 @@ impl Agent {
         let _ = released.wait_for(|released| released.contains(name)).await;
     }
 
-    /// Lets the runs go on that wait for this name, now and later.
+    /// Lets runs continue that wait for this name, now and later.
     pub fn release(&self, name: &str) {
         self.released.send_modify(|released| {
             released.insert(name.to_owned());
@@ -190,75 +216,6 @@ impl Agent {
         let own = Graph::named(asked).map(Graph::assistant);
         memory.assistants.iter().find(|one| one.id == asked || Some(one.id.as_str()) == own).cloned()
     }
-
-    /// Its routes. What the dialect does not know is not there.
-    pub fn router(self: &Arc<Self>) -> Router {
-        let contract = Router::new()
-            .route("/threads", post(threads::create))
-            .route("/threads/{thread}/runs/stream", post(runs::stream))
-            .route("/threads/{thread}/runs/{run}/stream", get(streams::join_run))
-            .route("/threads/{thread}/stream", get(streams::thread))
-            .route("/runs/stream", post(runs::stateless_stream));
-        let router = if self.dialect == Dialect::Contract {
-            contract
-        } else {
-            contract
-                .route("/ok", get(|| async { json_response(StatusCode::OK, &json!({"ok": true, "services": {}})) }))
-                .route("/info", get(info))
-                .route("/assistants/search", post(threads::search_assistants))
-                .route("/assistants/count", post(threads::count_assistants))
-                .route("/assistants/{assistant}", get(threads::assistant))
-                .route("/assistants/{assistant}/graph", get(threads::drawing))
-                .route("/threads/search", post(threads::search))
-                .route("/threads/count", post(threads::count))
-                .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
-                .route("/threads/{thread}/state", get(threads::state).post(threads::update_state))
-                .route("/threads/{thread}/state/{checkpoint}", get(threads::state_at))
-                .route("/threads/{thread}/history", get(threads::history_get).post(threads::history_post))
-                .route("/threads/{thread}/runs", post(runs::create).get(runs::list))
-                .route("/threads/{thread}/runs/wait", post(runs::wait))
-                .route("/threads/{thread}/runs/{run}", get(runs::get).delete(runs::delete))
-                .route("/threads/{thread}/runs/{run}/join", get(runs::join))
-                .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
-                .route("/runs", post(runs::stateless_create))
-                .route("/runs/wait", post(runs::stateless_wait))
-        };
-        router
-            .fallback(|| async { detail(StatusCode::NOT_FOUND, "Not Found") })
-            .method_not_allowed_fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
-            .layer(axum::middleware::from_fn_with_state(self.clone(), guard))
-            .with_state(self.clone())
-    }
-}
-
-/// Asks for the key, where one is wanted, and adds the headers that every answer of the real server has.
-async fn guard(
-    axum::extract::State(agent): axum::extract::State<Arc<Agent>>,
-    request: axum::extract::Request,
-    next: axum::middleware::Next,
-) -> Response {
-    let given = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
-    if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
-        return detail(StatusCode::FORBIDDEN, "Missing authentication headers");
-    }
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(header::SERVER, HeaderValue::from_static("uvicorn"));
-    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
-    response
-}
-
-async fn info() -> Response {
-    json_response(
-        StatusCode::OK,
-        &json!({
-            "version": "0.16.7", "langgraph_py_version": "1.2.22",
-            "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
-                "langsmith_tracing_session_on_runs": true},
-            "host": {"kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null,
-                "tenant_id": null},
-        }),
-    )
 }
 
 /// A JSON answer.
@@ -269,9 +226,12 @@ pub fn json_response(status: StatusCode, body: &Value) -> Response {
     response
 }
 
-/// An error as both services write it.
-pub fn detail(status: StatusCode, text: &str) -> Response {
-    json_response(status, &json!({"detail": text}))
+/// A text.
+pub fn text_response(status: StatusCode, content_type: &'static str, text: &str) -> Response {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
 }
 
 /// An answer without a body.
@@ -281,7 +241,7 @@ pub fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// Sets a header whose value we made ourselves; one that cannot be a header is left out.
+/// Sets a header. A value that cannot be one is left out.
 pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(HeaderName::from_static(name), value);
@@ -324,7 +284,7 @@ mod tests {
     use std::pin::pin;
 
     #[tokio::test(start_paused = true)]
-    async fn who_asked_a_minute_ago_is_gone_and_who_follows_a_thread_is_not() {
+    async fn clients_leave_after_a_minute_unless_they_follow_a_thread() {
         let agent = Agent::new("a", "http://127.0.0.1:1", &crate::sim::Options::demo(), CancellationToken::new());
         let alone = async || futures::poll!(pin!(agent.company())).is_pending();
         assert!(!alone().await);
@@ -333,7 +293,7 @@ mod tests {
         let mut waits = pin!(agent.company());
         assert!(futures::poll!(waits.as_mut()).is_pending());
         agent.visit();
-        assert!(futures::poll!(waits).is_ready(), "it is told of somebody who comes");
+        assert!(futures::poll!(waits).is_ready(), "a visit wakes it");
         let reader = agent.thread_feed("t").reader(|_| true);
         tokio::time::advance(VISIT).await;
         assert!(!alone().await);

@@ -1,57 +1,104 @@
-//! What an agent server remembers: assistants, threads, their runs and checkpoints, and how each reads as JSON.
+//! What an agent server stores: assistants, threads, their runs and checkpoints. `rows` writes them as JSON.
 
 use super::feed::Feed;
 use super::graphs::Graph;
-use crate::sim::ids::iso;
+use crate::sim::clock::Clock;
+use crate::sim::ids::stable_hex;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
-/// An object of JSON.
+/// A JSON object.
 pub type Object = Map<String, Value>;
 
-/// Everything that one agent server remembers.
+/// Everything that one agent server stores.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Assistants, in the order in which they were made.
+    /// Assistants, in the order of their creation.
     pub assistants: Vec<Assistant>,
     /// Threads by id.
     pub threads: BTreeMap<String, Thread>,
-    /// Each thread's stream. It may have readers before there is such a thread.
+    /// Each thread's stream. It may have readers before the thread exists.
     pub feeds: HashMap<String, Arc<Feed>>,
 }
 
 /// A graph under a name, perhaps with a configuration of its own.
 #[derive(Debug, Clone)]
 pub struct Assistant {
-    /// Its id; for a graph's own assistant always the same on every server.
+    /// Its id; a graph's own assistant has the same one on every server.
     pub id: String,
     /// The graph that it runs.
     pub graph: Graph,
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     pub description: Option<String>,
     /// Its configuration.
     pub config: Value,
     /// Its metadata.
     pub metadata: Value,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Which version is in use.
+    /// The version in use.
     pub version: u32,
 }
 
-impl Assistant {
-    /// As the server shows it.
-    pub fn json(&self) -> Value {
-        json!({
-            "assistant_id": self.id, "graph_id": self.graph.name(), "config": self.config, "context": {},
-            "metadata": self.metadata, "name": self.name, "created_at": iso(self.created_at),
-            "updated_at": iso(self.created_at), "version": self.version, "description": self.description,
-        })
+/// A question that a node asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interrupt {
+    /// Its id; it stays the same until the checkpoint is forked or edited.
+    pub id: String,
+    /// The question.
+    pub value: Value,
+    /// The JSON schema of the answer, where the graph gave one.
+    pub schema: Option<Value>,
+}
+
+impl Interrupt {
+    /// The id of a task's interrupt: the first, second… that its node raises.
+    pub fn id_of(task: &str, index: usize) -> String {
+        stable_hex(&format!("{task} {index}"), 32)
+    }
+}
+
+/// A task of a checkpoint: a node that runs next, or has run from here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// Its node.
+    pub name: String,
+    /// Why it failed, as Python's `repr` of the exception.
+    pub error: Option<String>,
+    /// The question that it raised last. Servers keep it after it was answered.
+    pub raised: Option<Interrupt>,
+    /// Answers that were stored for it. They are stored before the node runs, so a wrong one stays.
+    pub answers: Vec<Value>,
+    /// What it wrote.
+    pub result: Option<Value>,
+    /// Whether a command added it. States do not show such a task.
+    pub added: bool,
+}
+
+impl Task {
+    /// A task that has not run.
+    pub fn new(name: &str) -> Self {
+        Task {
+            id: crate::sim::ids::uuid4(),
+            name: name.to_owned(),
+            error: None,
+            raised: None,
+            answers: Vec::new(),
+            result: None,
+            added: false,
+        }
+    }
+
+    /// The question that waits for an answer.
+    pub fn pending(&self) -> Option<&Interrupt> {
+        self.raised.as_ref().filter(|_| self.result.is_none())
     }
 }
 
@@ -60,58 +107,43 @@ impl Assistant {
 pub struct Checkpoint {
     /// Its id, which sorts by time.
     pub id: String,
-    /// The one before it.
+    /// The checkpoint before it.
     pub parent: Option<String>,
-    /// The whole state.
+    /// The state at the start of its tasks.
     pub values: Object,
-    /// The nodes that come next.
-    pub next: Vec<String>,
-    /// The tasks of those nodes, as the state shows them.
-    pub tasks: Vec<Value>,
-    /// Who saved it, and why.
+    /// Its tasks.
+    pub tasks: Vec<Task>,
+    /// Its metadata: source, step and run.
     pub metadata: Value,
-    /// When.
+    /// When it was saved.
     pub at: Timestamp,
 }
 
 impl Checkpoint {
-    /// The interrupts that wait for an answer, by the task that raised them.
-    pub fn interrupts(&self) -> Object {
-        let mut waiting = Object::new();
-        for task in &self.tasks {
-            let raised: Vec<Value> = task["interrupts"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|raised| json!({"id": raised["id"], "value": raised["value"]}))
-                .collect();
-            if let (false, Some(id)) = (raised.is_empty(), task["id"].as_str()) {
-                waiting.insert(id.to_owned(), Value::Array(raised));
-            }
+    /// The step of its graph.
+    pub fn step(&self) -> i64 {
+        self.metadata["step"].as_i64().unwrap_or(0)
+    }
+
+    /// `input`, `loop`, `update` or `fork`.
+    pub fn source(&self) -> &str {
+        self.metadata["source"].as_str().unwrap_or_default()
+    }
+
+    /// The questions that wait for an answer.
+    pub fn pending(&self) -> impl Iterator<Item = &Interrupt> {
+        self.tasks.iter().filter_map(Task::pending)
+    }
+
+    /// The state with the writes of tasks that are finished while others of the same step are not.
+    pub fn live_values(&self, graph: Option<Graph>) -> Object {
+        let mut values = self.values.clone();
+        if let Some(graph) = graph {
+            let written = self.tasks.iter().filter(|task| !task.added).filter_map(|task| task.result.as_ref());
+            written.for_each(|result| graph.merge(&mut values, result));
         }
-        waiting
+        values
     }
-
-    /// As a thread's state.
-    pub fn json(&self, thread: &str) -> Value {
-        let at = |id: &str| json!({"checkpoint_id": id, "thread_id": thread, "checkpoint_ns": ""});
-        let interrupts: Vec<Value> =
-            self.tasks.iter().flat_map(|task| task["interrupts"].as_array().cloned().unwrap_or_default()).collect();
-        json!({
-            "values": self.values, "next": self.next, "tasks": self.tasks, "metadata": self.metadata,
-            "created_at": iso(self.at), "checkpoint": at(&self.id),
-            "parent_checkpoint": self.parent.as_deref().map(at), "interrupts": interrupts,
-            "checkpoint_id": self.id, "parent_checkpoint_id": self.parent,
-        })
-    }
-}
-
-/// The state of a thread that has none yet.
-pub fn empty_state() -> Value {
-    json!({
-        "values": {}, "next": [], "tasks": [], "metadata": null, "created_at": null, "checkpoint": null,
-        "parent_checkpoint": null, "interrupts": [], "checkpoint_id": null, "parent_checkpoint_id": null,
-    })
 }
 
 /// A thread.
@@ -119,9 +151,9 @@ pub fn empty_state() -> Value {
 pub struct Thread {
     /// Its id.
     pub id: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When anything of it changed.
+    /// When any of it changed.
     pub updated_at: Timestamp,
     /// When its state changed.
     pub state_updated_at: Timestamp,
@@ -129,8 +161,18 @@ pub struct Thread {
     pub metadata: Object,
     /// `idle`, `busy`, `interrupted` or `error`.
     pub status: String,
-    /// What failed.
+    /// Why the last run failed or was cancelled.
     pub error: Option<Value>,
+    /// The state as of the last checkpoint that a run or an edit reported. `None` until then.
+    pub values: Option<Object>,
+    /// The questions as of the same checkpoint, by task; `None` where the row has none. They may be out of date.
+    pub interrupts: Option<Object>,
+    /// Whether a run or an edit has ever updated the row.
+    pub touched: bool,
+    /// Whether it is a copy, whose row has no values until a run updates it.
+    pub copied: bool,
+    /// The configuration of its last run, as its row shows it.
+    pub config: Option<Object>,
     /// Saved states, oldest first.
     pub checkpoints: Vec<Checkpoint>,
     /// Runs, oldest first.
@@ -148,35 +190,34 @@ impl Thread {
             metadata,
             status: "idle".into(),
             error: None,
+            values: None,
+            interrupts: None,
+            touched: false,
+            copied: false,
+            config: None,
             checkpoints: Vec::new(),
             runs: Vec::new(),
         }
     }
 
-    /// As the server shows it. A thread that never ran lacks some fields.
-    pub fn json(&self) -> Value {
-        let latest = self.checkpoints.last();
-        let ran = latest.is_some() || !self.runs.is_empty();
-        let mut json = json!({
-            "thread_id": self.id, "created_at": iso(self.created_at), "updated_at": iso(self.updated_at),
-            "state_updated_at": iso(self.state_updated_at), "metadata": self.metadata, "status": self.status,
-            "config": if ran { json!({"configurable": {}}) } else { json!({}) },
-            "values": latest.map(|checkpoint| &checkpoint.values),
-        });
-        if ran {
-            json["error"] = self.error.clone().unwrap_or_default();
-            json["interrupts"] = Value::Object(latest.map(Checkpoint::interrupts).unwrap_or_default());
-        }
-        json
-    }
-
-    /// The state now, or at a checkpoint.
-    pub fn state(&self, checkpoint: Option<&str>) -> Value {
-        let found = match checkpoint {
+    /// The newest checkpoint, or the one with this id.
+    pub fn checkpoint(&self, id: Option<&str>) -> Option<&Checkpoint> {
+        match id {
             Some(id) => self.checkpoints.iter().find(|checkpoint| checkpoint.id == id),
             None => self.checkpoints.last(),
-        };
-        found.map_or_else(empty_state, |checkpoint| checkpoint.json(&self.id))
+        }
+    }
+
+    /// The same, to change it.
+    pub fn checkpoint_mut(&mut self, id: &str) -> Option<&mut Checkpoint> {
+        self.checkpoints.iter_mut().rev().find(|checkpoint| checkpoint.id == id)
+    }
+
+    /// A time for a new checkpoint: later than that of every other one, so that ids sort by age.
+    pub fn later(&self, at: Timestamp) -> Timestamp {
+        let after =
+            self.checkpoints.last().and_then(|last| last.at.checked_add(jiff::SignedDuration::from_micros(1)).ok());
+        after.map_or(at, |after| after.max(at))
     }
 
     /// A run of it.
@@ -184,39 +225,44 @@ impl Thread {
         self.runs.iter().find(|run| run.id == id)
     }
 
-    /// A run of it, to change.
+    /// A run of it, to change it.
     pub fn run_mut(&mut self, id: &str) -> Option<&mut Run> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
-    /// Whether a run is going on or waits.
-    pub fn is_busy(&self) -> bool {
+    /// Removes a run and the checkpoints that it saved so far.
+    pub fn remove_run(&mut self, id: &str) -> bool {
+        let before = self.runs.len();
+        self.runs.retain(|run| run.id != id);
+        self.checkpoints.retain(|checkpoint| checkpoint.metadata["run_id"] != id);
+        self.runs.len() < before
+    }
+
+    /// Whether a run is pending or running.
+    pub fn has_active_runs(&self) -> bool {
         self.runs.iter().any(Run::is_active)
     }
 
-    /// What the status must be when no run goes on: it follows from the latest state and the last error.
-    pub fn settle(&mut self, now: Timestamp) {
-        self.status = if self.is_busy() {
-            "busy"
-        } else if self.error.as_ref().is_some_and(|error| error["error"] != "UserInterrupt") {
-            "error"
-        } else if self.checkpoints.last().is_some_and(|checkpoint| !checkpoint.next.is_empty()) {
-            "interrupted"
-        } else {
-            "idle"
-        }
-        .into();
-        self.updated_at = now;
+    /// The graph of its last run.
+    pub fn graph(&self) -> Option<Graph> {
+        self.metadata.get("graph_id").and_then(Value::as_str).and_then(Graph::named)
     }
 }
 
-/// How a cancelled run is left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancel {
-    /// It stays, as `interrupted`.
-    Interrupt,
-    /// It is taken back and its row goes.
-    Rollback,
+/// What happens to a cancelled run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// The run and its checkpoints are removed.
+    pub rollback: bool,
+    /// Who asked for it, as the thread's error says.
+    pub reason: String,
+}
+
+impl Cancel {
+    /// The error of the thread.
+    pub fn error(&self) -> Value {
+        json!({"error": if self.rollback { "UserRollback" } else { "UserInterrupt" }, "message": self.reason})
+    }
 }
 
 /// A run.
@@ -230,30 +276,36 @@ pub struct Run {
     pub assistant: String,
     /// The graph that it runs.
     pub graph: Graph,
-    /// When it was asked for.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When anything of it changed.
+    /// When any of it changed.
     pub updated_at: Timestamp,
     /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`.
     pub status: String,
     /// Its metadata.
     pub metadata: Object,
-    /// What it was asked to do.
+    /// Its parameters.
     pub kwargs: Value,
     /// What it does when the thread is busy.
     pub strategy: String,
+    /// Why it failed; only Aegra's rows show it.
+    pub failure: Option<String>,
+    /// What it wrote last; only Aegra's rows show it.
+    pub output: Option<Value>,
     /// Its stream.
     pub feed: Arc<Feed>,
+    /// The time that it sees.
+    pub clock: Arc<Clock>,
     /// Stops it.
     pub stop: CancellationToken,
     /// How it was cancelled, if it was.
     pub cancelled: Option<Cancel>,
-    /// What it answered in the end, for those who wait.
+    /// What it answered in the end, for clients that wait.
     pub outcome: Arc<OnceLock<Value>>,
 }
 
 impl Run {
-    /// Whether it goes on or waits.
+    /// Whether it is pending or running.
     pub fn is_active(&self) -> bool {
         matches!(self.status.as_str(), "pending" | "running")
     }
@@ -261,15 +313,6 @@ impl Run {
     /// Whether its events can be replayed.
     pub fn resumable(&self) -> bool {
         self.kwargs["resumable"] == true
-    }
-
-    /// As the server shows it.
-    pub fn json(&self) -> Value {
-        json!({
-            "run_id": self.id, "thread_id": self.thread, "assistant_id": self.assistant, "metadata": self.metadata,
-            "status": self.status, "kwargs": self.kwargs, "multitask_strategy": self.strategy,
-            "created_at": iso(self.created_at), "updated_at": iso(self.updated_at), "langsmith_session_name": null,
-        })
     }
 }
 
@@ -286,10 +329,34 @@ pub fn select(value: Value, fields: &[String]) -> Value {
     }
 }
 
-/// Whether an object holds all of another one's pairs.
-pub fn contains(object: &Value, wanted: &Value) -> bool {
-    match wanted {
-        Value::Object(wanted) => wanted.iter().all(|(key, value)| contains(&object[key], value)),
-        other => object == other,
+/// Whether a value contains all of another one: PostgreSQL's `@>`, also inside objects and lists.
+pub fn contains(value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (_, Value::Object(wanted)) => {
+            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| contains(value, wanted)))
+        }
+        (Value::Array(list), Value::Array(wanted)) => {
+            wanted.iter().all(|one| list.iter().any(|item| contains(item, one)))
+        }
+        _ => value == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_filters_look_into_objects_and_lists() {
+        let metadata = json!({"tags": ["a", "b"], "nest": {"x": 1, "y": 2}});
+        for (filter, found) in [
+            (json!({"tags": ["a"]}), true),
+            (json!({"tags": ["c"]}), false),
+            (json!({"nest": {"x": 1}}), true),
+            (json!({"nest": {"x": 2}}), false),
+            (json!({}), true),
+        ] {
+            assert_eq!(contains(&metadata, &filter), found, "{filter}");
+        }
     }
 }

@@ -1,17 +1,15 @@
-//! Streams on the wire: server-sent events, heartbeats, joining a run, tailing a thread.
+//! Streams on the wire: server-sent events and heartbeats.
 
-use super::check::{self, Refusal, refuse};
-use super::feed::{Feed, Item, Kind, Read, Reader};
-use super::{Agent, detail, query_pairs, set_header};
+use super::feed::{Item, Kind, Read, Reader};
+use super::{Agent, set_header};
 use crate::sim::Dialect;
 use crate::sim::ids::Ids;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures::stream;
-use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,21 +20,22 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 pub enum Filter {
     /// All.
     All,
-    /// Those whose name begins with one of these.
+    /// Those whose name begins with one of these. `metadata` and `error` are no exception.
     Names(Vec<String>),
     /// Those of a thread's stream in these modes.
     Modes(Vec<String>),
+    /// Those that Aegra still sends to a client that has received this many.
+    After(u64),
 }
 
 impl Filter {
-    fn lets(&self, item: &Item) -> bool {
+    fn passes(&self, item: &Item) -> bool {
         match self {
             Filter::All => item.kind != Kind::State,
             Filter::Names(names) => {
                 let base = item.name.split('|').next().unwrap_or_default();
                 let base = base.split('/').next().unwrap_or_default();
-                base == "error"
-                    || names.iter().any(|name| name == base || (name == "messages-tuple" && base == "messages"))
+                names.iter().any(|name| name == base || (name == "messages-tuple" && base == "messages"))
             }
             Filter::Modes(modes) => modes.iter().any(|mode| {
                 matches!(
@@ -46,11 +45,17 @@ impl Filter {
                         | ("state_update", Kind::State)
                 )
             }),
+            Filter::After(count) => count_of(&item.id) > *count,
         }
     }
 }
 
-/// Runs something when the client is gone.
+/// The number at the end of one of Aegra's ids.
+pub fn count_of(id: &str) -> u64 {
+    id.rsplit_once("_event_").and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
+}
+
+/// Does something when the client of a stream has left.
 pub struct OnLeave(Option<Box<dyn FnOnce() + Send>>);
 
 impl OnLeave {
@@ -68,20 +73,27 @@ impl Drop for OnLeave {
     }
 }
 
-/// What a stream is made of.
+/// What a stream consists of.
 pub struct Source {
     /// Where the events come from.
     pub reader: Reader,
-    /// Which of them go out.
+    /// Which of them are sent.
     pub filter: Filter,
     /// Whether they carry their ids.
     pub ids: bool,
-    /// What happens when the client goes.
+    /// What happens when the client leaves.
     pub leave: Option<OnLeave>,
-    /// How long a stream without anything to say stays open.
+    /// How long a stream without any event stays open.
     pub linger: Duration,
-    /// Whether this is a run's stream, which may say that it ends.
+    /// Whether this is a run's stream, which may end with an `end` event.
     pub run: bool,
+}
+
+impl Source {
+    /// Events without ids, of no run in particular.
+    pub fn new(reader: Reader, filter: Filter) -> Self {
+        Source { reader, filter, ids: false, leave: None, linger: Duration::ZERO, run: false }
+    }
 }
 
 struct Wire {
@@ -101,7 +113,11 @@ fn frame(agent: &Agent, item: &Item, ids: bool) -> Bytes {
     text.push_str(&item.name);
     text.push_str(end);
     text.push_str("data: ");
-    text.push_str(&item.data);
+    if agent.dialect == Dialect::Aegra {
+        escape(&mut text, &item.data);
+    } else {
+        text.push_str(&item.data);
+    }
     text.push_str(end);
     if ids && !item.id.is_empty() {
         text.push_str("id: ");
@@ -110,6 +126,20 @@ fn frame(agent: &Agent, item: &Item, ids: bool) -> Bytes {
     }
     text.push_str(end);
     Bytes::from(text)
+}
+
+/// Adds JSON with everything but ASCII as escapes, as Python's `json.dumps` writes it.
+fn escape(text: &mut String, json: &str) {
+    for character in json.chars() {
+        if character.is_ascii() {
+            text.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
 }
 
 impl Wire {
@@ -132,7 +162,7 @@ impl Wire {
             };
             tokio::select! {
                 () = self.agent.stop.cancelled() => {
-                    return Some((Err(io::Error::other("the server went away")), self));
+                    return Some((Err(io::Error::other("the server stopped")), self));
                 }
                 () = beat => {
                     let end = if self.agent.wire.lf { "\n" } else { "\r\n" };
@@ -141,20 +171,28 @@ impl Wire {
                 read = self.source.reader.next() => match read {
                     Read::Items(items) => {
                         let (agent, source) = (&self.agent, &self.source);
-                        let frames = items.iter().filter(|item| source.filter.lets(item));
+                        let frames = items.iter().filter(|item| source.filter.passes(item));
                         self.ready.extend(frames.map(|item| frame(agent, item, source.ids)));
                     }
-                    Read::End => {
-                        self.over = true;
-                        if !self.sent && !self.source.linger.is_zero() {
-                            self.agent.pause(self.source.linger).await;
-                        }
-                        if self.source.run && self.agent.wire.end_event {
-                            self.ready.push_back(Bytes::from("event: end\ndata: {\"status\":\"success\"}\n\n"));
-                        }
-                    }
+                    Read::End => self.finish().await,
                 },
             }
+        }
+    }
+
+    async fn finish(&mut self) {
+        self.over = true;
+        let linger = match self.agent.dialect {
+            // It polls for more events twice a second.
+            Dialect::JavaScript => Duration::from_millis(500),
+            _ if self.sent => Duration::ZERO,
+            _ => self.source.linger,
+        };
+        if !linger.is_zero() {
+            self.agent.pause(linger).await;
+        }
+        if self.source.run && self.agent.wire.end_event {
+            self.ready.push_back(Bytes::from("event: end\ndata: {\"status\":\"success\"}\n\n"));
         }
     }
 }
@@ -168,10 +206,19 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
     });
     let wire = Wire { agent: agent.clone(), source, ready: VecDeque::new(), beat, sent: false, over: false };
     let mut response = Response::new(Body::from_stream(stream::unfold(wire, Wire::next)));
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    let headers: &[(&str, &str)] = match agent.dialect {
+        Dialect::JavaScript => &[("cache-control", "no-cache")],
+        Dialect::Aegra => &[("cache-control", "no-cache"), ("access-control-allow-headers", "Last-Event-ID")],
+        Dialect::Python | Dialect::Contract => &[("cache-control", "no-store"), ("x-accel-buffering", "no")],
+    };
+    for (name, value) in headers {
+        set_header(&mut response, name, value);
+    }
+    let kind = match agent.dialect {
+        Dialect::JavaScript | Dialect::Aegra => "text/event-stream",
+        Dialect::Python | Dialect::Contract => "text/event-stream; charset=utf-8",
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
@@ -179,147 +226,20 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
 pub fn run_ids(agent: &Agent, resumable: bool) -> bool {
     match agent.ids.kind() {
         Ids::Absent => false,
-        Ids::Unique => true,
+        Ids::Unique | Ids::Count | Ids::RunCount => true,
         Ids::PerMillisecond => resumable,
     }
 }
 
-/// Says where a run's stream is.
-pub fn locate(response: &mut Response, thread: &str, run: &str, what: &str) {
-    set_header(response, "location", &format!("/threads/{thread}/runs/{run}/{what}"));
-    set_header(response, "content-location", &format!("/threads/{thread}/runs/{run}"));
-}
-
-/// `GET /threads/{t}/runs/{r}/stream`.
-pub async fn join_run(
-    State(agent): State<Arc<Agent>>,
-    Path((thread, run)): Path<(String, String)>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    if let Err(refusal) = check::thread_id(&thread, false).and_then(|()| check::run_id(&run)) {
-        return *refusal;
-    }
-    let pairs = query_pairs(&uri);
-    let found = {
-        let memory = agent.memory();
-        memory.threads.get(&thread).and_then(|thread| thread.run(&run)).cloned()
-    };
-    let mut response = match found {
-        None => unknown_run(&agent),
-        Some(found) => {
-            let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-            let contract = agent.dialect == Dialect::Contract;
-            let reader = found.feed.reader(|item| match &after {
-                // The contract: a run that is joined gives only what comes later.
-                None => false,
-                Some(_) if contract => false,
-                Some(after) => after == "-" || later(&agent, &found.feed, &item.id, after),
-            });
-            let cancels = pairs.iter().any(|(key, value)| {
-                key == "cancel_on_disconnect" && matches!(value.to_lowercase().as_str(), "true" | "yes" | "1")
-            });
-            let source = Source {
-                reader,
-                filter: join_filter(&pairs),
-                ids: run_ids(&agent, found.resumable()),
-                leave: cancels.then(|| super::runs::cancel_on_leave(&agent, &thread, &run)),
-                linger: Duration::from_millis(500),
-                run: true,
-            };
-            respond(&agent, source)
-        }
-    };
-    locate(&mut response, &thread, &run, "stream");
-    response
-}
-
-/// An unknown run is told in the stream, not by the status.
-fn unknown_run(agent: &Arc<Agent>) -> Response {
-    let feed = Arc::new(Feed::new(0));
-    let reader = feed.reader(|_| false);
-    let data = json!({"error": "HTTPException", "message": "404: Run not found"}).to_string();
-    let item = Item { id: String::new(), name: "error".into(), data, kind: Kind::Output, stored: false };
-    feed.push(&[Arc::new(item)]);
-    feed.close();
+/// Adds the headers that say where a run's stream is. The contract names none.
+pub fn locate(agent: &Agent, response: &mut Response, thread: &str, run: &str, what: &str) {
     if agent.dialect == Dialect::Contract {
-        return detail(StatusCode::NOT_FOUND, "Run not found");
+        return;
     }
-    respond(agent, Source { reader, filter: Filter::All, ids: false, leave: None, linger: Duration::ZERO, run: false })
-}
-
-/// Whether an event comes after an id. Python compares texts; where ids are unique their parts are numbers.
-fn later(agent: &Agent, feed: &Feed, id: &str, after: &str) -> bool {
-    match agent.ids.kind() {
-        Ids::PerMillisecond => id > after,
-        Ids::Unique if after == "-1" || after == "0" || after == "0-0" => true,
-        Ids::Unique => feed.knows(after) && parts(id) > parts(after),
-        Ids::Absent => false,
+    if agent.dialect != Dialect::JavaScript {
+        set_header(response, "location", &format!("/threads/{thread}/runs/{run}/{what}"));
     }
-}
-
-fn parts(id: &str) -> (u64, u64) {
-    let (millis, n) = id.split_once('-').unwrap_or((id, "0"));
-    (millis.parse().unwrap_or(0), n.parse().unwrap_or(0))
-}
-
-fn join_filter(pairs: &[(String, String)]) -> Filter {
-    let names: Vec<String> = pairs
-        .iter()
-        .filter(|(key, value)| key == "stream_mode" && !value.is_empty())
-        .flat_map(|(_, value)| match serde_json::from_str::<Value>(value) {
-            Ok(Value::Array(list)) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-            _ => vec![value.clone()],
-        })
-        .collect();
-    if names.is_empty() { Filter::All } else { Filter::Names(names) }
-}
-
-/// `GET /threads/{t}/stream`. A thread that does not exist is 200 and silence.
-pub async fn thread(
-    State(agent): State<Arc<Agent>>,
-    Path(thread): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    match open_thread(&agent, &thread, &uri, &headers) {
-        Ok(response) => response,
-        Err(refusal) => *refusal,
-    }
-}
-
-fn open_thread(agent: &Arc<Agent>, thread: &str, uri: &Uri, headers: &HeaderMap) -> Result<Response, Refusal> {
-    check::thread_id(thread, false)?;
-    let modes = check::thread_modes(agent.dialect, &query_pairs(uri))?;
-    let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    if let Some(after) = after
-        && !is_stream_id(after)
-    {
-        let text = "Invalid last-event-id: must be a valid Redis stream ID";
-        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, text));
-    }
-    let feed = agent.thread_feed(thread);
-    let reader = feed.reader(|item| match after {
-        None => false,
-        Some("-" | "0" | "0-0") => true,
-        Some(after) => match agent.ids.kind() {
-            Ids::PerMillisecond => item.id.as_str() > after,
-            Ids::Unique | Ids::Absent => parts(&item.id) > parts(after),
-        },
-    });
-    let ids = agent.ids.kind() != Ids::Absent;
-    let filter = Filter::Modes(modes);
-    Ok(respond(agent, Source { reader, filter, ids, leave: None, linger: Duration::ZERO, run: false }))
-}
-
-/// `-`, or digits with an optional sequence number.
-fn is_stream_id(id: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match id.split_once('-') {
-        Some(("", "")) => true,
-        Some((millis, n)) => digits(millis) && (n == "*" || digits(n)),
-        None => digits(id),
-    }
+    set_header(response, "content-location", &format!("/threads/{thread}/runs/{run}"));
 }
 
 #[cfg(test)]
@@ -327,23 +247,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stream_ids_are_those_of_redis() {
-        for good in ["-", "0", "0-0", "1795224332619-0", "17-*"] {
-            assert!(is_stream_id(good), "{good}");
-        }
-        for bad in ["", "-1", "$", "zzz", "1-", "1-2-3"] {
-            assert!(!is_stream_id(bad), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_join_may_name_its_modes() {
-        let pairs = |value: &str| vec![("stream_mode".to_owned(), value.to_owned())];
-        assert_eq!(join_filter(&pairs("values")), Filter::Names(vec!["values".into()]));
-        assert_eq!(
-            join_filter(&pairs(r#"["values","custom"]"#)),
-            Filter::Names(vec!["values".into(), "custom".into()])
-        );
-        assert_eq!(join_filter(&pairs("")), Filter::All);
+    fn aegra_escapes_all_but_ascii() {
+        let mut text = String::new();
+        escape(&mut text, r#"{"city":"Kraków 😊\n"}"#);
+        assert_eq!(text, r#"{"city":"Krak\u00f3w \ud83d\ude0a\n"}"#);
     }
 }

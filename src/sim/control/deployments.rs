@@ -54,7 +54,7 @@ pub fn revision_config(sent: &Value) -> Object {
 /// What the dialect shows of a deployment.
 fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
     let full = deployment.json(&plane.workspace, now(), plane.speed)?;
-    if plane.dialect == Dialect::Python {
+    if plane.dialect != Dialect::Contract {
         return Some(full);
     }
     let source: Object =
@@ -137,8 +137,8 @@ pub async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     let for_agent = serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
     let fields = match plane.dialect {
         Dialect::Contract => bodies::CREATE_BY_CONTRACT,
-        Dialect::Python if for_agent => bodies::CREATE_FOR_AGENT,
-        Dialect::Python => bodies::CREATE,
+        _ if for_agent => bodies::CREATE_FOR_AGENT,
+        _ => bodies::CREATE,
     };
     answer(body(&bytes, fields).and_then(|asked| created(&plane, &asked)))
 }
@@ -236,7 +236,7 @@ fn is_commit(name: &str) -> bool {
 pub fn patch_body(plane: &Plane, bytes: &[u8]) -> Result<Value, Refusal> {
     match plane.dialect {
         Dialect::Contract => body(bytes, bodies::PATCH_BY_CONTRACT),
-        Dialect::Python => body(bytes, bodies::PATCH),
+        _ => body(bytes, bodies::PATCH),
     }
 }
 

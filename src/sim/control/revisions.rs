@@ -16,8 +16,8 @@ use std::sync::Arc;
 fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
     match plane.dialect {
-        Dialect::Python => full,
         Dialect::Contract => json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]}),
+        _ => full,
     }
 }
 

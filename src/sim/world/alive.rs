@@ -1,4 +1,4 @@
-//! What goes on in the demo while one looks: runs that begin again and again, and pushes that are built and deployed.
+//! What happens in the demo while somebody looks: runs that start again and again, and pushes that are built and deployed.
 
 use super::demo::{revision_config, title};
 use super::past::run;
@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 /// Runs of a living thread that are kept, and its checkpoints.
 const RUNS: usize = 12;
 const CHECKPOINTS: usize = 60;
-/// Entries of a list in a living thread's state, before the older ones are let go.
+/// Entries of a list in a living thread's state before the older ones are dropped.
 const LONGEST: usize = 14;
 
-/// A thread on which something happens again and again.
+/// What happens on a thread again and again.
 #[derive(Clone, Copy)]
-struct Habit {
+struct Behavior {
     graph: Graph,
     owner: &'static str,
     about: &'static str,
@@ -31,8 +31,8 @@ struct Habit {
     rest: u64,
 }
 
-const HABITS: [Habit; 5] = [
-    Habit {
+const BEHAVIORS: [Behavior; 5] = [
+    Behavior {
         graph: Graph::Support,
         owner: "web chat",
         about: "live chat",
@@ -45,16 +45,22 @@ const HABITS: [Habit; 5] = [
         ],
         rest: 20,
     },
-    Habit {
+    Behavior {
         graph: Graph::Research,
         owner: "lea",
         about: "daily briefing",
         inputs: &["storage for tidal power", "perovskite cells in winter", "Wärmepumpen im Altbau", "深海ケーブル"],
         rest: 24,
     },
-    Habit { graph: Graph::Approval, owner: "finance", about: "payments", inputs: &["480", "1250", "96.4"], rest: 22 },
-    Habit { graph: Graph::Slow, owner: "cron", about: "index refresh", inputs: &["12", "9", "16"], rest: 4 },
-    Habit {
+    Behavior {
+        graph: Graph::Approval,
+        owner: "finance",
+        about: "payments",
+        inputs: &["480", "1250", "96.4"],
+        rest: 22,
+    },
+    Behavior { graph: Graph::Slow, owner: "cron", about: "index refresh", inputs: &["12", "9", "16"], rest: 4 },
+    Behavior {
         graph: Graph::Support,
         owner: "e-mail",
         about: "inbox",
@@ -63,14 +69,14 @@ const HABITS: [Habit; 5] = [
     },
 ];
 
-/// Starts the life of an agent server.
-pub fn practise(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
-    for (n, habit) in HABITS.into_iter().enumerate() {
+/// Starts the runs that happen on an agent server.
+pub fn start(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
+    for (n, behavior) in BEHAVIORS.into_iter().enumerate() {
         let id = uuid7(Timestamp::now());
-        let metadata = json!({"owner": habit.owner, "subject": habit.about, "region": region, "live": true});
+        let metadata = json!({"owner": behavior.owner, "subject": behavior.about, "region": region, "live": true});
         let thread = Thread::new(id.clone(), Timestamp::now(), metadata.as_object().cloned().unwrap_or_default());
         agent.memory().threads.insert(id.clone(), thread);
-        spawn(stop, live(agent.clone(), id, habit, n));
+        spawn(stop, live(agent.clone(), id, behavior, n));
     }
 }
 
@@ -93,9 +99,9 @@ fn spawn(stop: &CancellationToken, work: impl Future<Output = ()> + Send + 'stat
     });
 }
 
-fn input(habit: Habit, turn: usize) -> Value {
-    let text = habit.inputs[turn % habit.inputs.len()];
-    match habit.graph {
+fn input(behavior: Behavior, turn: usize) -> Value {
+    let text = behavior.inputs[turn % behavior.inputs.len()];
+    match behavior.graph {
         Graph::Research => json!({"topic": text}),
         Graph::Approval => json!({"amount": text.parse::<f64>().unwrap_or(1.0), "to": "Hoffmann & Söhne GmbH"}),
         Graph::Slow => json!({"seconds": text.parse::<f64>().unwrap_or(12.0)}),
@@ -103,34 +109,33 @@ fn input(habit: Habit, turn: usize) -> Value {
     }
 }
 
-/// One thread's life, which rests while nobody is there to see it. It ends when someone deletes the thread.
-async fn live(agent: Arc<Agent>, thread: String, habit: Habit, first: usize) {
+/// One thread's runs, which pause while no client is present. They end when a client deletes the thread.
+async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usize) {
     agent.pause(Duration::from_millis(300 + 900 * first as u64)).await;
     for turn in 0.. {
         agent.company().await;
         let Some(waiting) = agent.with_thread(&thread, |thread| {
             tidy(thread);
-            thread.checkpoints.last().is_some_and(|last| !last.interrupts().is_empty())
+            thread.checkpoints.last().is_some_and(|last| last.pending().next().is_some())
         }) else {
             return;
         };
         let body = if waiting {
-            let command = json!({"resume": {"ok": turn % 3 != 2, "by": "night shift"}});
-            json!({"assistant_id": habit.graph.assistant(), "command": command})
+            json!({"command": {"resume": {"ok": turn % 3 != 2, "by": "night shift"}}})
         } else {
-            json!({"assistant_id": habit.graph.assistant(), "input": input(habit, turn + first)})
+            json!({"input": input(behavior, turn + first)})
         };
-        run(&agent, &thread, &body).await;
-        let rest = Duration::from_secs(habit.rest) + Duration::from_millis(fastrand::u64(0..habit.rest * 500));
+        run(&agent, &thread, behavior.graph, &body).await;
+        let rest = Duration::from_secs(behavior.rest) + Duration::from_millis(fastrand::u64(0..behavior.rest * 500));
         agent.pause(rest).await;
     }
 }
 
-/// Keeps a thread that lives for days small.
+/// Keeps a thread small on which runs happen for days.
 fn tidy(thread: &mut Thread) {
     thread.runs.drain(..thread.runs.len().saturating_sub(RUNS));
     thread.checkpoints.drain(..thread.checkpoints.len().saturating_sub(CHECKPOINTS));
-    let Some(last) = thread.checkpoints.last_mut().filter(|last| last.next.is_empty()) else { return };
+    let Some(last) = thread.checkpoints.last_mut().filter(|last| last.tasks.is_empty()) else { return };
     for (_, value) in &mut last.values {
         if let Some(list) = value.as_array_mut().filter(|list| list.len() > LONGEST) {
             list.drain(..list.len() - 4);
@@ -138,7 +143,7 @@ fn tidy(thread: &mut Thread) {
     }
 }
 
-/// Pushes to a deployment's branch: the first at once, the next ones when the last is long deployed.
+/// Pushes to a deployment's branch: once at the start, and again some time after the last push was deployed.
 async fn push_to(plane: Arc<Plane>, name: &'static str, rest: u64, first: u64) {
     let sleep = |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)));
     sleep(first * 40).await;

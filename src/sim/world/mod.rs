@@ -1,9 +1,10 @@
-//! What is in the simulated world at the start, and what goes on in it by itself.
+//! What the simulated world contains at the start, and what happens in it by itself.
 
 mod alive;
 mod demo;
 mod fleet;
 mod past;
+mod stories;
 
 use super::agent::Agent;
 use super::control::Plane;
@@ -13,14 +14,14 @@ use futures::future::{BoxFuture, Shared};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What was before on an agent server, and what goes on there: made when somebody first wants it, and once.
+/// The past of an agent server, and what happens on it by itself: made once, when a client first asks for it.
 pub type History = Shared<BoxFuture<'static, ()>>;
 
-/// Fills the control planes as the scenario says. Gives the history of each agent server: it takes tens of milliseconds,
-/// which the first frame of a demo does not wait for, and an agent server that nobody looks at has no life to live.
+/// Fills the control planes as the scenario says, and returns the history of each agent server. A history takes tens of
+/// milliseconds to make, so the first frame of a demo does not wait for it.
 pub fn fill(options: &Options, planes: &[Arc<Plane>], agents: &[Arc<Agent>], stop: &CancellationToken) -> Vec<History> {
     match options.scenario {
-        Scenario::Empty | Scenario::Contract => {}
+        Scenario::Empty | Scenario::Contract | Scenario::JavaScript | Scenario::Aegra => {}
         Scenario::Fleet { deployments } => {
             for plane in planes {
                 fleet::fill(plane, agents.first().map(|agent| agent.url.as_str()), deployments);
@@ -41,8 +42,8 @@ fn history(plane: &Arc<Plane>, agent: &Arc<Agent>, stop: &CancellationToken) -> 
     let (region, agent, stop) = (plane.region.clone(), agent.clone(), stop.clone());
     let made = async move {
         past::fill(&agent, &region).await;
-        alive::practise(&agent, &region, &stop);
+        alive::start(&agent, &region, &stop);
     };
-    // On a task of its own: who asked for it may go away in the midst of it.
+    // On a task of its own: the client that asked for it may disconnect meanwhile.
     async move { tokio::spawn(made).await.unwrap_or_default() }.boxed().shared()
 }

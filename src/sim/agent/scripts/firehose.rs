@@ -1,10 +1,9 @@
 //! `firehose`: as many events as wanted, as fast as the readers take them.
 
-use crate::sim::agent::emit::Speech;
 use crate::sim::agent::exec::{Node, Stop};
 use crate::sim::agent::message::{self, Piece, Reply};
+use crate::sim::agent::message_stream::MessageStream;
 use crate::sim::ids::uuid7;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Events that may wait for the slowest reader.
@@ -31,7 +30,7 @@ pub async fn burst(node: &Node<'_>) -> Result<Value, Stop> {
             node.out.agent.held(name).await;
         }
         if node.out.modes.custom {
-            burst.add("custom", &node.spot.ns, &json!({"i": n, "pad": pad}));
+            burst.add("custom", &node.position.ns, &json!({"i": n, "pad": pad}));
         }
         if (n + 1) % group == 0 {
             burst.send();
@@ -45,14 +44,14 @@ pub async fn burst(node: &Node<'_>) -> Result<Value, Stop> {
 async fn tokens_out(node: &Node<'_>, tokens: u64, group: u64) -> Result<Value, Stop> {
     const WORDS: [&str; 12] =
         ["the ", "wide ", "river ", "流れ ", "runs ", "slowly ", "past ", "Kraków ", "and ", "then ", "on ", "— "];
-    let id = format!("lc_run--{}", uuid7(Timestamp::now()));
-    let mut speech = Speech::new(node.out, &node.spot, id.clone());
+    let id = format!("lc_run--{}", uuid7(node.out.clock.now()));
+    let mut stream = MessageStream::new(node.out, &node.position, id.clone());
     let mut text = String::new();
     let mut burst = node.out.burst();
     for n in 0..tokens {
         let word = WORDS[(n % WORDS.len() as u64) as usize];
         text.push_str(word);
-        speech.piece(&mut burst, &Piece::Text(word.to_owned()));
+        stream.piece(&mut burst, &Piece::Text(word.to_owned()));
         if (n + 1) % group == 0 {
             burst.send();
             give_way(node, n / group).await;
@@ -60,8 +59,8 @@ async fn tokens_out(node: &Node<'_>, tokens: u64, group: u64) -> Result<Value, S
     }
     let reply = Reply::text(text);
     let usage = json!({"input_tokens": 3, "output_tokens": tokens, "total_tokens": tokens + 3});
-    speech.piece(&mut burst, &Piece::Ending { ending: reply.ending(), usage: usage.clone() });
-    speech.piece(&mut burst, &Piece::Last);
+    stream.piece(&mut burst, &Piece::Ending { ending: reply.ending(), usage: usage.clone() });
+    stream.piece(&mut burst, &Piece::Last);
     burst.send();
     let shown = if node.out.messages() { id } else { format!("{id}-0") };
     Ok(json!({"messages": [message::ai(&shown, &reply.text, &[], reply.ending(), usage)], "done": tokens}))

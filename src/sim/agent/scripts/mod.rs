@@ -1,6 +1,8 @@
 //! What the nodes of the simulator's graphs do and say.
 
+pub mod asking;
 pub mod chat;
 pub mod firehose;
+pub mod jobs;
 pub mod research;
 pub mod small;

@@ -26,7 +26,7 @@ pub async fn plan(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// Two nodes of this kind run side by side and tell how far they are.
 pub async fn search(node: &Node<'_>) -> Result<Value, Stop> {
-    let name = node.spot.node.as_str();
+    let name = node.position.node.as_str();
     let (pages, pace) = if name == "web" { (6, 420.0) } else { (4, 650.0) };
     const HITS: [&str; 6] = [
         "nature.example/energy/2026/11",

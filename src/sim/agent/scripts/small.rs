@@ -26,7 +26,7 @@ pub async fn draft(node: &Node<'_>) -> Result<Value, Stop> {
 pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
     let question =
         json!({"question": "Approve this payment?", "draft": node.state.get("draft"), "amount": number(amount(node))});
-    let answer = node.ask(&question)?;
+    let answer = node.ask(&question, None)?;
     Ok(json!({"decision": answer, "log": ["asked"]}))
 }
 

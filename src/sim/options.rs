@@ -1,0 +1,222 @@
+//! What to simulate: the world, whose rules the servers follow, and how their streams look on the wire.
+
+use super::fault::Rule;
+use super::ids::Ids;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Whose rules the servers follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// The Python agent server and the hosted control plane.
+    #[default]
+    Python,
+    /// Only what the written contract names: twelve endpoints, unique ids, repeated `stream_modes`.
+    Contract,
+    /// The JavaScript agent server (`langgraphjs dev`).
+    JavaScript,
+    /// Aegra.
+    Aegra,
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "python" => Ok(Dialect::Python),
+            "contract" => Ok(Dialect::Contract),
+            "javascript" | "js" => Ok(Dialect::JavaScript),
+            "aegra" => Ok(Dialect::Aegra),
+            other => Err(format!("unknown dialect '{other}' (known: python, contract, javascript, aegra)")),
+        }
+    }
+}
+
+/// What the simulated world contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scenario {
+    /// Two regions, a dozen deployments, and threads of every status.
+    Demo,
+    /// One region and one agent server, both empty.
+    #[default]
+    Empty,
+    /// Like `Empty`, in the dialect of the written contract.
+    Contract,
+    /// Like `Empty`, with a JavaScript agent server.
+    JavaScript,
+    /// Like `Empty`, with an Aegra agent server.
+    Aegra,
+    /// One region with this many deployments.
+    Fleet {
+        /// Number of deployments.
+        deployments: usize,
+    },
+}
+
+impl Scenario {
+    /// The dialect that this scenario implies, if any.
+    pub fn dialect(self) -> Option<Dialect> {
+        match self {
+            Scenario::Contract => Some(Dialect::Contract),
+            Scenario::JavaScript => Some(Dialect::JavaScript),
+            Scenario::Aegra => Some(Dialect::Aegra),
+            Scenario::Demo | Scenario::Empty | Scenario::Fleet { .. } => None,
+        }
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "demo" => Ok(Scenario::Demo),
+            "empty" => Ok(Scenario::Empty),
+            "contract" => Ok(Scenario::Contract),
+            "javascript" | "js" => Ok(Scenario::JavaScript),
+            "aegra" => Ok(Scenario::Aegra),
+            "fleet" => Ok(Scenario::Fleet { deployments: 250 }),
+            other => other
+                .strip_prefix("fleet:")
+                .and_then(|count| count.parse().ok())
+                .map(|deployments| Scenario::Fleet { deployments })
+                .ok_or_else(|| {
+                    format!(
+                        "unknown scenario '{other}' (known: demo, empty, contract, javascript, aegra, fleet, fleet:N)"
+                    )
+                }),
+        }
+    }
+}
+
+/// Differences of the streams' wire format from the dialect's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wire {
+    /// Another kind of ids.
+    pub ids: Option<Ids>,
+    /// LF instead of CRLF.
+    pub lf: bool,
+    /// A run's stream ends with an `end` event.
+    pub end_event: bool,
+    /// No heartbeats.
+    pub no_heartbeats: bool,
+}
+
+/// Which log calls control planes offer, and what their lines contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logs {
+    /// `POST /v1/projects/…/{build,deploy}_logs`.
+    pub v1: bool,
+    /// `GET /v2/deployments/…/logs` and `GET /v2/deployment-logs`.
+    pub v2: bool,
+    /// Lines have ids.
+    pub ids: bool,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Logs { v1: true, v2: true, ids: true }
+    }
+}
+
+/// How a control plane spells the call that interrupts a revision; sources disagree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Interrupt {
+    /// Both ways.
+    #[default]
+    Both,
+    /// Only `…/interruption`.
+    Interruption,
+    /// Only `…/interrupt`.
+    Interrupt,
+}
+
+/// What to start. The default suits most tests: one empty region and agent server, a hundred times faster than life.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The first server's port; the others follow it. `None` lets the system choose.
+    pub port: Option<u16>,
+    /// The world.
+    pub scenario: Scenario,
+    /// Whose rules the servers follow; some scenarios imply it ([`Scenario::dialect`]).
+    pub dialect: Dialect,
+    /// How streams differ on the wire.
+    pub wire: Wire,
+    /// How many times faster than life everything is.
+    pub speed: f64,
+    /// Time between heartbeats; zero means none.
+    pub heartbeat: Duration,
+    /// A control plane answers only under `/api-host`.
+    pub prefix_only: bool,
+    /// A control plane requires the workspace header.
+    pub needs_workspace: bool,
+    /// A control plane says that deployments are not enabled.
+    pub not_enabled: bool,
+    /// A control plane deploys only through listeners.
+    pub needs_listener: bool,
+    /// The organization's plan has no listeners.
+    pub no_listeners: bool,
+    /// The control plane runs in AWS, where nothing scales to zero.
+    pub aws: bool,
+    /// How control planes spell the call that interrupts a revision.
+    pub interrupt: Interrupt,
+    /// How control planes show logs.
+    pub logs: Logs,
+    /// The key that agent servers require.
+    pub agent_key: Option<String>,
+    /// Bytes of events that each stream of an agent server keeps for a replay.
+    pub kept_bytes: usize,
+    /// How long after its end a run can be replayed; production servers keep two minutes.
+    pub replay_window: Duration,
+    /// Faults from the start.
+    pub rules: Vec<Rule>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            port: None,
+            scenario: Scenario::Empty,
+            dialect: Dialect::Python,
+            wire: Wire::default(),
+            speed: 100.0,
+            heartbeat: Duration::from_secs(5),
+            prefix_only: false,
+            needs_workspace: false,
+            not_enabled: false,
+            needs_listener: false,
+            no_listeners: false,
+            aws: false,
+            interrupt: Interrupt::Both,
+            logs: Logs::default(),
+            agent_key: None,
+            kept_bytes: 256 << 20,
+            replay_window: Duration::from_secs(120),
+            rules: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// The demo: lifelike speed, and bounded memory however long it runs.
+    pub fn demo() -> Self {
+        Options { scenario: Scenario::Demo, speed: 1.0, kept_bytes: 4 << 20, ..Options::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_and_dialects_are_parsed() {
+        assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
+        assert_eq!("demo".parse(), Ok(Scenario::Demo));
+        assert_eq!("js".parse(), Ok(Scenario::JavaScript));
+        assert!("fleet:x".parse::<Scenario>().is_err_and(|error| error.contains("fleet:N")));
+        assert_eq!("contract".parse(), Ok(Dialect::Contract));
+        assert_eq!("aegra".parse(), Ok(Dialect::Aegra));
+        assert!("c".parse::<Dialect>().is_err());
+    }
+}
