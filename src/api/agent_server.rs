@@ -1,9 +1,11 @@
 //! An agent server: assistants, threads, runs and their streams (contract §4, agent-server reference §4 and §6).
 
+mod cancel;
 mod capabilities;
 mod runs;
 
 pub(super) use capabilities::Capabilities;
+pub use cancel::{CancelState, CancelTarget};
 pub use runs::CancelAction;
 
 use super::answer::Plane;

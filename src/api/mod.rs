@@ -24,7 +24,7 @@ mod retry;
 mod stream;
 
 use agent_server::server_info;
-pub use agent_server::{AgentServer, CancelAction, ServerInfo, ServerKind, ThreadQuery};
+pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, ServerInfo, ServerKind, ThreadQuery};
 pub use auth::AuthWaited;
 pub use change::{Made, PlanError};
 pub use connections::Connections;
