@@ -128,7 +128,7 @@ impl RunLink {
                 let thread_id = stream.thread_id.clone().or(self.thread.clone());
                 Ok(Opened { thread_id, ..stream.into() }.read_ahead())
             }
-            Err(error) if is_refusal(&error) => {
+            Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
                 if self.made && !error.is_transient() {
                     self.unmake().await;
@@ -390,23 +390,6 @@ async fn may_reopen(
     reopening_refused(kind, terms).map_or(Ok(()), |why| Err(why.to_string()))
 }
 
-/// Whether an answer leaves no doubt that nothing was started. A 5xx does not: it may come from something in between.
-fn is_refusal(error: &ApiError) -> bool {
-    match error.kind {
-        Kind::Unauthorized
-        | Kind::Forbidden
-        | Kind::NotFound
-        | Kind::Conflict
-        | Kind::Invalid(_)
-        | Kind::RateLimited(_)
-        | Kind::Refused
-        | Kind::Stale
-        | Kind::ReadOnly => true,
-        Kind::Status(code) => (400..500).contains(&code) && code != 408,
-        Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
-    }
-}
-
 fn refused(detail: &str) -> ApiError {
     ApiError { kind: Kind::Refused, at: Place::default(), detail: detail.into(), hint: None }
 }
@@ -543,10 +526,10 @@ mod tests {
     fn only_a_clear_answer_is_a_refusal() {
         let error = |kind| ApiError { kind, ..refused("x") };
         for kind in [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400)] {
-            assert!(is_refusal(&error(kind)));
+            assert!(error(kind).is_refusal());
         }
         for kind in [Kind::Server(502), Kind::Network, Kind::Timeout, Kind::Protocol, Kind::Status(408)] {
-            assert!(!is_refusal(&error(kind)));
+            assert!(!error(kind).is_refusal());
         }
     }
 }

@@ -61,7 +61,8 @@ impl Form {
         let schema = resolved(root, schema)?;
         let title = text(&schema["title"]);
         if let Some(properties) = schema["properties"].as_object() {
-            let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let required: Vec<&str> =
+                schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let field = |(name, schema): (&String, &Value)| {
                 Field::of_schema(root, name, schema, required.contains(&name.as_str()))
             };
@@ -127,7 +128,15 @@ impl Field {
             _ => FieldKind::Json,
         };
         let rule = rule_of(&kind, &Value::Null, None, true);
-        Field { name: name.into(), description: None, kind, is_required: false, is_nullable: false, initial: None, rule }
+        Field {
+            name: name.into(),
+            description: None,
+            kind,
+            is_required: false,
+            is_nullable: false,
+            initial: None,
+            rule,
+        }
     }
 
     /// A field that can show a value: one of another type than expected is edited as JSON, and not lost.
@@ -283,7 +292,9 @@ mod tests {
     fn a_schema_of_one_value_is_a_form_of_one_field() {
         let form = Form::of_schema(&json!({"type": "boolean", "title": "Send?"})).unwrap();
         assert_eq!((form.fields.len(), form.value(vec![Some(json!(false))])), (1, json!(false)));
-        for schema in [json!({"anyOf": [{"type": "object"}, {"type": "string"}]}), json!({"type": "array"}), json!(true)] {
+        for schema in
+            [json!({"anyOf": [{"type": "object"}, {"type": "string"}]}), json!({"type": "array"}), json!(true)]
+        {
             assert_eq!(Form::of_schema(&schema), None, "{schema}");
         }
         // A reference that leads to itself ends.

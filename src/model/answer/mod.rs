@@ -147,7 +147,10 @@ impl Question {
     /// Returns every rule that a value breaks as the answer to this question.
     pub fn check(&self, value: &Value) -> Vec<(Spot, String)> {
         if value.is_null() {
-            return vec![(Spot::Answer, "null can't be an answer: the run would fail, and the question be lost".into())];
+            return vec![(
+                Spot::Answer,
+                "null can't be an answer: the run would fail, and the question be lost".into(),
+            )];
         }
         let mut problems = match self.dialect() {
             Dialect::Approvals(actions) => check_approvals(&actions, value),
@@ -205,7 +208,8 @@ pub fn resume(questions: &[Question], replies: &[Option<Reply>]) -> Result<Resum
         for (other, _) in twins {
             let same = values.iter().find(|(at, _)| *at == other).is_some_and(|(_, twin)| twin == value);
             if !same {
-                problems.push(whole(*at, &format!("has the same id as question {}: both need the same answer", other + 1)));
+                problems
+                    .push(whole(*at, &format!("has the same id as question {}: both need the same answer", other + 1)));
             }
         }
     }
@@ -287,7 +291,9 @@ fn check_inbox(action: &Action, value: &Value) -> Vec<(Spot, String)> {
     let one = |rule: String| vec![(Spot::Action(0), rule)];
     let response = match value.as_array().map(Vec::as_slice) {
         Some([response]) if response.is_object() => response,
-        _ => return vec![(Spot::Answer, "must be a list of exactly one response: [{\"type\": …, \"args\": …}]".into())],
+        _ => {
+            return vec![(Spot::Answer, "must be a list of exactly one response: [{\"type\": …, \"args\": …}]".into())];
+        }
     };
     let word = |kind: DecisionKind| match kind {
         DecisionKind::Approve => "accept",

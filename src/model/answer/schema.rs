@@ -39,8 +39,13 @@ pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<Violation>
 }
 
 fn collect(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
-    let mut path: Vec<String> =
-        error.instance_path().as_str().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let mut path: Vec<String> = error
+        .instance_path()
+        .as_str()
+        .split('/')
+        .skip(1)
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect();
     let rule = match error.kind() {
         ValidationErrorKind::Required { property } => {
             path.push(plain(property));

@@ -55,11 +55,20 @@ fn decisions_that_poison_a_question_are_refused() {
         (vec![approve()], vec!["action 2 needs a decision", "action 3 needs a decision"]),
         (vec![approve(), approve(), approve()], vec!["action 3 (ask_user) allows only respond"]),
         (vec![approve(), respond(), respond()], vec!["action 2 (delete_file) allows only approve, reject"]),
-        (vec![approve(), reject(), Some(Decision::Respond(" ".into()))], vec!["action 3 needs the text of the response"]),
+        (
+            vec![approve(), reject(), Some(Decision::Respond(" ".into()))],
+            vec!["action 3 needs the text of the response"],
+        ),
         (vec![approve(), reject(), respond(), approve()], vec!["action 4 does not exist"]),
-        (vec![None, None, None], vec!["action 1 needs a decision", "action 2 needs a decision", "action 3 needs a decision"]),
+        (
+            vec![None, None, None],
+            vec!["action 1 needs a decision", "action 2 needs a decision", "action 3 needs a decision"],
+        ),
     ] {
-        assert_eq!(answer(&asked, &[Some(Reply::Decisions(decisions))]), Err(expected.iter().map(|s| s.to_string()).collect()));
+        assert_eq!(
+            answer(&asked, &[Some(Reply::Decisions(decisions))]),
+            Err(expected.iter().map(|s| s.to_string()).collect())
+        );
     }
     // The same when somebody types JSON; the first is what the old inbox sends, which poisons the question.
     for (typed, expected) in [
@@ -95,7 +104,10 @@ fn the_older_inbox_gets_a_list_of_one() {
             json!([{"type": "edit", "args": {"action": "send_email", "args": {"to": "bob@example.com"}}}]),
         ),
     ] {
-        assert_eq!(answer(&asked, &[Some(Reply::Decisions(vec![Some(decision)]))]), Ok(json!({ id.as_str(): expected })));
+        assert_eq!(
+            answer(&asked, &[Some(Reply::Decisions(vec![Some(decision)]))]),
+            Ok(json!({ id.as_str(): expected }))
+        );
     }
     let wrong = answer(&asked, &[Some(Reply::Value(json!({"type": "accept"})))]).unwrap_err();
     assert!(wrong[0].starts_with("must be a list of exactly one response"), "{wrong:?}");
@@ -159,7 +171,13 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(json!("approve")),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| {
-        let key = prop_oneof![Just(A.to_string()), "[a-z]{1,6}", Just("decisions".into()), Just("type".into()), Just("args".into())];
+        let key = prop_oneof![
+            Just(A.to_string()),
+            "[a-z]{1,6}",
+            Just("decisions".into()),
+            Just("type".into()),
+            Just("args".into())
+        ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::vec((key, inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
@@ -185,15 +203,26 @@ fn any_reply() -> impl Strategy<Value = Option<Reply>> {
 }
 
 fn any_question() -> impl Strategy<Value = Question> {
-    let captured: Vec<Question> = ["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]
-        .into_iter()
-        .flat_map(questions)
-        .collect();
-    let id = prop_oneof![Just(None), Just(Some(A.to_string())), Just(Some(B.to_string())), "[0-9a-f]{32}".prop_map(Some), "\\PC{0,40}".prop_map(Some)];
+    let captured: Vec<Question> =
+        ["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]
+            .into_iter()
+            .flat_map(questions)
+            .collect();
+    let id = prop_oneof![
+        Just(None),
+        Just(Some(A.to_string())),
+        Just(Some(B.to_string())),
+        "[0-9a-f]{32}".prop_map(Some),
+        "\\PC{0,40}".prop_map(Some)
+    ];
     prop_oneof![
         prop::sample::select(captured),
-        (id, any_json(), prop::option::of(any_json()))
-            .prop_map(|(id, value, response_schema)| Question { id, value, response_schema, node: None }),
+        (id, any_json(), prop::option::of(any_json())).prop_map(|(id, value, response_schema)| Question {
+            id,
+            value,
+            response_schema,
+            node: None
+        }),
     ]
 }
 
