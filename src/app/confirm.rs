@@ -45,7 +45,7 @@ pub enum Proposal {
 }
 
 /// A key that comes again so soon is held down: longer than any terminal waits before it repeats one.
-const HELD: SignedDuration = SignedDuration::from_secs(1);
+pub(super) const HELD: SignedDuration = SignedDuration::from_secs(1);
 
 /// How far a change is.
 #[derive(Debug, Clone)]

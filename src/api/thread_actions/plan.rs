@@ -52,7 +52,6 @@ impl AgentServer {
             }));
         };
         let others: Vec<&Run> = active.iter().filter(|run| run.run_id != target.run_id).collect();
-        // A rollback that the server does not know must not end the queue before it fails on the run.
         let chosen: Vec<&Run> = if with_queue { active.iter().collect() } else { vec![target] };
         let targets = chosen.iter().map(|run| CancelTarget::new(&run.run_id, Some(run))).collect();
         let verb = match action {
@@ -307,15 +306,22 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
     if !is_queued {
         notes.push(Note::fact("What its tools did outside stays done."));
     }
-    let runs = |n: usize| if n == 1 { "1 other run".to_string() } else { format!("{n} other runs") };
+    let runs = |n: usize, one: &str, several: &str| match n {
+        1 => format!("1 other run {one}"),
+        n => format!("{n} other runs {several}"),
+    };
     match (with_queue, others) {
         (_, 0) => {}
-        (false, n) if is_queued => notes.push(Note::fact(format!("{} of this thread stay active.", runs(n)))),
-        (false, n) => notes.push(Note::warning(format!("{} are queued behind it: the next one starts.", runs(n)))),
-        (true, n) => notes.push(Note::warning(format!(
-            "{} are cancelled in the same way, the newest first, so that none of them starts.",
-            runs(n)
-        ))),
+        (false, n) if is_queued => notes.push(Note::fact(format!("{}.", runs(n, "stays active", "stay active")))),
+        (false, n) => {
+            let queue = runs(n, "is queued behind it and starts next", "are queued behind it, and the next one starts");
+            notes.push(Note::warning(format!("{queue}.")));
+        }
+        (true, n) => {
+            let queue =
+                runs(n, "is cancelled in the same way, first", "are cancelled in the same way, the newest first");
+            notes.push(Note::warning(format!("{queue}, so that none of them starts.")));
+        }
     }
     notes
 }

@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, PlainKind, QuestionDraft};
 use super::{AnswerCard, AnswerStage};
+use crate::api::StartFailure;
 use crate::app::key::{Code, Key};
 use crate::app::keys::{Action, Context};
 use crate::app::msg::Effect;
@@ -147,8 +148,8 @@ impl AnswerCard {
         if let Some(stop) = self.focused() {
             self.drafts[stop.question].touch();
         }
-        // What is typed after a refusal is another try.
-        if matches!(self.stage, AnswerStage::Refused(_)) {
+        // What is typed after a refusal is another try, unless the first may have been received.
+        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure != StartFailure::Unknown) {
             self.stage = AnswerStage::Editing;
         }
     }

@@ -2,6 +2,7 @@
 //! fit: a server keeps the first answer that it receives, even one that the graph can't use.
 
 mod draft;
+mod fields;
 mod keys;
 mod lines;
 #[cfg(test)]
@@ -11,6 +12,7 @@ pub use draft::{ActionDraft, Draft, FieldDraft, PlainDraft, PlainKind, QuestionD
 pub use keys::{At, Stop};
 pub use lines::CardLines;
 
+use super::confirm::HELD;
 use super::msg::{Effect, ServerRef, ThreadRef};
 use super::open::read_only_text;
 use super::{App, Overlay};
@@ -52,6 +54,8 @@ pub struct AnswerCard {
     settled: Option<(usize, usize)>,
     /// Whether the request is shown.
     shows_request: bool,
+    /// When the key that sends was pressed before there was anything to send.
+    held: Option<Timestamp>,
     /// Whether sending was tried: from then on every problem is shown.
     was_tried: bool,
 }
@@ -97,6 +101,7 @@ impl AnswerCard {
             top: 0,
             settled: None,
             shows_request: true,
+            held: None,
             was_tried: false,
         }
     }
@@ -322,8 +327,17 @@ impl App {
 
     /// The key that sends was pressed.
     pub(super) fn send_answer(&mut self) -> Vec<Effect> {
+        let now = self.now;
         let Some(Overlay::Answer(card)) = self.overlays.last_mut() else { return Vec::new() };
-        if !card.is_editable() {
+        // A key that is held down since before there was anything to read must not send.
+        if !card.is_editable() || card.held.is_some_and(|last| now.duration_since(last) < HELD) {
+            card.held = Some(now);
+            return Vec::new();
+        }
+        if matches!(&card.stage, AnswerStage::Refused(failed) if failed.failure == StartFailure::Unknown) {
+            let text = "The answer may have been received, so it isn't sent again from here. Look at the thread's runs; if the \
+                        question is still open, answer it from there.";
+            self.notify(true, text);
             return Vec::new();
         }
         card.was_tried = true;

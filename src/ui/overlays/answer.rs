@@ -32,9 +32,9 @@ pub fn answer(app: &App, card: &AnswerCard, canvas: &mut Canvas<'_>) -> Option<(
 
 /// The keys that fit, and how much is below the frame.
 fn keys(app: &App, card: &AnswerCard, below: usize, width: usize) -> String {
-    let named = card.keys().into_iter().filter_map(|(id, label)| {
-        let key = app.keymap.keys_of(id).first()?.to_string();
-        Some(format!("{key} {label}"))
+    let named = card.keys().into_iter().filter_map(|(id, label)| match id {
+        "" => Some(label),
+        id => Some(format!("{} {label}", app.keymap.keys_of(id).first()?)),
     });
     let mut parts: Vec<String> = named.collect();
     if below > 0 {
