@@ -8,7 +8,7 @@ use dash::{Dash, demo_like};
 use proptest::prelude::*;
 use runtail::api::{ApiError, Kind, Outcome, PlanError, Sent};
 use runtail::app::Overlay;
-use runtail::app::confirm::Stage;
+use runtail::app::confirm::{Proposal, Stage};
 use runtail::app::key::{Code, Key};
 use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
 use runtail::app::subscriptions;
@@ -109,7 +109,7 @@ fn what_is_deleted_is_frozen_when_the_dialog_opens() {
     dash.answer(|k| *k == SubKey::Deployments(profile.clone()), dash::listed(other));
     dash.keys("support-bot");
     let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!() };
-    assert_eq!((&confirm.profile, &confirm.intent), (&profile, &*intent));
+    assert_eq!((&confirm.profile, &confirm.proposal), (&profile, &Proposal::Service((*intent).clone())));
     assert!(confirm.may_be_sent());
 }
 

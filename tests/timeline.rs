@@ -218,7 +218,7 @@ proptest! {
             prop_assert!(before.is_none() || rows.seq_at(timeline, place.cursor.key) == before);
             let mut anew = TimelineRows::default();
             anew.prepare(timeline, now, &mut Place::at_start());
-            let lines = |rows: &TimelineRows| (0..rows.len()).map(|key| rows.line(timeline, key, 100)).collect::<Vec<_>>();
+            let lines = |rows: &TimelineRows| (0..rows.len()).map(|key| rows.line(&projections, key, 100)).collect::<Vec<_>>();
             prop_assert_eq!(lines(&rows), lines(&anew));
             if !rows.is_empty() {
                 place.cursor.key = pick.index(rows.len() as usize) as u64;

@@ -247,7 +247,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Do
         Effect::FetchAssistants(server) => {
             Done::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
         }
-        Effect::Describe(what) => Done::Described(what.clone(), if well { Ok(record(text)) } else { Err(fail()) }),
+        Effect::Describe(what) => Done::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) }),
         Effect::Find(number, source, _) => {
             Done::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
         }

@@ -1,8 +1,10 @@
 //! An agent server: assistants, threads, runs and their streams (contract §4, agent-server reference §4 and §6).
 
+mod cancel;
 mod capabilities;
 mod runs;
 
+pub use cancel::{CancelState, CancelTarget};
 pub(super) use capabilities::Capabilities;
 pub use runs::CancelAction;
 
@@ -24,8 +26,8 @@ const THREAD_FIELDS: [&str; 6] = ["thread_id", "created_at", "updated_at", "meta
 /// An agent server, spoken to with the keys of one profile.
 #[derive(Debug, Clone)]
 pub struct AgentServer {
-    http: Http,
-    base: Url,
+    pub(super) http: Http,
+    pub(super) base: Url,
     /// The base as text, without a trailing slash.
     text: Arc<str>,
     retry: Retry,
@@ -280,9 +282,14 @@ impl AgentServer {
             Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "stream"])?,
             None => self.url(&Method::POST, &["runs", "stream"])?,
         };
-        let body = serde_json::to_value(body)
-            .map_err(|e| self.http.refuse(&self.http.place(&Method::POST, &url), e.to_string(), None))?;
+        let body = self.run_body(&url, body)?;
         self.http.open(Method::POST, url, Some(&body), None).await
+    }
+
+    pub(super) fn run_body(&self, url: &Url, body: &RunCreate) -> Result<Value, ApiError> {
+        let refused =
+            |e: serde_json::Error| self.http.refuse(&self.http.place(&Method::POST, url), e.to_string(), None);
+        serde_json::to_value(body).map_err(refused)
     }
 
     /// Opens the stream of a run that is there already. Several modes travel as a JSON list in one parameter, which is
@@ -472,7 +479,7 @@ impl AgentServer {
         self.http.call(call).await
     }
 
-    fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
+    pub(super) fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
         join(&self.http, method, &self.base, parts)
     }
 }

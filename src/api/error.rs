@@ -79,6 +79,25 @@ impl ApiError {
         matches!(self.kind, Kind::RateLimited(_) | Kind::Server(_) | Kind::Network | Kind::Timeout)
     }
 
+    /// Whether an answer leaves no doubt that the request did nothing. A 5xx does not: it may come from something in between.
+    pub fn is_refusal(&self) -> bool {
+        match self.kind {
+            Kind::Unauthorized
+            | Kind::Forbidden
+            | Kind::NotFound
+            | Kind::Conflict
+            | Kind::Invalid(_)
+            | Kind::RateLimited(_)
+            | Kind::Refused
+            | Kind::OneReader
+            | Kind::NotOffered
+            | Kind::Stale
+            | Kind::ReadOnly => true,
+            Kind::Status(code) => (400..500).contains(&code) && code != 408,
+            Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
+        }
+    }
+
     /// The wait that the server asked for, of a 429 and of a server that is overloaded or being looked after (503).
     pub fn asked(&self) -> Option<Duration> {
         match self.kind {

@@ -4,6 +4,7 @@ use super::Place;
 use crate::model::PlainRequest;
 use crate::text::short_id;
 use jiff::Timestamp;
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -58,7 +59,7 @@ impl Journal {
     /// the path doesn't tell.
     pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> Noted {
         let outcome = Outcome::NoAnswer("the answer was not waited for".into());
-        let title = title.map_or_else(|| meaning(&place.method, &place.path), str::to_string);
+        let title = title.map_or_else(|| meaning(place, &request), str::to_string);
         let sent = Sent { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
         Noted { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
     }
@@ -102,17 +103,28 @@ impl Drop for Noted {
     }
 }
 
-/// What a request to an agent server is meant to do, by its path. Empty for all others.
-fn meaning(method: &str, path: &str) -> String {
-    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+/// What a request to an agent server is meant to do, by its path and its body. Empty for all others.
+fn meaning(place: &Place, request: &PlainRequest) -> String {
+    let segments: Vec<&str> = place.path.split('/').filter(|segment| !segment.is_empty()).collect();
     // The address of a server may have a path of its own, and names of calls in it.
     let calls = segments.iter().rposition(|segment| *segment == "threads").unwrap_or(segments.len().saturating_sub(2));
-    match (method, &segments[calls.min(segments.len())..]) {
+    match (place.method.as_str(), &segments[calls.min(segments.len())..]) {
         ("POST", ["threads"] | [.., "threads"]) => "Create thread".into(),
         ("DELETE", ["threads", thread]) => format!("Delete thread {}", short_id(thread)),
         ("POST", ["threads", thread, "copy"]) => format!("Copy thread {}", short_id(thread)),
         ("POST", ["threads", thread, "state"]) => format!("Edit state of thread {}", short_id(thread)),
-        ("POST", ["threads", thread, "runs", "stream"]) => format!("Start run on thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "runs"] | ["threads", thread, "runs", "stream"]) => {
+            let body = request.body.as_ref().unwrap_or(&Value::Null);
+            let what = match (&body["command"]["resume"], body.get("input")) {
+                (Value::Null, Some(Value::Null)) => "Continue",
+                (Value::Null, _) => "Start run on",
+                _ => "Answer",
+            };
+            format!("{what} thread {}", short_id(thread))
+        }
+        ("POST", ["threads", _, "runs", run, "cancel"]) if request.url.contains("action=rollback") => {
+            format!("Cancel and roll back run {}", short_id(run))
+        }
         ("POST", ["threads", _, "runs", run, "cancel"]) => format!("Cancel run {}", short_id(run)),
         ("DELETE", ["threads", _, "runs", run]) => format!("Delete run {}", short_id(run)),
         ("POST", [.., "runs", "stream"]) => "Start stateless run".into(),
@@ -124,10 +136,17 @@ fn meaning(method: &str, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn title(method: &str, path: &str, query: &str, body: Value) -> String {
+        let place = Place { method: method.into(), path: path.into(), ..Place::default() };
+        let url = format!("http://h{path}{query}");
+        meaning(&place, &PlainRequest { method: method.into(), url, headers: Vec::new(), body: Some(body) })
+    }
 
     #[test]
     fn requests_to_agent_servers_are_named_by_their_paths() {
-        for (method, path, title) in [
+        for (method, path, expected) in [
             ("POST", "/threads", "Create thread"),
             ("POST", "/own/prefix/threads", "Create thread"),
             ("DELETE", "/threads/t-1", "Delete thread t-1"),
@@ -141,7 +160,21 @@ mod tests {
             ("PATCH", "/v2/deployments/d", ""),
             ("POST", "/", ""),
         ] {
-            assert_eq!(meaning(method, path), title, "{method} {path}");
+            assert_eq!(title(method, path, "", Value::Null), expected, "{method} {path}");
+        }
+        let cancel = title("POST", "/threads/t-1/runs/r-1/cancel", "?wait=0&action=rollback", Value::Null);
+        assert_eq!(cancel, "Cancel and roll back run r-1");
+    }
+
+    #[test]
+    fn runs_are_named_by_what_they_do() {
+        for (body, expected) in [
+            (json!({"input": {"a": 1}}), "Start run on thread t-1"),
+            (json!({"input": null}), "Continue thread t-1"),
+            (json!({"command": {"resume": {"i": false}}}), "Answer thread t-1"),
+            (json!({"command": {"goto": "x"}}), "Start run on thread t-1"),
+        ] {
+            assert_eq!(title("POST", "/threads/t-1/runs", "", body.clone()), expected, "{body}");
         }
     }
 }

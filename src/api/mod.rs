@@ -22,9 +22,10 @@ mod pages;
 mod reach;
 mod retry;
 mod stream;
+mod thread_actions;
 
 use agent_server::server_info;
-pub use agent_server::{AgentServer, CancelAction, ServerInfo, ServerKind, ThreadQuery};
+pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, ServerInfo, ServerKind, ThreadQuery};
 pub use auth::AuthWaited;
 pub use change::{Made, PlanError};
 pub use connections::Connections;
@@ -38,3 +39,6 @@ pub use newest::{Newest, named_newest};
 pub use pages::Pages;
 pub use retry::{Retry, jitter};
 pub use stream::EventStream;
+pub use thread_actions::{
+    Acted, Choice, LoadedThread, RunStart, StartError, StartFailure, StartGuard, Started, ThreadIntent, ThreadPlan,
+};

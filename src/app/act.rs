@@ -1,6 +1,6 @@
 //! What the keys of each pane do, beyond moving.
 
-use super::composer::Origin;
+use super::composer::{Origin, Warning, Where};
 use super::fleet::Sort;
 use super::keys::Action;
 use super::msg::{Described, Effect, StreamTarget};
@@ -145,6 +145,10 @@ pub(super) fn act_card(app: &mut App, action: Action) -> Vec<Effect> {
 }
 
 pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
+    use Action::*;
+    if matches!(action, Answer | Approve | CancelRun | RollbackRun | Delete) {
+        return app.act_on_listed(action);
+    }
     let Some(server) = &mut app.server else { return Vec::new() };
     match (action, server.tab) {
         (Action::Threads, _) => server.show(Tab::Threads),
@@ -171,21 +175,22 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
             return app.compose(Origin { assistant, ..Origin::default() });
         }
         (Action::NewRun, Tab::Threads) => {
-            // On a thread that waits one answers; otherwise a new run of the same kind begins a new thread.
-            let from = server.thread().map(|t| {
-                let waits = t.status == "interrupted";
-                Origin {
-                    thread: waits.then(|| t.thread_id.clone()),
-                    assistant: server.assistant_of(&t.thread_id),
-                    question: waits.then(|| t.waiting().first().map(|i| i.value.to_string()).unwrap_or_default()),
-                }
+            // A row that happens to be selected is no choice of the thread, so a new one is the first offer.
+            let from = server.thread().map(|thread| Origin {
+                thread: Some(thread.thread_id.clone()),
+                assistant: server.assistant_of(&thread.thread_id),
+                place: Some(Where::NewThread),
+                warning: row_warning(&thread.status),
             });
             return app.compose(from.unwrap_or_default());
         }
         (Action::NewRun, Tab::Runs) => {
             let thread = server.runs_of.clone();
+            let row =
+                thread.as_deref().and_then(|id| server.threads.value.iter().flatten().find(|t| t.thread_id == id));
+            let warning = row.and_then(|row| row_warning(&row.status));
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
-            return app.compose(Origin { thread, assistant, question: None });
+            return app.compose(Origin { thread, assistant, place: None, warning });
         }
         (Action::Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),
         (Action::Describe, Tab::Threads) => {
@@ -207,6 +212,15 @@ pub(super) fn act_server(app: &mut App, action: Action) -> Vec<Effect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// What a new run on a thread means, as far as its row in a list tells.
+fn row_warning(status: &str) -> Option<Warning> {
+    match status {
+        "interrupted" => Some(Warning::MayWait),
+        "busy" => Some(Warning::Active),
+        _ => None,
+    }
 }
 
 pub(super) fn act_inspector(app: &mut App, action: Action) {

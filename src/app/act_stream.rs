@@ -1,12 +1,13 @@
 //! What keys do in the stream viewer.
 
 use super::App;
-use super::composer::Origin;
+use super::composer::{Origin, Warning};
 use super::find::Typing;
 use super::keys::Action;
 use super::msg::{Described, Effect, StreamTarget};
 use super::viewer::{Landmark, LinkState, View};
 use crate::config::{Timestamps, studio_page};
+use crate::model::ThreadStatus;
 use crate::stream::Target;
 
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
@@ -138,6 +139,9 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
             }
         }
         Action::Explain => app.explain_thread(),
+        Action::Answer | Action::Approve | Action::CancelRun | Action::RollbackRun | Action::Again | Action::Delete => {
+            return app.act_on_shown(action);
+        }
         _ => {}
     }
     Vec::new()
@@ -225,14 +229,18 @@ impl App {
             StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
             _ => None,
         };
-        let question =
-            Some(crate::model::summary_of(viewer.questions())).filter(|said| !said.is_empty() && thread.is_some());
+        let warning = match viewer.thread_status() {
+            ThreadStatus::Waiting { .. } => Some(Warning::Waits),
+            status if status.is_active() => Some(Warning::Active),
+            _ => None,
+        };
+        let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
         let server = viewer.server.clone();
         // A tab may be of another server than the list behind it.
         let mut effects = self.go_to_server(server);
         let listed = || self.server.as_ref().and_then(|s| s.assistant_of(thread.as_deref()?));
-        let assistant = started.or_else(listed);
-        effects.extend(self.compose(Origin { thread, assistant, question }));
+        let assistant = of_thread.or(started).or_else(listed);
+        effects.extend(self.compose(Origin { thread, assistant, place: None, warning }));
         effects
     }
 

@@ -47,6 +47,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("stream.prev_error", "stream.prev_problem"),
     ("stream.difference", "stream.compare"),
     ("stream.close", "app.quit"),
+    ("confirm.traces", "confirm.option"),
 ];
 
 /// Every key that works, in the order of the help screen.
@@ -454,12 +455,12 @@ pub const BINDINGS: &[Binding] = {
         // Not the key that leads here: one that is held down must not send.
         bind("confirm.send", Confirm, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
         bind(
-            "confirm.traces",
+            "confirm.option",
             Confirm,
             &["ctrl-t"],
-            A::Traces,
-            "traces too",
-            "When deleting: the tracing project too, or not",
+            A::Option,
+            "option",
+            "Include what goes with it, or not: the tracing project, the queued runs",
         ),
         bind(
             "confirm.curl",
@@ -470,6 +471,35 @@ pub const BINDINGS: &[Binding] = {
             "Copy it as a command, with $KEY for the key",
         ),
         bind("confirm.back", Confirm, &["Esc"], A::Back, "cancel", "Cancel; nothing is sent"),
+        bind("answer.send", Answer, &["ctrl-s"], A::Send, "send", "Send the answer. Nothing else does, Enter neither"),
+        bind("answer.next", Answer, &["Tab"], A::NextField, "next field", "Go to the next field, or the one before"),
+        bind("answer.prev", Answer, &["BackTab"], A::PrevField, "previous field", ""),
+        bind("answer.form", Answer, &["ctrl-t"], A::Form, "as JSON", "Form or JSON; text, yes or no, or JSON"),
+        bind(
+            "answer.outside",
+            Answer,
+            &["ctrl-e"],
+            A::EditOutside,
+            "$EDITOR",
+            "Edit the field with $VISUAL or $EDITOR",
+        ),
+        bind(
+            "answer.request",
+            Answer,
+            &["ctrl-r"],
+            A::Request,
+            "request",
+            "Show the request that will be sent, or fold it",
+        ),
+        bind(
+            "answer.anew",
+            Answer,
+            &["ctrl-n"],
+            A::Anew,
+            "start over",
+            "Clear the answer to this question; it stays open",
+        ),
+        bind("answer.back", Answer, &["Esc"], A::Back, "close", "Close the card; the draft is kept"),
         bind("journal.open", Journal, &["Enter", "d"], A::Open, "open", "Show all of it"),
         bind(
             "journal.curl",

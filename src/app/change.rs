@@ -1,13 +1,13 @@
 //! Changing deployments and revisions from the dashboard: what is meant by a key becomes an intent, and an intent a dialog.
 
-use super::confirm::{Confirm, Stage};
+use super::confirm::{Confirm, Proposal, Stage};
 use super::editor::{Subject, Written};
 use super::fleet::Row;
 use super::keys::{Action, Context};
 use super::msg::{Described, Effect, NextPoll, RevisionRef};
 use super::open::read_only_text;
 use super::{App, Overlay, Pane};
-use crate::api::{ApiError, Kind};
+use crate::api::{ApiError, Choice, Kind, ThreadIntent};
 use crate::model::{Deployment, DeploymentSpec, Intent};
 use crate::text;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl App {
         match action {
             Action::Send => self.send_change(),
             Action::Back | Action::Quit => self.leave_confirm(),
-            Action::Traces => self.toggle_traces(),
+            Action::Option => self.toggle_option(),
             Action::Curl => {
                 let Some(Overlay::Confirm(confirm)) = self.overlays.last() else { return Vec::new() };
                 match confirm.preview().map(|preview| preview.request.curl()) {
@@ -174,22 +174,51 @@ impl App {
         }
     }
 
-    /// When deleting: whether the tracing project goes too. That is another request, so it is planned anew.
-    fn toggle_traces(&mut self) -> Vec<Effect> {
+    /// What goes with a change, or does not. That is another request, so it is planned again.
+    fn toggle_option(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirm)) = self.overlays.last() else { return Vec::new() };
-        let Confirm { number, profile, intent, stage: Stage::Ready(_), typed, .. } = &**confirm else {
-            return Vec::new();
+        let Confirm { proposal, stage: Stage::Ready(_), .. } = &**confirm else { return Vec::new() };
+        let other = match proposal.clone() {
+            Proposal::Service(Intent::DeleteDeployment { id, delete_tracing_project, force }) => {
+                let delete_tracing_project = !delete_tracing_project;
+                Proposal::Service(Intent::DeleteDeployment { id, delete_tracing_project, force })
+            }
+            Proposal::Thread(server, ThreadIntent::Cancel { thread, run, action, with_queue })
+                if matches!(confirm.choice, Some(Choice::Queue { .. })) =>
+            {
+                Proposal::Thread(server, ThreadIntent::Cancel { thread, run, action, with_queue: !with_queue })
+            }
+            _ => return Vec::new(),
         };
-        let Intent::DeleteDeployment { id, delete_tracing_project, force } = intent else { return Vec::new() };
-        let intent =
-            Intent::DeleteDeployment { id: id.clone(), delete_tracing_project: !delete_tracing_project, force: *force };
-        let (number, profile, typed) = (*number, profile.clone(), typed.clone());
-        self.overlays.pop();
-        let mut effects = vec![Effect::Forget(number)];
-        effects.extend(self.begin_intent(profile, intent));
+        let typed = confirm.typed.clone();
+        let effects = self.propose_instead(other);
         if let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() {
             confirm.typed = typed;
         }
+        effects
+    }
+
+    /// Shows the request with the number of steps that was typed.
+    pub(super) fn change_limit(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Confirm(confirm)) = self.overlays.last() else { return Vec::new() };
+        let Some(limit) = confirm.typed_limit() else { return Vec::new() };
+        match confirm.proposal.clone() {
+            Proposal::Thread(server, ThreadIntent::Again { thread, .. }) => {
+                let intent = ThreadIntent::Again { thread, recursion_limit: Some(limit) };
+                self.propose_instead(Proposal::Thread(server, intent))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Plans something else in the place of what is asked about.
+    fn propose_instead(&mut self, proposal: Proposal) -> Vec<Effect> {
+        let Some(Overlay::Confirm(confirm)) = self.overlays.pop() else { return Vec::new() };
+        let mut effects = vec![Effect::Forget(confirm.number)];
+        effects.extend(match proposal {
+            Proposal::Service(intent) => self.begin_intent(confirm.profile, intent),
+            Proposal::Thread(server, intent) => self.begin_action(server, intent),
+        });
         effects
     }
 
@@ -262,6 +291,7 @@ impl App {
             match overlay {
                 Overlay::Compose(composer) => self.draft = Some(*composer),
                 Overlay::Edit(editor) => self.keep_draft(*editor),
+                Overlay::Answer(card) => self.keep_answer_drafts(&card),
                 Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
                     effects.push(Effect::Forget(confirm.number));
                 }

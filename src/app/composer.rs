@@ -5,7 +5,7 @@ use super::msg::{ServerRef, StreamTarget};
 use super::textarea::{Problem, TextArea};
 use crate::model::{Assistant, RunCreate};
 use crate::stream::Target;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The fields, in the order of Tab.
@@ -17,7 +17,7 @@ pub enum Field {
     Where,
     /// Which stream modes.
     Modes,
-    /// The input, or the answer to an interrupt.
+    /// The input.
     Input,
     /// The button.
     Start,
@@ -56,8 +56,21 @@ pub struct Origin {
     pub thread: Option<String>,
     /// The assistant to begin with: its id, or its graph.
     pub assistant: Option<String>,
-    /// What the thread waits for.
-    pub question: Option<String>,
+    /// Where the run is started at first; none means on the thread, if there is one.
+    pub place: Option<Where>,
+    /// What a new run on the thread means.
+    pub warning: Option<Warning>,
+}
+
+/// What a person has to know before a run is started on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warning {
+    /// It is waiting for an answer.
+    Waits,
+    /// It is interrupted, and may be waiting.
+    MayWait,
+    /// A run is active.
+    Active,
 }
 
 /// A run being composed.
@@ -83,8 +96,8 @@ pub struct Composer {
     pub modes: Vec<(&'static str, bool)>,
     /// The mode under the cursor.
     pub mode_at: usize,
-    /// What the thread waits for, where it stands at an interrupt: the input answers it.
-    pub question: Option<String>,
+    /// What a new run on the thread means.
+    warning: Option<Warning>,
     /// The JSON text.
     pub input: TextArea,
     /// What is wrong with it; known while one types, so that nothing wrong is ever sent.
@@ -94,8 +107,9 @@ pub struct Composer {
 impl Composer {
     /// A composer with an input to begin from.
     pub fn new(server: ServerRef, assistants: &[Assistant], from: Origin) -> Self {
-        let Origin { thread, assistant: wanted, question } = from;
-        let place = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
+        let Origin { thread, assistant: wanted, place, warning } = from;
+        let usual = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
+        let place = place.unwrap_or(usual);
         let mut modes = MODES.to_vec();
         modes.push(("subgraphs", true));
         let mut composer = Composer {
@@ -109,17 +123,14 @@ impl Composer {
             place,
             modes,
             mode_at: 0,
-            question,
+            warning,
             input: TextArea::default(),
             problem: None,
         };
         composer.offer(assistants);
-        let resume = composer.question.is_some();
-        composer.set_input(if resume { "" } else { "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}" });
-        if !resume {
-            let (row, col) = composer.input.cursor();
-            composer.input.go(row, col - 4);
-        }
+        composer.set_input("{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}");
+        let (row, col) = composer.input.cursor();
+        composer.input.go(row, col - 4);
         composer
     }
 
@@ -147,12 +158,7 @@ impl Composer {
         self.problem = match serde_json::from_str::<Value>(&self.input.text()) {
             Ok(_) => None,
             Err(_) if self.input.text().trim().is_empty() => {
-                let message = if self.question.is_some() {
-                    "type the answer: true, \"text\", {…}"
-                } else {
-                    "type the input: {…}"
-                };
-                Some(Problem { line: 1, column: 1, message: message.into() })
+                Some(Problem { line: 1, column: 1, message: "type the input: {…}".into() })
             }
             Err(e) => {
                 let text = e.to_string();
@@ -236,9 +242,9 @@ impl Composer {
         self.assistants.get(self.assistant).map(|(id, _)| id.clone())
     }
 
-    /// Whether the input answers an interrupt.
-    pub fn resumes(&self) -> bool {
-        self.question.is_some() && self.place == Where::ThisThread
+    /// What a run on the chosen place means; none where it means nothing special.
+    pub fn warning(&self) -> Option<Warning> {
+        self.warning.filter(|_| self.place == Where::ThisThread)
     }
 
     /// The modes that are chosen, without `subgraphs`.
@@ -263,12 +269,9 @@ impl Composer {
         if modes.is_empty() {
             return Err("Choose at least one stream mode.".into());
         }
-        let (input, command) =
-            if self.resumes() { (None, Some(json!({"resume": value}))) } else { (Some(value), None) };
         let body = RunCreate {
             assistant_id: assistant_id.to_string(),
-            input,
-            command,
+            input: Some(value),
             stream_mode: modes,
             stream_subgraphs: self.modes.iter().any(|(name, on)| *name == "subgraphs" && *on),
             stream_resumable: true,
@@ -287,6 +290,7 @@ impl Composer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn composer() -> Composer {
         let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://x".into() };

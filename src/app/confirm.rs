@@ -4,12 +4,12 @@
 use super::key::{Code, Key};
 use super::layout::Area;
 use super::line::{Line, Tone, wrap};
-use super::msg::{Effect, Made};
+use super::msg::{Effect, Made, ServerRef, ThreadRef};
 use super::open::read_only_text;
 use super::scroll::Place;
 use super::{App, Overlay};
-use crate::api::{ApiError, Kind, PlanError};
-use crate::model::{Consent, Intent, Preview};
+use crate::api::{ApiError, CancelAction, Choice, Kind, PlanError, ThreadIntent};
+use crate::model::{Intent, Preview};
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
@@ -22,19 +22,30 @@ pub struct Confirm {
     /// The profile that it is done with.
     pub profile: Arc<str>,
     /// What is wanted.
-    pub intent: Intent,
+    pub proposal: Proposal,
     /// How far it is.
     pub stage: Stage,
-    /// What was typed of the name that has to be.
+    /// What was typed: the name that has to be, or another value of the choice that there is.
     pub typed: String,
+    /// What can still be chosen.
+    pub choice: Option<Choice>,
     /// When the key that sends was pressed before there was anything to read: it may be held down since.
     pub held: Option<Timestamp>,
     /// Where in the preview one reads.
     pub place: Place,
 }
 
+/// What a dialog asks about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Proposal {
+    /// A change on the control plane of the profile.
+    Service(Intent),
+    /// An action on a thread of an agent server.
+    Thread(ServerRef, ThreadIntent),
+}
+
 /// A key that comes again so soon is held down: longer than any terminal waits before it repeats one.
-const HELD: SignedDuration = SignedDuration::from_secs(1);
+pub(super) const HELD: SignedDuration = SignedDuration::from_secs(1);
 
 /// How far a change is.
 #[derive(Debug, Clone)]
@@ -57,14 +68,19 @@ impl Confirm {
         if let Some(preview) = self.preview() {
             return preview.title.clone();
         }
-        let word = match &self.intent {
-            Intent::CreateDeployment(_) => "Create",
-            Intent::UpdateDeployment { .. } => "Update",
-            Intent::DeleteDeployment { .. } => "Delete",
-            Intent::Redeploy { .. } => "Redeploy",
-            Intent::Service(change) => change.what.verb(),
-            Intent::Interrupt { .. } => "Interrupt",
-            Intent::Rollback { .. } => "Roll back",
+        let word = match &self.proposal {
+            Proposal::Service(Intent::CreateDeployment(_)) => "Create",
+            Proposal::Service(Intent::UpdateDeployment { .. }) => "Update",
+            Proposal::Service(Intent::DeleteDeployment { .. }) => "Delete",
+            Proposal::Service(Intent::Redeploy { .. }) => "Redeploy",
+            Proposal::Service(Intent::Service(change)) => change.what.verb(),
+            Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
+            Proposal::Service(Intent::Rollback { .. }) => "Roll back",
+            Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Interrupt, .. }) => "Cancel",
+            Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
+            Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
+            Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
+            Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
         };
         word.to_string()
     }
@@ -80,17 +96,48 @@ impl Confirm {
     /// The name that has to be typed, while that makes sense.
     pub fn wants_name(&self) -> Option<&str> {
         match &self.stage {
-            Stage::Ready(preview) => match &preview.consent {
-                Consent::Name(name) => Some(name),
-                Consent::Key => None,
-            },
+            Stage::Ready(preview) => preview.consent.wanted(),
             _ => None,
         }
     }
 
     /// Whether the key that sends would send it.
     pub fn may_be_sent(&self) -> bool {
-        matches!(&self.stage, Stage::Ready(preview) if preview.consent.is_given(&self.typed))
+        let is_given = |preview: &Preview| preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed);
+        self.typed_limit().is_none() && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
+    }
+
+    /// Another number of steps that was typed and is not in the preview yet.
+    pub fn typed_limit(&self) -> Option<u64> {
+        let Some(Choice::RecursionLimit(planned)) = self.choice else { return None };
+        self.typed.parse().ok().filter(|typed| *typed != planned && *typed > 0)
+    }
+
+    /// What can be chosen, in words.
+    fn option(&self, key: &str) -> Option<String> {
+        if !matches!(self.stage, Stage::Ready(_)) {
+            return None;
+        }
+        match (&self.proposal, &self.choice) {
+            (Proposal::Service(Intent::DeleteDeployment { delete_tracing_project: false, .. }), _) => {
+                Some(format!("{key} deletes the tracing project and its traces too"))
+            }
+            (Proposal::Service(Intent::DeleteDeployment { .. }), _) => {
+                Some(format!("{key} keeps the tracing project and its traces"))
+            }
+            (_, Some(Choice::Queue { included: false, queued: 1 })) => {
+                Some(format!("{key} cancels the other active run too"))
+            }
+            (_, Some(Choice::Queue { included: false, queued })) => {
+                Some(format!("{key} cancels the {queued} other active runs too"))
+            }
+            (_, Some(Choice::Queue { included: true, .. })) => Some(format!("{key} cancels only this run")),
+            (_, Some(Choice::RecursionLimit(limit))) => {
+                let typed = if self.typed.is_empty() { limit.to_string() } else { self.typed.clone() };
+                Some(format!("Steps allowed: [ {typed} ]   type another number, Enter shows the new request"))
+            }
+            _ => None,
+        }
     }
 
     /// What the footer shows: the keys that do something by now.
@@ -107,17 +154,15 @@ impl Confirm {
         let mut lines = Vec::new();
         match &self.stage {
             Stage::Planning => {
-                lines.push(Line::of(Tone::Dim, "Reading what is there now. Nothing is changed by that."))
+                lines.push(Line::of(Tone::Dim, "Reading the current state. Nothing is changed by that."))
             }
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
                     PlanError::Asked(error) => {
-                        (Tone::Bad, "It could not be looked at, and nothing was sent.", error.story())
+                        (Tone::Bad, "Couldn't read the current state. Nothing was sent.", error.story())
                     }
-                    PlanError::Nothing(why) => {
-                        (Tone::Plain, "There is nothing to do, and nothing was sent.", why.clone())
-                    }
-                    other => (Tone::Bad, "This cannot be done, and nothing was sent.", other.to_string()),
+                    PlanError::Nothing(why) => (Tone::Plain, "There is nothing to do. Nothing was sent.", why.clone()),
+                    other => (Tone::Bad, "Cannot continue. Nothing was sent.", other.to_string()),
                 };
                 lines.push(Line::of(tone, heading));
                 lines.push(Line::new());
@@ -132,14 +177,9 @@ impl Confirm {
         if let Some(preview) = self.preview() {
             lines.extend(preview_lines(preview, width));
         }
-        if let (Intent::DeleteDeployment { delete_tracing_project, .. }, Stage::Ready(_)) = (&self.intent, &self.stage)
-        {
-            let text = match delete_tracing_project {
-                false => "ctrl-t deletes the tracing project and its traces too",
-                true => "ctrl-t keeps the tracing project and its traces",
-            };
+        if let Some(option) = self.option("ctrl-t") {
             lines.push(Line::new());
-            lines.push(Line::of(Tone::Dim, text));
+            lines.push(Line::of(Tone::Dim, &option));
         }
         lines
     }
@@ -174,14 +214,14 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
         lines.push(Line::of(Tone::Dim, text));
     };
     if !preview.changes.is_empty() {
-        heading(&mut lines, "What differs from today");
+        heading(&mut lines, "Changes");
         for change in &preview.changes {
             for (i, part) in wrap(&change.line(), width.saturating_sub(4)).iter().enumerate() {
                 lines.push(Line::of(Tone::Plain, &format!("{}{part}", if i == 0 { "  " } else { "    " })));
             }
         }
     }
-    heading(&mut lines, "What is sent");
+    heading(&mut lines, "Request");
     let request = format!("{} {}", preview.request.method, preview.request.url);
     lines
         .extend(wrap(&request, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
@@ -202,22 +242,39 @@ impl App {
             self.notify(true, text);
             return Vec::new();
         }
+        let number = self.ask(profile.clone(), Proposal::Service(intent.clone()));
+        vec![Effect::Plan(number, profile, Box::new(intent))]
+    }
+
+    /// Begins an action on a thread: it is planned, then shown.
+    pub(super) fn begin_action(&mut self, server: ServerRef, intent: ThreadIntent) -> Vec<Effect> {
+        if self.is_read_only(&server.profile) {
+            let text = read_only_text(&server.profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let number = self.ask(server.profile.clone(), Proposal::Thread(server.clone(), intent.clone()));
+        vec![Effect::PlanAction(number, server, Box::new(intent))]
+    }
+
+    /// Opens the dialog of a change that is being planned.
+    fn ask(&mut self, profile: Arc<str>, proposal: Proposal) -> u64 {
         let number = self.next_change;
         self.next_change += 1;
-        let plan = Effect::Plan(number, profile.clone(), Box::new(intent.clone()));
         self.overlays.push(Overlay::Confirm(Box::new(Confirm {
             number,
             profile,
-            intent,
+            proposal,
             stage: Stage::Planning,
             typed: String::new(),
+            choice: None,
             held: None,
             place: Place::at_start(),
         })));
-        vec![plan]
+        number
     }
 
-    fn confirm_of(&mut self, number: u64) -> Option<&mut Confirm> {
+    pub(super) fn confirm_of(&mut self, number: u64) -> Option<&mut Confirm> {
         self.overlays.iter_mut().find_map(|overlay| match overlay {
             Overlay::Confirm(confirm) if confirm.number == number => Some(&mut **confirm),
             _ => None,
@@ -239,6 +296,30 @@ impl App {
         Vec::new()
     }
 
+    /// What an action on a thread would do, or why it can't be done.
+    pub(super) fn on_planned_action(
+        &mut self,
+        number: u64,
+        planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
+    ) -> Vec<Effect> {
+        match (self.confirm_of(number), planned) {
+            (Some(confirm), Ok((preview, choice))) => {
+                confirm.stage = Stage::Ready(preview);
+                confirm.choice = choice;
+            }
+            // A sentence is enough where there is nothing to do.
+            (Some(_), Err(PlanError::Nothing(why))) => {
+                self.overlays.retain(|overlay| !matches!(overlay, Overlay::Confirm(c) if c.number == number));
+                self.notify(false, why);
+            }
+            (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
+            // The person left meanwhile.
+            (None, Ok(_)) => return vec![Effect::Forget(number)],
+            (None, Err(_)) => {}
+        }
+        Vec::new()
+    }
+
     /// The key that sends was pressed.
     pub(super) fn send_change(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return Vec::new() };
@@ -247,6 +328,10 @@ impl App {
         if is_held || matches!(confirm.stage, Stage::Planning) {
             confirm.held = Some(self.now);
             return Vec::new();
+        }
+        if confirm.typed_limit().is_some() {
+            self.notify(false, "Nothing was sent: the number of steps changed. Review the new request.");
+            return self.change_limit();
         }
         if !confirm.may_be_sent() {
             if let Some(name) = confirm.wants_name() {
@@ -265,7 +350,16 @@ impl App {
         if let Stage::Ready(preview) = std::mem::replace(&mut confirm.stage, Stage::Planning) {
             confirm.stage = Stage::Sending(preview);
         }
-        vec![Effect::Send(number, profile)]
+        match confirm.proposal.clone() {
+            Proposal::Service(_) => vec![Effect::Send(number, profile)],
+            Proposal::Thread(server, intent) => {
+                let thread = ThreadRef { server, id: intent.thread().to_string() };
+                if let ThreadIntent::Cancel { run, with_queue, .. } = &intent {
+                    self.note_cancelling(&thread, run.as_deref().filter(|_| !with_queue));
+                }
+                vec![Effect::Act(number, thread)]
+            }
+        }
     }
 
     /// What came of a change that was sent. It is told wherever the person is by now.
@@ -316,13 +410,20 @@ impl App {
 
     /// Whether a name is being typed.
     pub(super) fn types_name(&self) -> bool {
-        matches!(self.overlays.last(), Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some())
+        let types = |confirm: &Confirm| {
+            confirm.wants_name().is_some() || matches!(confirm.choice, Some(Choice::RecursionLimit(_)))
+        };
+        matches!(self.overlays.last(), Some(Overlay::Confirm(confirm)) if types(confirm))
     }
 
     /// A key while a change is asked about, where no action took it.
     pub(super) fn confirm_key(&mut self, key: Key) {
         let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return };
-        if confirm.wants_name().is_none() {
+        let is_limit = matches!(confirm.choice, Some(Choice::RecursionLimit(_)));
+        if is_limit && key.text().is_some_and(|c| !c.is_ascii_digit() || confirm.typed.len() > 8) {
+            return;
+        }
+        if confirm.wants_name().is_none() && !is_limit {
             return;
         }
         match (key.code, key.ctrl) {

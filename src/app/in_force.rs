@@ -139,6 +139,7 @@ impl Overlay {
                 Some(editor.subject.profile()).filter(|_| !matches!(editor.subject, Subject::Profile(_)))
             }
             Overlay::Confirm(confirm) => Some(&confirm.profile),
+            Overlay::Answer(card) => Some(&card.thread.server.profile),
             Overlay::Browse(browse) => Some(&browse.profile),
             Overlay::SignIn(sign_in) => Some(&sign_in.profile),
             // A document that is read stays what it was.

@@ -36,6 +36,8 @@ pub enum Context {
     Editor,
     /// A change that is asked about.
     Confirm,
+    /// The answer to a thread's questions.
+    Answer,
     /// The journal.
     Journal,
     /// An entry of it.
@@ -74,6 +76,7 @@ impl Context {
             Context::Composer => "Composing a run",
             Context::Editor => "Editing a document",
             Context::Confirm => "Before a change is made",
+            Context::Answer => "Answering",
             Context::Journal => "The journal",
             Context::Entry => "An entry of the journal",
             Context::Command => "Typing a command",
@@ -185,7 +188,9 @@ pub enum Action {
     EditOutside,
     Anew,
     Send,
-    Traces,
+    Option,
+    Form,
+    Request,
     Curl,
     Profiles,
     Test,
@@ -209,7 +214,7 @@ pub enum Action {
 impl Action {
     /// Whether it is one of a dialog that asks about a change, rather than one that moves in it.
     pub(super) fn is_of_confirm(self) -> bool {
-        matches!(self, Action::Send | Action::Back | Action::Quit | Action::Traces | Action::Curl)
+        matches!(self, Action::Send | Action::Back | Action::Quit | Action::Option | Action::Curl)
     }
 
     /// Whether it can be done while the screen stands still.
@@ -354,11 +359,11 @@ impl Keymap {
             }
             Context::Save => &["save.write", "move.page_down", "app.back"],
             Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
-            // What can be done there depends on more than the place (`app/confirm.rs`).
-            Context::Confirm | Context::Command | Context::Global => &[],
+            // What can be done there depends on more than the place (`app/confirm.rs`, `app/answer`).
+            Context::Confirm | Context::Answer | Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {
-            Context::Composer | Context::Editor | Context::Confirm | Context::Command => &[],
+            Context::Composer | Context::Editor | Context::Confirm | Context::Answer | Context::Command => &[],
             _ => &["app.command", "app.help"],
         };
         self.hints_of(ids.iter().chain(help), ascii)

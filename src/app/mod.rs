@@ -3,6 +3,7 @@
 
 mod act;
 mod act_stream;
+pub mod answer;
 mod bindings;
 pub mod blocks;
 pub mod browse;
@@ -53,6 +54,7 @@ pub mod streams;
 mod subscriptions;
 pub mod tabs;
 pub mod textarea;
+mod thread_actions;
 mod ticks;
 pub mod timeline;
 mod typing;
@@ -68,6 +70,7 @@ pub use update::{stops_polling, update};
 
 use crate::config::{Draft, Profile, TapeLimits};
 use crate::model::Change;
+use answer::{AnswerCard, KeptDraft};
 use browse::Browse;
 use composer::Composer;
 use confirm::Confirm;
@@ -128,6 +131,8 @@ pub enum Overlay {
     Edit(Box<Editor>),
     /// A change that the person is asked about.
     Confirm(Box<Confirm>),
+    /// The answer to a thread's questions.
+    Answer(Box<AnswerCard>),
     /// What was sent to change something.
     Journal(JournalView),
     /// A command being typed. What is below it stays in sight.
@@ -157,6 +162,7 @@ impl Overlay {
             Overlay::Compose(_) => Context::Composer,
             Overlay::Edit(_) => Context::Editor,
             Overlay::Confirm(_) => Context::Confirm,
+            Overlay::Answer(_) => Context::Answer,
             Overlay::Journal(_) => Context::Journal,
             Overlay::Command(_) => Context::Command,
             Overlay::Profiles => Context::Profiles,
@@ -292,6 +298,8 @@ pub struct App {
     next_search: u64,
     /// What was typed into a composer that was left.
     pub draft: Option<Composer>,
+    /// What was typed as answers and not sent.
+    pub answer_drafts: Vec<KeptDraft>,
     /// What was typed into editors that were left.
     pub drafts: BTreeMap<Subject, String>,
     /// When a person last refreshed by hand.
@@ -353,6 +361,7 @@ impl App {
             next_search: 1,
             refreshed_at: None,
             draft: None,
+            answer_drafts: Vec::new(),
             drafts: BTreeMap::new(),
             epoch: 0,
             next_stream: 1,

@@ -5,7 +5,10 @@ use super::key::Key;
 use super::palette::{Found, Source};
 use super::work::{Part, Task};
 use crate::api::doctor::Check;
-use crate::api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, PlanError, Revisions, Sent, ServerInfo};
+use crate::api::{
+    Acted, ApiError, AuthWaited, CancelTarget, Choice, Listing, LoadedThread, LogFilter, LogScope, PlanError,
+    Revisions, RunStart, Sent, ServerInfo, StartError, ThreadIntent,
+};
 use crate::config::{Config, ConfigError, Draft, Profile};
 use crate::model::{
     Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, Deployment, FailureCard, Intent, LogLine, Preview,
@@ -26,6 +29,15 @@ pub struct ServerRef {
     pub name: Arc<str>,
     /// Base address.
     pub url: Arc<str>,
+}
+
+/// A thread of an agent server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadRef {
+    /// The server.
+    pub server: ServerRef,
+    /// The thread's id.
+    pub id: String,
 }
 
 /// Something that happened. `update` is told when.
@@ -193,6 +205,14 @@ pub enum Done {
     Planned(u64, Result<Box<Preview>, PlanError>),
     /// What came of a change that was sent.
     Sent(u64, Result<Made, ApiError>),
+    /// What an action on a thread would do, by its number, and what can still be chosen.
+    PlannedAction(u64, Result<(Box<Preview>, Option<Choice>), PlanError>),
+    /// What came of an action on a thread, by its number.
+    Acted(u64, ThreadRef, Result<Acted, StartError>),
+    /// What became of runs that were being cancelled.
+    CancelFollowed(ThreadRef, Vec<CancelTarget>),
+    /// A thread as it is now, by the number of the request.
+    ThreadLoaded(u64, Result<Box<LoadedThread>, ApiError>),
     /// The journal, oldest entry first.
     Journal(Vec<Sent>),
     /// Whether a profile could be reached, by the number of the trial.
@@ -215,6 +235,8 @@ impl Done {
             Done::Written(profile, ..) => Some(profile),
             Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
             Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
+            Done::CancelFollowed(thread, _) => Some(&thread.server.profile),
+            Done::PlannedAction(..) | Done::Acted(..) | Done::ThreadLoaded(..) => None,
             Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(..) | Done::FileStepped(..) => None,
             Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
             Done::Drafted(_) | Done::Saved(_) => None,
@@ -299,7 +321,17 @@ pub enum Effect {
     Plan(u64, Arc<str>, Box<Intent>),
     /// Send the change of that number with its profile: the only effect that changes anything on a control plane.
     Send(u64, Arc<str>),
-    /// Forget the change of that number (no answer).
+    /// Find out what an action on a thread would do, and keep it under its number. Nothing that writes is sent.
+    PlanAction(u64, ServerRef, Box<ThreadIntent>),
+    /// Carry out the action of that number on its thread.
+    Act(u64, ThreadRef),
+    /// Start a run on a thread in the background.
+    StartRun(u64, ThreadRef, Box<RunStart>),
+    /// Read runs that are being cancelled until they have stopped.
+    FollowCancel(ThreadRef, Vec<CancelTarget>),
+    /// Read a thread as it is now, under that number.
+    LoadThread(u64, ThreadRef),
+    /// Forget the change, or the action, of that number (no answer).
     Forget(u64),
     /// Read the journal.
     ReadJournal,

@@ -8,7 +8,7 @@ use super::fleet::RowId;
 use super::json::Tree;
 use super::layout::{Area, Regions, below, halves, layout};
 use super::line::{Line, Tone};
-use super::msg::{Effect, ServerRef, StreamTarget};
+use super::msg::{Effect, ServerRef, StreamTarget, ThreadRef};
 use super::scroll::{Flat, Place};
 use super::server::{PAGE, Server, Tab};
 use super::sign_in::SignIn;
@@ -16,7 +16,7 @@ use super::streams::MAX_TABS;
 use super::viewer::{LinkState, View, Viewer, head};
 use super::{App, Overlay, Page, Pane, columns, help, view_lines, why};
 use crate::model::ThreadStatus;
-use crate::stream::Outcome;
+use crate::stream::{Outcome, Target};
 use std::sync::Arc;
 
 /// Lines above the rows of each pane: title and column heads.
@@ -113,7 +113,7 @@ impl App {
         if let Some(modes) = &self.last_modes.started {
             composer.modes.clone_from(modes);
         }
-        let fits = |draft: &mut Composer| draft.server == composer.server && draft.question == composer.question;
+        let fits = |draft: &mut Composer| draft.server == composer.server;
         if let Some(draft) = self.draft.take_if(fits) {
             composer.set_input(&draft.input.text());
             let id = draft.chosen().filter(|_| !chosen);
@@ -129,17 +129,29 @@ impl App {
         ask
     }
 
-    /// Starts what was composed, or says why it cannot be.
-    pub fn start_composed(&mut self) {
-        let Some(Overlay::Compose(composer)) = self.overlays.last() else { return };
-        match composer.target() {
-            Err(why) => self.notify(true, why),
-            Ok(target) => {
-                if let Some(Overlay::Compose(composer)) = self.overlays.pop() {
-                    self.last_modes.started = Some(composer.modes.clone());
-                    self.draft = Some(*composer);
-                }
+    /// Starts what was composed, or says why it can't be. A run on a thread is started in the background and seen on the
+    /// thread's page.
+    pub fn start_composed(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Compose(composer)) = self.overlays.last() else { return Vec::new() };
+        let server = composer.server.clone();
+        let target = match composer.target() {
+            Ok(target) => target,
+            Err(why) => {
+                self.notify(true, why);
+                return Vec::new();
+            }
+        };
+        if let Some(Overlay::Compose(composer)) = self.overlays.pop() {
+            self.last_modes.started = Some(composer.modes.clone());
+            self.draft = Some(*composer);
+        }
+        match target {
+            StreamTarget::Start { on: Target::Thread(id), body } => {
+                self.start_in_background(ThreadRef { server, id }, (*body).clone())
+            }
+            target => {
                 self.open_stream(target);
+                Vec::new()
             }
         }
     }
@@ -175,6 +187,12 @@ impl App {
     pub fn overlay_area(&self) -> Area {
         let (w, h) = self.size;
         Area { x: 2, y: 3, w: w.saturating_sub(4), h: h.saturating_sub(5) }
+    }
+
+    /// The inside of an overlay that has a frame.
+    pub fn overlay_inner(&self) -> Area {
+        let (w, h) = self.size;
+        Area { x: 2, y: 2, w: w.saturating_sub(4), h: h.saturating_sub(4) }
     }
 
     /// Where the rows of an overlay's table go.
@@ -314,6 +332,7 @@ impl App {
         let area = self.overlay_area();
         let lines = self.overlay_lines();
         let rows_under_heads = self.overlay_rows();
+        let framed = self.overlay_inner();
         match self.overlays.last_mut() {
             Some(Overlay::Inspect { tree, .. }) => {
                 tree.prepare(area.w.saturating_sub(GUTTER) as usize, area.h as usize)
@@ -323,6 +342,7 @@ impl App {
                 let end = confirm.lines(area.w.saturating_sub(2) as usize).len() as u64;
                 confirm.place.settle(&Flat { first: 0, end }, area.h as usize);
             }
+            Some(Overlay::Answer(card)) => card.settle(framed.w.into(), framed.h.into()),
             Some(Overlay::Journal(journal)) => {
                 let ids = journal.ids();
                 journal.picker.settle(&ids, area.h as usize);

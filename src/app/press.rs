@@ -1,6 +1,6 @@
 //! Where a key or a pasted text goes: to what is typed in, to a dialog, or to what it means where one is.
 
-use super::key::Key;
+use super::key::{Code, Key};
 use super::keys::{Action, Context};
 use super::msg::Effect;
 use super::update::act;
@@ -26,6 +26,7 @@ pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
         Context::Composer => return composer_key(app, key),
         Context::Command => return app.palette_key(key),
         Context::Editor => return editor_key(app, key),
+        Context::Answer => return app.answer_key(key),
         // Where a name is typed, letters are letters.
         Context::Confirm if app.types_name() && key.text().is_some() => {
             app.confirm_key(key);
@@ -36,6 +37,7 @@ pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
     match app.keymap.action(context, key) {
         Some(action) if context == Context::Confirm && action.is_of_confirm() => app.act_confirm(action),
         Some(action) => act(app, context, action),
+        None if context == Context::Confirm && key.code == Code::Enter => app.change_limit(),
         None => {
             app.confirm_key(key);
             Vec::new()
@@ -47,7 +49,7 @@ fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
     // Only the composer's own keys, and those that no text field wants.
     let action = app.keymap.action(Context::Composer, key);
     match action {
-        Some(Action::Start) => app.start_composed(),
+        Some(Action::Start) => return app.start_composed(),
         Some(Action::Back) => {
             if let Some(Overlay::Compose(composer)) = app.overlays.pop() {
                 app.draft = Some(*composer);
@@ -67,7 +69,7 @@ fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
                 _ => false,
             };
             if start {
-                app.start_composed();
+                return app.start_composed();
             }
         }
     }
@@ -109,6 +111,7 @@ pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     match app.overlays.last_mut() {
         Some(Overlay::Compose(composer)) => composer.paste(text),
         Some(Overlay::Edit(editor)) => editor.paste(text),
+        Some(Overlay::Answer(card)) => card.paste(text),
         Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some() => {
             confirm.typed.push_str(text.lines().next().unwrap_or_default());
         }

@@ -131,6 +131,14 @@ impl Streams {
         }
     }
 
+    /// Puts another stream in the place of one, and shows it.
+    pub fn replace_at(&mut self, at: usize, viewer: Viewer) {
+        if at < self.open.len() {
+            self.shown = Some(at);
+        }
+        self.replace(viewer);
+    }
+
     /// Closes those that don't stay.
     pub fn close_unless(&mut self, stays: impl Fn(&Viewer) -> bool) -> Vec<Viewer> {
         let mut closed = Vec::new();

@@ -61,6 +61,7 @@ fn happen(app: &mut App, at: Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Edited(text) => {
             match (text, app.overlays.last_mut()) {
                 (Ok(text), Some(Overlay::Edit(editor))) => editor.set_text(&text),
+                (Ok(text), Some(Overlay::Answer(card))) => card.set_text(&text),
                 (Ok(_), _) => {}
                 (Err(why), _) => app.notify(true, why),
             }
@@ -242,6 +243,10 @@ fn take_done(app: &mut App, done: Done) -> Vec<Effect> {
         Done::Written(profile, id, name, document) => app.take_document(profile, id, name, document),
         Done::Planned(number, planned) => return app.take_planned(number, planned),
         Done::Sent(number, sent) => return app.take_sent(number, sent),
+        Done::PlannedAction(number, planned) => return app.on_planned_action(number, planned),
+        Done::Acted(number, thread, result) => return app.on_acted(number, thread, result),
+        Done::CancelFollowed(thread, targets) => app.on_cancel_followed(&thread, &targets),
+        Done::ThreadLoaded(number, loaded) => return app.on_thread_loaded(number, loaded),
         Done::Journal(entries) => app.take_journal(entries),
         Done::Tried(number, result) => return app.tried(number, result),
         Done::Drafted(draft) => app.take_draft(draft),
@@ -308,6 +313,7 @@ pub(super) fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect
             Context::Save if action == Action::Send => return app.save_draft(),
             Context::Journal | Context::Entry => return app.act_journal(context, action),
             Context::Page
+            | Context::Answer
             | Context::Composer
             | Context::Editor
             | Context::Confirm
@@ -492,7 +498,7 @@ pub(super) fn go(app: &mut App, context: Context, lines: isize, whole_window: bo
         Context::Profiles => app.step_profiles(lines),
         Context::FirstRun => app.step_first_run(lines),
         Context::Modes => app.step_modes(lines),
-        Context::Composer | Context::Editor | Context::Command | Context::Global => {}
+        Context::Composer | Context::Editor | Context::Answer | Context::Command | Context::Global => {}
     }
 }
 

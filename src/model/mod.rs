@@ -1,6 +1,7 @@
 //! What the services speak of. Every type keeps the fields that it does not know in `extra`, survives nulls and missing
 //! fields, and shows status words exactly as they came.
 
+mod answer;
 mod assistant;
 mod auth;
 mod collection;
@@ -14,6 +15,7 @@ mod log;
 mod mask;
 mod plan;
 mod question;
+mod rerun;
 mod reserved;
 mod revision;
 mod role;
@@ -24,6 +26,7 @@ mod thread;
 mod thread_facts;
 mod thread_status;
 
+pub use answer::{Decision, Field as FormField, FieldKind, Form, Problem, Reply, Resume, Spot, resume};
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use collection::{Collection, Field, GithubApp};
@@ -39,7 +42,8 @@ pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
-pub use question::{Action, Dialect, summary_of};
+pub use question::{Action, DecisionKind, Dialect, summary_of};
+pub use rerun::Rerun;
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};

@@ -143,6 +143,8 @@ pub enum Consent {
     Key,
     /// Type this name exactly, then press the key that sends.
     Name(String),
+    /// Type the first eight characters of this id, or all of it, then press the key that sends.
+    Id(String),
 }
 
 impl Consent {
@@ -151,6 +153,16 @@ impl Consent {
         match self {
             Consent::Key => true,
             Consent::Name(name) => typed == name,
+            Consent::Id(id) => typed == id || self.wanted() == Some(typed),
+        }
+    }
+
+    /// What has to be typed, at least.
+    pub fn wanted(&self) -> Option<&str> {
+        match self {
+            Consent::Key => None,
+            Consent::Name(name) => Some(name),
+            Consent::Id(id) => Some(id.get(..8).unwrap_or(id)),
         }
     }
 }

@@ -23,6 +23,48 @@ pub struct Action {
     pub args: Value,
     /// What the graph says of it.
     pub description: Option<String>,
+    /// The decisions that the graph accepts, as far as they are known here.
+    pub allowed: Vec<DecisionKind>,
+    /// The JSON schema of its arguments, if the graph gave one.
+    pub args_schema: Option<Value>,
+}
+
+/// What can be decided about an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecisionKind {
+    /// Run it as it is.
+    Approve,
+    /// Run it with other arguments.
+    Edit,
+    /// Don't run it; the model is told why.
+    Reject,
+    /// Don't run it, and drop the question. Only the older inbox knows this.
+    Ignore,
+    /// Don't run it; the text is its result.
+    Respond,
+}
+
+impl DecisionKind {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            DecisionKind::Approve => "approve",
+            DecisionKind::Edit => "edit",
+            DecisionKind::Reject => "reject",
+            DecisionKind::Ignore => "ignore",
+            DecisionKind::Respond => "respond",
+        }
+    }
+
+    /// Returns the digit that chooses it. Rejecting and ignoring are never both offered.
+    pub fn digit(self) -> char {
+        match self {
+            DecisionKind::Approve => '1',
+            DecisionKind::Edit => '2',
+            DecisionKind::Reject | DecisionKind::Ignore => '3',
+            DecisionKind::Respond => '4',
+        }
+    }
 }
 
 impl Action {
@@ -86,11 +128,20 @@ impl Question {
         }
     }
 
+    /// Returns the actions that it asks about; none where it asks something else.
+    pub fn actions(&self) -> Vec<Action> {
+        match self.dialect() {
+            Dialect::Approvals(actions) => actions,
+            Dialect::Inbox(action) => vec![action],
+            Dialect::Plain => Vec::new(),
+        }
+    }
+
     /// Returns whether it can be answered with an approval, without another word.
     pub fn can_be_approved(&self) -> bool {
-        match self.dialect() {
-            Dialect::Approvals(_) | Dialect::Inbox(_) => true,
-            Dialect::Plain => self.is_yes_or_no(),
+        match self.actions().as_slice() {
+            [] => self.is_yes_or_no(),
+            actions => actions.iter().all(|action| action.allowed.contains(&DecisionKind::Approve)),
         }
     }
 
@@ -119,7 +170,28 @@ pub fn summary_of(questions: &[Question]) -> String {
 
 fn approvals(value: &Value) -> Option<Vec<Action>> {
     let requests = value.get("action_requests")?.as_array().filter(|requests| !requests.is_empty())?;
-    requests.iter().map(|request| action(request, "name", "args")).collect()
+    let configs = value.get("review_configs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    requests.iter().enumerate().map(|(at, request)| approval(request, configs, at)).collect()
+}
+
+fn approval(request: &Value, configs: &[Value], at: usize) -> Option<Action> {
+    let action = action(request, "name", "args")?;
+    // Each request has its config at the same position: one name may appear twice.
+    let is_its = |config: &&Value| config.get("action_name").is_none_or(|name| *name == action.name);
+    let config = configs.get(at).filter(is_its);
+    let config = config.or_else(|| configs.iter().find(|c| c.get("action_name").is_some_and(|n| *n == action.name)));
+    let allowed = match config.and_then(|config| config.get("allowed_decisions")).and_then(Value::as_array) {
+        Some(words) => words.iter().filter_map(|word| decision_kind(word.as_str()?)).collect(),
+        // The middleware's own default.
+        None => vec![DecisionKind::Approve, DecisionKind::Edit, DecisionKind::Reject],
+    };
+    let args_schema = config.and_then(|config| config.get("args_schema")).filter(|schema| schema.is_object()).cloned();
+    Some(Action { allowed, args_schema, ..action })
+}
+
+fn decision_kind(word: &str) -> Option<DecisionKind> {
+    use DecisionKind::*;
+    [Approve, Edit, Reject, Respond].into_iter().find(|kind| kind.word() == word)
 }
 
 /// A list of one, an object, or a text that holds either.
@@ -133,13 +205,24 @@ fn inbox(value: &Value) -> Option<Action> {
         other => other,
     };
     let request = match value {
-        Value::Array(list) => list.first()?,
+        Value::Array(list) => match list.as_slice() {
+            [one] => one,
+            // Several requests in one question: how they are answered is not defined.
+            _ => return None,
+        },
         other => other,
     };
-    request.get("config").filter(|config| config.is_object())?;
+    let config = request.get("config").filter(|config| config.is_object())?;
     let description = request.get("description").and_then(Value::as_str).map(str::to_string);
     let action = action(request.get("action_request")?, "action", "args")?;
-    Some(Action { description: action.description.or(description), ..action })
+    let flags = [
+        ("allow_accept", DecisionKind::Approve),
+        ("allow_edit", DecisionKind::Edit),
+        ("allow_ignore", DecisionKind::Ignore),
+        ("allow_respond", DecisionKind::Respond),
+    ];
+    let allowed = flags.into_iter().filter(|(flag, _)| config[*flag] == true).map(|(_, kind)| kind).collect();
+    Some(Action { description: action.description.or(description), allowed, ..action })
 }
 
 fn action(request: &Value, name: &str, args: &str) -> Option<Action> {
@@ -147,6 +230,8 @@ fn action(request: &Value, name: &str, args: &str) -> Option<Action> {
         name: request.get(name)?.as_str()?.to_string(),
         args: request.get(args).cloned().unwrap_or_default(),
         description: request.get("description").and_then(Value::as_str).map(str::to_string),
+        allowed: Vec::new(),
+        args_schema: None,
     })
 }
 

@@ -1,9 +1,9 @@
 //! A run of an agent server, and the request that starts one.
 
-use super::{Extra, lenient, lenient_time};
+use super::{Extra, Resume, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One run, as `GET /threads/{t}/runs[/{r}]` answers it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -38,6 +38,34 @@ impl Run {
     /// Whether the server still works on it, or will.
     pub fn is_active(&self) -> bool {
         matches!(self.status.as_str(), "pending" | "queued" | "running" | "streaming")
+    }
+}
+
+/// Stream modes of runs that nobody chose modes for: enough for every view.
+const USUAL_MODES: [&str; 5] = ["messages-tuple", "updates", "values", "custom", "tasks"];
+
+impl RunCreate {
+    /// A run on a thread that must not run beside another one: the server refuses it while a run is active.
+    pub fn alone(assistant_id: &str) -> RunCreate {
+        RunCreate {
+            assistant_id: assistant_id.to_string(),
+            stream_mode: USUAL_MODES.map(str::to_string).to_vec(),
+            stream_subgraphs: true,
+            stream_resumable: true,
+            on_disconnect: Some("continue".into()),
+            extra: Extra::from_iter([("multitask_strategy".to_string(), Value::from("reject"))]),
+            ..RunCreate::default()
+        }
+    }
+
+    /// The same as an answer to the thread's questions.
+    pub fn answering(self, resume: &Resume) -> RunCreate {
+        RunCreate { command: Some(json!({"resume": resume.value()})), input: None, ..self }
+    }
+
+    /// The same as a run that continues the thread where it stopped.
+    pub fn continuing(self) -> RunCreate {
+        RunCreate { command: None, input: Some(Value::Null), ..self }
     }
 }
 

@@ -137,10 +137,10 @@ pub struct RunFacts {
     pub interrupt_before: Vec<String>,
     /// Nodes after which it stops; `*` for all.
     pub interrupt_after: Vec<String>,
-    /// Its input, as JSON, for running it again; none where the record does not repeat it.
+    /// What it was started with, as JSON: input, command, config, context, stream modes. None where the record does not say.
+    pub kwargs: Option<String>,
+    /// Its input, as JSON, where the record has it outside of `kwargs`: Aegra's does.
     pub input: Option<String>,
-    /// Its command, as JSON; none where the record does not repeat it or has none.
-    pub command: Option<String>,
 }
 
 impl RunFacts {
@@ -367,10 +367,6 @@ impl RunFacts {
             interrupt_before: Field<'a>,
             #[serde(default, borrow)]
             interrupt_after: Field<'a>,
-            #[serde(default, borrow)]
-            input: Field<'a>,
-            #[serde(default, borrow)]
-            command: Field<'a>,
         }
         let row: Row<'_> = object(json)?;
         let kwargs: Kwargs<'_> = row.kwargs.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
@@ -385,9 +381,8 @@ impl RunFacts {
             resumable: kwargs.resumable.get().or_else(|| kwargs.stream_resumable.get()),
             interrupt_before: kwargs.interrupt_before.names(),
             interrupt_after: kwargs.interrupt_after.names(),
-            // Aegra has it beside the kwargs.
-            input: json(&kwargs.input).or_else(|| json(&row.input)),
-            command: json(&kwargs.command),
+            kwargs: json(&row.kwargs),
+            input: json(&row.input),
         })
     }
 
@@ -541,7 +536,8 @@ mod tests {
         let runs = RunFacts::read_all(&rows.to_string()).unwrap();
         assert_eq!(runs.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
         assert_eq!((runs[0].resumable, runs[0].interrupt_before[0].as_str()), (Some(true), "x"));
-        assert_eq!((runs[0].interrupt_after[0].as_str(), runs[0].input.as_deref()), ("*", Some(r#"{"n":1}"#)));
+        assert_eq!(runs[0].interrupt_after, ["*"]);
+        assert!(runs[0].kwargs.as_deref().is_some_and(|kwargs| kwargs.contains(r#""input":{"n":1}"#)));
         assert!(runs[0].is_running() && runs[1].is_active() && !runs[1].is_running() && !runs[2].is_active());
     }
 }

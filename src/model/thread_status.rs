@@ -16,6 +16,42 @@ pub struct ThreadRecords<'a> {
     pub runs: Option<&'a [RunFacts]>,
 }
 
+impl<'a> ThreadRecords<'a> {
+    /// Returns the questions that the thread's tasks ask, whatever the thread's status: a thread on which an answer failed
+    /// still lists its question.
+    pub fn questions(&self) -> Vec<Question> {
+        pending_questions(self.thread, self.state)
+    }
+
+    /// Returns the questions that an answer is accepted for. After a failure only those with a schema are: for others the
+    /// server keeps the answer that the graph rejected (acting reference §1.1).
+    pub fn answerable(&self) -> Vec<Question> {
+        match ThreadStatus::derive(*self) {
+            ThreadStatus::Waiting { questions, .. } => questions,
+            ThreadStatus::Failed { .. } => {
+                let mut questions = self.questions();
+                questions.retain(|question| question.response_schema.is_some());
+                questions
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns whether the thread failed while it handled an answer that the server keeps: only a fork from the checkpoint
+    /// that asks gets a new question (acting reference §1.1).
+    pub fn keeps_rejected_answer(&self) -> bool {
+        let is_stuck = |question: &Question| question.response_schema.is_none();
+        matches!(ThreadStatus::derive(*self), ThreadStatus::Failed { .. }) && self.questions().iter().any(is_stuck)
+    }
+
+    /// Returns the assistant that the thread belongs to: a run of another one hides the thread's state (acting reference §1.4).
+    pub fn assistant(&self) -> Option<&'a str> {
+        let of_thread = self.thread.and_then(|thread| thread.assistant_id.as_deref().or(thread.graph_id.as_deref()));
+        let of_run = || self.runs?.iter().map(|run| run.assistant_id.as_str()).find(|id| !id.is_empty());
+        of_thread.or_else(of_run)
+    }
+}
+
 /// What a thread does, or why it does nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ThreadStatus {

@@ -1,5 +1,6 @@
 //! Effects: what is done once and answered by one message.
 
+use super::actions;
 use super::browse;
 use super::changes;
 use super::find;
@@ -55,11 +56,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
         }
         Effect::Plan(number, profile, intent) => {
             let planned = changes::plan(services, number, &profile, &intent).await;
-            let asked = |error: &PlanError| match error {
-                PlanError::Asked(error) => Some(error.clone()),
-                _ => None,
-            };
-            services.heed(&profile, planned.as_ref().err().and_then(asked).as_ref());
+            services.heed(&profile, planned.as_ref().err().and_then(PlanError::request));
             Done::Planned(number, planned)
         }
         Effect::Send(number, profile) => {
@@ -67,8 +64,34 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
             services.heed(&profile, sent.as_ref().err());
             Done::Sent(number, sent)
         }
+        Effect::PlanAction(number, server, intent) => {
+            let planned = actions::plan(services, number, &server, &intent).await;
+            let asked = planned.as_ref().err().and_then(PlanError::request);
+            services.heed(&server.profile, asked);
+            Done::PlannedAction(number, planned)
+        }
+        Effect::Act(number, thread) => {
+            let acted = actions::act(services, number, &thread).await;
+            services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            Done::Acted(number, thread, acted)
+        }
+        Effect::StartRun(number, thread, start) => {
+            let acted = actions::start(services, &thread, &start).await;
+            services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            Done::Acted(number, thread, acted)
+        }
+        Effect::FollowCancel(thread, targets) => {
+            let targets = actions::follow_cancel(services, &thread, targets).await;
+            Done::CancelFollowed(thread, targets)
+        }
+        Effect::LoadThread(number, thread) => {
+            let loaded = actions::load(services, &thread).await;
+            services.heed(&thread.server.profile, loaded.as_ref().err());
+            Done::ThreadLoaded(number, loaded)
+        }
         Effect::Forget(number) => {
             drop(services.changes.take(number));
+            drop(services.actions.take(number));
             return None;
         }
         Effect::ReadJournal => Done::Journal(services.journal.entries()),

@@ -1,6 +1,7 @@
 //! The dashboard at run time: one loop owns the state and the terminal, tasks do the rest.
 
 mod abilities;
+mod actions;
 mod browse;
 mod changes;
 mod effects;

@@ -1,6 +1,7 @@
 //! The clients of each profile, made when they are first needed, and what all requests of a profile share.
 
 use super::abilities::Surroundings;
+use super::actions::Actions;
 use super::changes::Changes;
 use super::export::Files;
 use crate::api::{AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
@@ -30,6 +31,8 @@ pub struct Services {
     pub command_options: String,
     /// Changes between their preview and their sending.
     pub changes: Arc<Changes>,
+    /// Actions on threads between their preview and being carried out.
+    pub actions: Arc<Actions>,
     /// What the doctor says of this machine.
     pub surroundings: Surroundings,
     /// Files that views are written to.
@@ -68,6 +71,7 @@ impl Services {
             poll,
             command_options,
             changes: Arc::default(),
+            actions: Arc::default(),
             surroundings: Surroundings::default(),
             files: Files::default(),
         };

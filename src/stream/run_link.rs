@@ -147,7 +147,7 @@ impl RunLink {
                 let thread_id = stream.thread_id.clone().or(self.thread.clone());
                 Ok(Opened { thread_id, ..stream.into() }.read_ahead())
             }
-            Err(error) if is_refusal(&error) => {
+            Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
                 if self.made && !error.is_transient() {
                     self.delete_thread().await;
@@ -365,25 +365,6 @@ impl Link for RunLink {
     }
 }
 
-/// Whether an answer leaves no doubt that nothing was started. A 5xx does: it may come from something in between.
-fn is_refusal(error: &ApiError) -> bool {
-    match error.kind {
-        Kind::Unauthorized
-        | Kind::Forbidden
-        | Kind::NotFound
-        | Kind::Conflict
-        | Kind::Invalid(_)
-        | Kind::RateLimited(_)
-        | Kind::Refused
-        | Kind::OneReader
-        | Kind::NotOffered
-        | Kind::Stale
-        | Kind::ReadOnly => true,
-        Kind::Status(code) => (400..500).contains(&code) && code != 408,
-        Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,10 +373,10 @@ mod tests {
     fn only_a_clear_answer_is_a_refusal() {
         let error = |kind| ApiError { kind, ..refused("x") };
         for kind in [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400)] {
-            assert!(is_refusal(&error(kind)));
+            assert!(error(kind).is_refusal());
         }
         for kind in [Kind::Server(502), Kind::Network, Kind::Timeout, Kind::Protocol, Kind::Status(408)] {
-            assert!(!is_refusal(&error(kind)));
+            assert!(!error(kind).is_refusal());
         }
     }
 }

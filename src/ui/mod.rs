@@ -79,6 +79,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                         Overlay::Compose(composer) => overlays::compose(app, composer, &mut canvas),
                         Overlay::Edit(editor) => overlays::editor(app, editor, &mut canvas),
                         Overlay::Confirm(confirm) => overlays::confirm(app, confirm, &mut canvas),
+                        Overlay::Answer(card) => overlays::answer(app, card, &mut canvas),
                         Overlay::FirstRun(choice) => {
                             panes::first_run(app, *choice, &mut canvas);
                             None
@@ -176,6 +177,34 @@ impl Canvas<'_> {
         self.text(0, y, w, &"─".repeat(w as usize), style);
         if let Some(x) = split {
             self.text(x, y, 1, joint, style);
+        }
+    }
+
+    /// A frame with a title in its upper edge and what can be pressed in its lower one; the title gives way.
+    fn frame(&mut self, area: Area, title: &str, right: &Line, keys: &str) {
+        let style = self.theme.style(Tone::Accent);
+        let (last, bottom) = (area.x + area.w.saturating_sub(1), area.y + area.h.saturating_sub(1));
+        let inner = area.w.saturating_sub(2) as usize;
+        for (y, edges) in [(area.y, ("╭", "╮")), (bottom, ("╰", "╯"))] {
+            self.text(area.x, y, area.w, &format!("{}{}{}", edges.0, "─".repeat(inner), edges.1), style);
+        }
+        for y in area.y + 1..bottom {
+            self.text(area.x, y, 1, "│", style);
+            self.text(last, y, 1, "│", style);
+        }
+        let aside = if right.width() > 0 { right.width() + 3 } else { 0 };
+        let strong = self.theme.title(true);
+        let title = text::fit(title, inner.saturating_sub(aside + 3)).into_owned();
+        self.text(area.x + 1, area.y, area.w.saturating_sub(2), &format!(" {title} "), strong);
+        if aside > 0 {
+            let x = last.saturating_sub(right.width() as u16 + 2);
+            self.text(x, area.y, 1, " ", style);
+            self.line(x + 1, area.y, right.width() as u16, right);
+            self.text(last.saturating_sub(1), area.y, 1, " ", style);
+        }
+        if !keys.is_empty() {
+            let keys = text::fit(keys, inner.saturating_sub(3)).into_owned();
+            self.text(area.x + 1, bottom, area.w.saturating_sub(2), &format!(" {keys} "), style);
         }
     }
 

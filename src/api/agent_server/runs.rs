@@ -4,10 +4,10 @@ use super::AgentServer;
 use super::capabilities::{RunOrder, RunTail, SAFE_PAGE};
 use crate::api::http::MAX_BODY;
 use crate::api::{ApiError, Kind};
-use crate::model::{Run, lenient, lenient_time};
+use crate::model::{Run, RunCreate, lenient, lenient_time};
 use crate::text;
 use jiff::Timestamp;
-use reqwest::Method;
+use reqwest::{Method, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -117,12 +117,24 @@ impl AgentServer {
         self.get(&["threads", thread, "runs", run], &[]).await?.json()
     }
 
+    /// Starts a run on a thread in the background. Never sent twice: where the answer is lost, the run may exist all the same.
+    pub async fn create_run(&self, thread: &str, body: &RunCreate) -> Result<Run, ApiError> {
+        let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
+        let body = self.run_body(&url, body)?;
+        self.call(Method::POST, url, Some(&body), &[200, 201]).await?.json()
+    }
+
     /// Requests that a run is cancelled, without waiting for its end. Sent once. An accepted request does not mean that the
     /// run stops, or that it was not over before: read the run afterwards. 404 means that there is nothing to cancel.
     pub async fn cancel(&self, thread: &str, run: &str, action: CancelAction) -> Result<(), ApiError> {
+        let url = self.cancel_url(thread, run, action)?;
+        self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204]).await.map(drop)
+    }
+
+    pub(in crate::api) fn cancel_url(&self, thread: &str, run: &str, action: CancelAction) -> Result<Url, ApiError> {
         let mut url = self.url(&Method::POST, &["threads", thread, "runs", run, "cancel"])?;
         url.query_pairs_mut().append_pair("wait", "0").append_pair("action", action.word());
-        self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204]).await.map(drop)
+        Ok(url)
     }
 
     /// Deletes the record of a run. Sent once. A run that is active continues unseen and leaves its thread busy

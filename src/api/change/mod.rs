@@ -28,6 +28,16 @@ pub enum PlanError {
     Nothing(String),
 }
 
+impl PlanError {
+    /// The request that failed, if that is why.
+    pub fn request(&self) -> Option<&ApiError> {
+        match self {
+            PlanError::Asked(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl From<ApiError> for PlanError {
     fn from(error: ApiError) -> PlanError {
         PlanError::Asked(error)

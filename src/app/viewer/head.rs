@@ -2,11 +2,14 @@
 //! are independent: a thread may be waiting while its stream reconnects, and a live stream may be of a failed thread.
 
 use super::{LinkState, Viewer};
+use crate::api::LoadedThread;
 use crate::app::line::{Line, Tone};
+use crate::app::msg::{StreamTarget, ThreadRef};
 use crate::model::{Question, StatusRole, ThreadStatus, summary_of};
+use crate::projection::RunEntry;
 use crate::stream::SnapshotPart;
 use crate::text;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 
 /// Nodes that the badge names.
@@ -14,13 +17,18 @@ const NODES: usize = 2;
 /// From this age on a status counts minutes.
 const COARSE: Duration = Duration::from_secs(600);
 
-/// How a run is being cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelling {
-    /// The request is on its way, or was accepted.
-    Requested(Timestamp),
-    /// It was accepted, and events of the run still arrive.
-    StillRunning(Timestamp),
+/// Events that arrive so long after the request to cancel were not merely on their way.
+const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(1);
+
+/// A run that is being cancelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancelling {
+    /// The run, where it is known.
+    pub run_id: Option<String>,
+    /// When that was requested.
+    pub since: Timestamp,
+    /// Whether events of the thread still arrive.
+    pub sends_events: bool,
 }
 
 /// The tone of a status' glyph, and of its word.
@@ -212,13 +220,75 @@ impl Viewer {
     /// The badge of the thread.
     pub fn badge(&self, now: Timestamp) -> Line {
         let status = self.shown_status();
-        match self.cancelling.filter(|_| status.is_active()) {
-            Some(Cancelling::Requested(at)) => {
-                Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {} ago", since(now, at)))
+        match self.cancelling.as_ref().filter(|_| status.is_active()) {
+            Some(cancelling) => {
+                let asked = since(now, cancelling.since);
+                let events = if cancelling.sends_events { ", still sending events" } else { "" };
+                Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {asked} ago{events}"))
             }
-            Some(Cancelling::StillRunning(at)) => Line::of(Tone::Moving, "◐ ")
-                .with(Tone::Plain, &format!("cancelling, asked {} ago, still sending events", since(now, at))),
             None => badge(status, now),
+        }
+    }
+
+    /// Notes what a new event or snapshot says of a run that is being cancelled.
+    pub(super) fn follow_cancelling(&mut self, live_event: Option<Timestamp>) {
+        let Some(cancelling) = &self.cancelling else { return };
+        let is_over = match self.thread_status() {
+            ThreadStatus::Running { run_id, .. } | ThreadStatus::Queued { run_id, .. } => {
+                cancelling.run_id.is_some() && run_id.is_some() && cancelling.run_id != *run_id
+            }
+            _ => true,
+        };
+        if is_over {
+            self.cancelling = None;
+        } else if let (Some(cancelling), Some(at)) = (&mut self.cancelling, live_event)
+            && at.duration_since(cancelling.since) > IN_FLIGHT
+        {
+            cancelling.sends_events = true;
+        }
+    }
+
+    /// Whether it shows this thread, live.
+    pub fn is_of(&self, thread: &ThreadRef) -> bool {
+        !self.is_recording() && self.server == thread.server && self.thread_id.as_ref() == Some(&thread.id)
+    }
+
+    /// The thread as the newest snapshot has it.
+    pub fn loaded_thread(&self) -> LoadedThread {
+        let records = self.present().status.thread_records();
+        LoadedThread {
+            thread: records.thread.cloned(),
+            state: records.state.cloned(),
+            runs: records.runs.map(<[_]>::to_vec),
+        }
+    }
+
+    /// Whether the server has neither a record of the thread nor its state, so that the stream is all there is.
+    pub fn is_stream_only(&self) -> bool {
+        let status = &self.present().status;
+        status.loaded().is_some() && status.thread().is_none() && status.state().is_none()
+    }
+
+    /// The assistant of the run that was started here, if one was.
+    pub fn started_assistant(&self) -> Option<String> {
+        match &self.target {
+            StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+            _ => None,
+        }
+    }
+
+    /// A run of the thread, if it is known.
+    pub fn run_entry(&self, run: &str) -> Option<&RunEntry> {
+        self.present().status.run(run)
+    }
+
+    /// The number of the next run on the thread; none where not all of them are known.
+    pub fn next_run_number(&self) -> Option<usize> {
+        let status = &self.present().status;
+        status.loaded()?;
+        match status.runs().last() {
+            Some(last) => last.number.map(|number| number + 1),
+            None => Some(1),
         }
     }
 

@@ -254,6 +254,11 @@ impl Viewer {
 
     /// Takes what the source sent.
     pub fn take(&mut self, items: Vec<Item>) {
+        let is_live_event = |item: &Item| match item {
+            Item::Record(Record::Event(event)) if !event.replayed && !event.is_snapshot() => Some(event.at),
+            _ => None,
+        };
+        let live_event = items.iter().filter_map(is_live_event).next_back();
         for item in items {
             self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
             self.fold(&item);
@@ -294,6 +299,7 @@ impl Viewer {
                 | Item::Silent { .. } => {}
             }
         }
+        self.follow_cancelling(live_event);
     }
 
     /// The books of all that has come, whatever moment is shown.

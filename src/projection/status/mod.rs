@@ -103,6 +103,11 @@ impl Status {
         self.state.as_ref()
     }
 
+    /// Returns all records of the newest snapshot.
+    pub fn thread_records(&self) -> ThreadRecords<'_> {
+        ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.records.as_deref() }
+    }
+
     /// Returns the run's record.
     pub fn record(&self, run_id: &str) -> Option<&RunFacts> {
         self.records.as_ref()?.iter().find(|run| run.run_id == run_id)
@@ -212,11 +217,9 @@ impl Status {
 
     fn refresh_status(&mut self) {
         self.revision += 1;
-        let records =
-            ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.records.as_deref() };
         let of_records = match self.loaded {
             Some(_) if self.is_deleted() => ThreadStatus::Deleted,
-            Some(_) => ThreadStatus::derive(records),
+            Some(_) => ThreadStatus::derive(self.thread_records()),
             None => ThreadStatus::Loading,
         };
         let why = || {

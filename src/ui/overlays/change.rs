@@ -58,10 +58,9 @@ pub fn confirm(app: &App, confirm: &Confirm, canvas: &mut Canvas<'_>) -> Option<
     let area = app.overlay_area();
     let title = confirm.title();
     // What is done, then what to.
-    let (word, name) = match title.strip_prefix("Roll back") {
-        Some(rest) => ("Roll back", rest.trim_start()),
-        None => title.split_once(' ').unwrap_or((&title, "")),
-    };
+    let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
+    let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
+    let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
     let used = canvas.title(head(area), &text::clean(word).to_uppercase(), true);
     about(app, canvas, area, used, name, &confirm.profile);
     let room = confirm_area(area);

@@ -2,7 +2,7 @@
 
 use super::text_area::text_area;
 use crate::app::App;
-use crate::app::composer::{Composer, Field, Where};
+use crate::app::composer::{Composer, Field, Warning, Where};
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::text;
@@ -14,8 +14,7 @@ const LABELS: u16 = 12;
 /// Draws the composer; says where the text cursor is.
 pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = app.overlay_area();
-    let title = if composer.resumes() { "ANSWER THE INTERRUPT" } else { "NEW RUN" };
-    let used = canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, title, true);
+    let used = canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, "NEW RUN", true);
     let (name, profile) = (text::clean(&composer.server.name), text::clean(&composer.server.profile));
     let on = if name == profile { format!("on {name}") } else { format!("on {name} ({profile})") };
     canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &on, Tone::Dim);
@@ -33,12 +32,19 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
         y += 1;
     }
     y += 1;
-    if let Some(question) = composer.question.as_ref().filter(|q| composer.resumes() && !q.is_empty()) {
-        canvas.foreign(area.x + 1, y, LABELS - 1, "It waits for", Tone::Dim);
-        canvas.foreign(area.x + LABELS + 2, y, area.w.saturating_sub(LABELS + 2), question, Tone::Moving);
+    if let Some(warning) = composer.warning() {
+        let answer = app.keymap.keys_of("stream.answer").first().map(|key| key.to_string()).unwrap_or_default();
+        let text = match warning {
+            Warning::Waits => format!("The thread is waiting. A new run drops the open question; {answer} answers it."),
+            Warning::MayWait => {
+                format!("The thread is interrupted. A new run drops an open question; {answer} answers it.")
+            }
+            Warning::Active => "A run is active on this thread. A new run is queued behind it.".into(),
+        };
+        canvas.foreign(area.x + 1, y, area.w.saturating_sub(1), &format!("◆ {text}"), Tone::Waiting);
         y += 2;
     }
-    label(canvas, composer, Field::Input, if composer.resumes() { "Answer" } else { "Input" }, area.x, y);
+    label(canvas, composer, Field::Input, "Input", area.x, y);
     let state = match &composer.problem {
         None => Line::of(Tone::Good, "● ").with(Tone::Dim, "JSON"),
         Some(p) => {

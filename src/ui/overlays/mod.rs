@@ -1,11 +1,13 @@
 //! What lies over the panes: help, messages, a JSON document, the composer, a document being edited.
 
+mod answer;
 mod change;
 mod compose;
 mod modes;
 mod palette;
 mod text_area;
 
+pub use answer::answer;
 pub use change::{confirm, editor, journal};
 pub use compose::compose;
 pub use modes::modes;
@@ -69,6 +71,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
         | Overlay::Compose(_)
         | Overlay::Edit(_)
         | Overlay::Confirm(_)
+        | Overlay::Answer(_)
         | Overlay::Journal(_)
         | Overlay::Command(_)
         | Overlay::Browse(_)

@@ -1,0 +1,337 @@
+//! Answers to questions: what is answered is checked here and becomes what is sent. A server keeps the first value that it
+//! receives for a question, even one that the graph can't use (acting reference §1.1), so nothing that doesn't fit leaves.
+
+mod form;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use form::{Field, FieldKind, Form};
+
+use super::question::{Action, DecisionKind, Dialect};
+use super::thread_facts::Question;
+use serde_json::{Map, Value, json};
+use std::fmt;
+
+/// A decision about an action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Run it as it is.
+    Approve,
+    /// Run it with these arguments.
+    Edit(Map<String, Value>),
+    /// Don't run it; the text says why, and may be empty.
+    Reject(String),
+    /// Don't run it, and drop the question.
+    Ignore,
+    /// Don't run it; the text is its result.
+    Respond(String),
+}
+
+impl Decision {
+    /// Returns its kind.
+    pub fn kind(&self) -> DecisionKind {
+        match self {
+            Decision::Approve => DecisionKind::Approve,
+            Decision::Edit(_) => DecisionKind::Edit,
+            Decision::Reject(_) => DecisionKind::Reject,
+            Decision::Ignore => DecisionKind::Ignore,
+            Decision::Respond(_) => DecisionKind::Respond,
+        }
+    }
+}
+
+/// What a question is answered with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// A decision for each of its actions, in their order; none where it is still missing.
+    Decisions(Vec<Option<Decision>>),
+    /// Any value.
+    Value(Value),
+}
+
+/// What a problem is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spot {
+    /// The whole answer.
+    Answer,
+    /// The action at this position.
+    Action(usize),
+    /// An argument of the action at this position.
+    Argument(usize, String),
+    /// A field of the answer.
+    Field(String),
+}
+
+/// Why an answer can't be sent as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The question's position among those that are open.
+    pub question: usize,
+    /// What of it.
+    pub spot: Spot,
+    /// What it must be: `must be at most 10`.
+    pub rule: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.spot {
+            Spot::Answer => f.write_str(&self.rule),
+            Spot::Action(at) => write!(f, "action {} {}", at + 1, self.rule),
+            Spot::Argument(at, name) => write!(f, "action {}, {name}: {}", at + 1, self.rule),
+            Spot::Field(name) => write!(f, "{name}: {}", self.rule),
+        }
+    }
+}
+
+/// Answers that fit their questions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resume {
+    value: Value,
+    /// The positions of the questions that it answers.
+    answered: Vec<usize>,
+}
+
+impl Resume {
+    /// Returns what is sent as `resume`: the answers by the questions' ids.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns the positions of the questions that it answers; the others stay open.
+    pub fn answered(&self) -> &[usize] {
+        &self.answered
+    }
+}
+
+impl Question {
+    /// Returns the id by which it can be answered. Servers take a map for answers by id only if all keys have this form
+    /// (acting reference §1.2); with another key they would take the map itself for the answer.
+    pub fn resume_id(&self) -> Option<&str> {
+        self.id.as_deref().filter(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+    }
+
+    /// Returns what a reply means as the value that is sent.
+    ///
+    /// # Errors
+    /// Every rule that it breaks.
+    pub fn value_of(&self, reply: &Reply) -> Result<Value, Vec<(Spot, String)>> {
+        let value = match reply {
+            Reply::Value(value) => value.clone(),
+            Reply::Decisions(decisions) => self.decided(decisions)?,
+        };
+        let problems = self.check(&value);
+        if problems.is_empty() { Ok(value) } else { Err(problems) }
+    }
+
+    fn decided(&self, decisions: &[Option<Decision>]) -> Result<Value, Vec<(Spot, String)>> {
+        let actions = self.actions();
+        let missing: Vec<(Spot, String)> = (0..actions.len().max(decisions.len()))
+            .filter_map(|at| match (actions.get(at), decisions.get(at)) {
+                (Some(_), Some(Some(_))) => None,
+                (None, _) => Some((Spot::Action(at), "does not exist".into())),
+                _ => Some((Spot::Action(at), "needs a decision".into())),
+            })
+            .collect();
+        if !missing.is_empty() || actions.is_empty() {
+            return Err(missing);
+        }
+        let decided = actions.iter().zip(decisions.iter().flatten());
+        Ok(match self.dialect() {
+            Dialect::Inbox(_) => decided.map(|(action, decision)| inbox_answer(action, decision)).collect(),
+            _ => json!({"decisions": decided.map(|(action, decision)| approval(action, decision)).collect::<Vec<_>>()}),
+        })
+    }
+
+    /// Returns every rule that a value breaks as the answer to this question.
+    pub fn check(&self, value: &Value) -> Vec<(Spot, String)> {
+        if value.is_null() {
+            return vec![(
+                Spot::Answer,
+                "null can't be an answer: the run would fail, and the question be lost".into(),
+            )];
+        }
+        let mut problems = match self.dialect() {
+            Dialect::Approvals(actions) => check_approvals(&actions, value),
+            Dialect::Inbox(action) => check_inbox(&action, value),
+            Dialect::Plain => Vec::new(),
+        };
+        if let Some(schema) = &self.response_schema {
+            // A schema that can't be used here is the server's to check: it asks again if an answer doesn't fit.
+            let found = schema::violations(schema, value).unwrap_or_default();
+            problems.extend(found.into_iter().map(|violation| {
+                let spot = if violation.path.is_empty() { Spot::Answer } else { Spot::Field(violation.path.join(".")) };
+                (spot, violation.rule)
+            }));
+        }
+        problems
+    }
+
+    /// Returns why its schema can't be checked here, if it can't.
+    pub fn unchecked_schema(&self) -> Option<String> {
+        schema::violations(self.response_schema.as_ref()?, &Value::Null).err()
+    }
+}
+
+/// Makes the answers to a thread's questions: one reply for each, none where it stays open.
+///
+/// # Errors
+/// Every reason why they can't be sent, of all questions.
+pub fn resume(questions: &[Question], replies: &[Option<Reply>]) -> Result<Resume, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut values: Vec<(usize, Value)> = Vec::new();
+    for (at, question) in questions.iter().enumerate() {
+        let Some(reply) = replies.get(at).and_then(Option::as_ref) else { continue };
+        match question.value_of(reply) {
+            Ok(value) => values.push((at, value)),
+            Err(broken) => {
+                problems.extend(broken.into_iter().map(|(spot, rule)| Problem { question: at, spot, rule }));
+            }
+        }
+    }
+    let whole = |question: usize, rule: &str| Problem { question, spot: Spot::Answer, rule: rule.into() };
+    if values.is_empty() && problems.is_empty() {
+        problems.push(whole(0, "Nothing is answered yet."));
+    }
+    for (at, value) in &values {
+        let Some(id) = questions[*at].resume_id() else {
+            if questions.len() > 1 {
+                problems.push(whole(*at, "has no id, so it can't be answered while other questions are open"));
+            } else if is_id_map(value) {
+                problems.push(whole(*at, "has no id, and the server would take this answer for answers by id"));
+            }
+            continue;
+        };
+        // Parallel tools of one node share an id on older servers, which give the answer to all of them.
+        let twins = questions.iter().enumerate().filter(|(other, q)| other != at && q.resume_id() == Some(id));
+        for (other, _) in twins {
+            let same = values.iter().find(|(at, _)| *at == other).is_some_and(|(_, twin)| twin == value);
+            if !same {
+                problems
+                    .push(whole(*at, &format!("has the same id as question {}: both need the same answer", other + 1)));
+            }
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let answered = values.iter().map(|(at, _)| *at).collect();
+    let by_id = |(at, value): &(usize, Value)| Some((questions[*at].resume_id()?.to_string(), value.clone()));
+    let value = match values.as_slice() {
+        [(at, value)] if questions[*at].resume_id().is_none() => value.clone(),
+        values => Value::Object(values.iter().filter_map(by_id).collect()),
+    };
+    Ok(Resume { value, answered })
+}
+
+/// Whether a server would take a value for a map of answers by id.
+fn is_id_map(value: &Value) -> bool {
+    let is_id = |key: &String| key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit());
+    value.as_object().is_some_and(|fields| !fields.is_empty() && fields.keys().all(is_id))
+}
+
+fn approval(action: &Action, decision: &Decision) -> Value {
+    match decision {
+        Decision::Approve => json!({"type": "approve"}),
+        Decision::Edit(args) => json!({"type": "edit", "edited_action": {"name": action.name, "args": args}}),
+        Decision::Reject(why) if why.is_empty() => json!({"type": "reject"}),
+        Decision::Reject(why) => json!({"type": "reject", "message": why}),
+        Decision::Ignore => json!({"type": "ignore"}),
+        Decision::Respond(text) => json!({"type": "respond", "message": text}),
+    }
+}
+
+fn inbox_answer(action: &Action, decision: &Decision) -> Value {
+    match decision {
+        Decision::Approve => json!({"type": "accept", "args": null}),
+        Decision::Edit(args) => json!({"type": "edit", "args": {"action": action.name, "args": args}}),
+        Decision::Ignore => json!({"type": "ignore", "args": null}),
+        Decision::Reject(text) | Decision::Respond(text) => json!({"type": "response", "args": text}),
+    }
+}
+
+fn check_approvals(actions: &[Action], value: &Value) -> Vec<(Spot, String)> {
+    let answer = |rule: &str| vec![(Spot::Answer, rule.to_string())];
+    let Some(decisions) = value.get("decisions").and_then(Value::as_array) else {
+        return answer("must be {\"decisions\": […]} with one decision for each action");
+    };
+    if value.as_object().is_some_and(|fields| fields.len() > 1) {
+        return answer("must have no field but \"decisions\"");
+    }
+    if decisions.len() != actions.len() {
+        let (n, wanted) = (decisions.len(), actions.len());
+        return answer(&format!("must have {wanted} decisions, one for each action, and has {n}"));
+    }
+    let each = actions.iter().zip(decisions).enumerate();
+    each.flat_map(|(at, (action, decision))| check_decision(at, action, decision)).collect()
+}
+
+fn check_decision(at: usize, action: &Action, decision: &Value) -> Vec<(Spot, String)> {
+    let one = |rule: String| vec![(Spot::Action(at), rule)];
+    let kind = match checked_kind(action, &decision["type"], DecisionKind::word) {
+        Ok(kind) => kind,
+        Err(rule) => return one(rule),
+    };
+    let message = &decision["message"];
+    match kind {
+        DecisionKind::Edit => {
+            let edited = &decision["edited_action"];
+            check_edit(at, action, &edited["name"], &edited["args"])
+        }
+        DecisionKind::Reject if !message.is_null() && !message.is_string() => one("needs a text as its reason".into()),
+        DecisionKind::Respond if message.as_str().is_none_or(|text| text.trim().is_empty()) => {
+            one("needs the text of the response".into())
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn check_inbox(action: &Action, value: &Value) -> Vec<(Spot, String)> {
+    let one = |rule: String| vec![(Spot::Action(0), rule)];
+    let response = match value.as_array().map(Vec::as_slice) {
+        Some([response]) if response.is_object() => response,
+        _ => {
+            return vec![(Spot::Answer, "must be a list of exactly one response: [{\"type\": …, \"args\": …}]".into())];
+        }
+    };
+    let word = |kind: DecisionKind| match kind {
+        DecisionKind::Approve => "accept",
+        DecisionKind::Respond => "response",
+        other => other.word(),
+    };
+    let args = &response["args"];
+    match checked_kind(action, &response["type"], word) {
+        Err(rule) => one(rule),
+        Ok(DecisionKind::Edit) => check_edit(0, action, &args["action"], &args["args"]),
+        Ok(DecisionKind::Respond) if args.as_str().is_none_or(|text| text.trim().is_empty()) => {
+            one("needs the text of the response".into())
+        }
+        Ok(_) => Vec::new(),
+    }
+}
+
+/// The kind of a decision, if the question allows it.
+fn checked_kind(action: &Action, kind: &Value, word: fn(DecisionKind) -> &'static str) -> Result<DecisionKind, String> {
+    let found = kind.as_str().and_then(|kind| action.allowed.iter().find(|allowed| word(**allowed) == kind));
+    found.copied().ok_or_else(|| {
+        let allowed: Vec<&str> = action.allowed.iter().map(|kind| word(*kind)).collect();
+        match allowed.as_slice() {
+            [] => "allows no decision that is known here".to_string(),
+            allowed => format!("({}) allows only {}", action.name, allowed.join(", ")),
+        }
+    })
+}
+
+fn check_edit(at: usize, action: &Action, name: &Value, args: &Value) -> Vec<(Spot, String)> {
+    if name.as_str().is_none_or(|name| name.trim().is_empty()) {
+        return vec![(Spot::Action(at), "needs the name of the edited action".into())];
+    }
+    if !args.is_object() {
+        return vec![(Spot::Action(at), "needs an object of arguments".into())];
+    }
+    // Another tool has other arguments.
+    let Some(schema) = action.args_schema.as_ref().filter(|_| *name == action.name) else { return Vec::new() };
+    let found = schema::violations(schema, args).unwrap_or_default();
+    found.into_iter().map(|violation| (Spot::Argument(at, violation.path.join(".")), violation.rule)).collect()
+}
