@@ -58,7 +58,7 @@ pub const BINDINGS: &[Binding] = {
         bind("app.help", Global, &["?"], A::Help, "help", "Show the keys that work here"),
         bind("app.command", Global, &[":"], A::Command, "command", "Go anywhere: command, name, id, address, event"),
         bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; never loses what was typed"),
-        bind("app.quit", Global, &["q"], A::Quit, "quit", "Back; closes a tab; quits from the deployments list"),
+        bind("app.quit", Global, &["q"], A::Quit, "quit", "Back; closes a tab; on Deployments it quits"),
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Leave at once; runs go on"),
         bind(
             "app.next_pane",
@@ -371,7 +371,7 @@ pub const BINDINGS: &[Binding] = {
             &["="],
             A::Compare,
             "compare",
-            "In State: what changed since the marked state, else since the one before",
+            "In State: changes since the mark, or since the state before",
         ),
         bind(
             "stream.fold_all",

@@ -5,7 +5,7 @@ use super::keys::{Context, Keymap, key_glyph};
 use super::line::{Line, Tone};
 
 /// The places with keys of their own, in the order of the help screen.
-const PLACES: [Context; 20] = {
+const PLACES: [Context; 22] = {
     use Context::*;
     [
         Deployments,
@@ -13,6 +13,8 @@ const PLACES: [Context; 20] = {
         Server,
         Stream,
         Logs,
+        Why,
+        Answer,
         Card,
         Inspector,
         Modes,
@@ -35,7 +37,7 @@ const PLACES: [Context; 20] = {
 const PARTS: [(&str, &str); 3] = [
     ("stream.messages", "Stream: its views"),
     ("stream.search", "Stream: finding one's way"),
-    ("stream.difference", "Stream: the state, in Values"),
+    ("stream.compare", "Stream: the view State"),
 ];
 
 /// From this width on each row names itself, as the configuration's `[keys]` calls it.
@@ -146,14 +148,14 @@ mod tests {
     #[test]
     fn keys_of_the_configuration_are_the_ones_that_are_told() {
         let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|key| key.to_string()).collect());
-        let changes = BTreeMap::from([set("stream.next_error", &["F2"]), set("stream.prev_error", &[])]);
+        let changes = BTreeMap::from([set("stream.next_message", &["F2"]), set("stream.prev_message", &[])]);
         let (keymap, problems) = Keymap::new(&changes);
         assert_eq!(problems, Vec::<String>::new());
         let told =
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let line = told(help_lines(&keymap, Context::Stream, 76, false), "The next failure");
-        assert!(line.starts_with("  F2  ") && !line.contains('E'), "{line}");
-        let line = told(table_lines(&keymap, false), "stream.prev_error");
-        assert!(line.contains("none") && line.contains("instead of E"), "{line}");
+        let line = told(help_lines(&keymap, Context::Stream, 76, false), "The next message");
+        assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
+        let line = told(table_lines(&keymap, false), "stream.prev_message");
+        assert!(line.contains("none") && line.contains("instead of ("), "{line}");
     }
 }

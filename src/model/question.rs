@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn captured_questions_read_well() {
         assert_eq!(captured("question").summary(), "Approve? · draft: send 5 EUR");
-        assert_eq!(captured("questions-parallel").summary(), "Keep red?");
+        assert_eq!(captured("questions-parallel").summary(), "Keep red? · item: red");
         let hitl = captured("question-hitl");
         assert!(matches!(hitl.dialect(), Dialect::Approvals(actions) if actions.len() == 3));
         assert!(hitl.summary().starts_with("Approve 3 actions: send_email(to="), "{}", hitl.summary());

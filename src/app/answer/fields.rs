@@ -75,8 +75,9 @@ impl Question<'_> {
                     let problem = self.problem(&spot).filter(|_| self.shows_all || typed.was_left);
                     self.field(out, At::Field(n), "", field, typed, problem, None);
                 }
-                if let Some(problem) =
-                    self.problem(&Spot::Answer).filter(|_| self.shows_all && form.fields[0].name != "")
+                if let Some(problem) = self
+                    .problem(&Spot::Answer)
+                    .filter(|_| self.shows_all && form.fields.iter().any(|field| !field.name.is_empty()))
                 {
                     out.lines.push(Line::of(Tone::Bad, "  ✗ ").with(Tone::Plain, problem));
                 }
