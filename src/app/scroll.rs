@@ -219,7 +219,8 @@ impl Place {
 
 /// The lines of a window, from its top.
 pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item = Spot> + '_ {
-    let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top));
+    // Where no entry takes a line, there is none to show.
+    let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top)).filter(|spot| rows.height(spot.key) > 0);
     std::iter::from_fn(move || {
         let spot = next?;
         next = after(rows, spot);
