@@ -52,7 +52,13 @@ fn fixture(case: &str) -> Value {
         return json!({"state": {"values": {}, "next": [], "tasks": [], "metadata": metadata, "checkpoint": {"checkpoint_id": "c"}}});
     }
     let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    let mut case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    if case["state"].is_null() {
+        // The capture has the thread's record alone; the step that is next is known from it.
+        let metadata = json!({"source": "loop"});
+        case["state"] = json!({"values": {}, "next": ["second"], "tasks": [], "metadata": metadata, "checkpoint": {"checkpoint_id": "c"}});
+    }
+    case
 }
 
 fn run(id: &str, status: &str) -> Value {
@@ -97,7 +103,7 @@ fn page(size: (u16, u16), records: &Records) -> Dash {
 
 fn thread() -> ThreadRef {
     let server = ServerRef {
-        profile: "prod-us".into(),
+        profile: "prod-eu".into(),
         name: "support-bot".into(),
         url: "https://support-bot.us.langgraph.app".into(),
     };
@@ -345,20 +351,20 @@ fn cancelling_is_previewed_followed_and_reported() {
     };
     let effects = dash.done(Done::Acted(number, thread(), Ok(Acted::Cancelling(vec![target.clone()]))));
     assert_eq!(effects, [Effect::FollowCancel(thread(), vec![target.clone()])]);
-    dash.later(3000);
+    dash.pass(3);
     assert!(dash.screen().contains("◐ cancelling, asked 3s ago"), "{}", dash.screen());
     dash.event("custom", "{}");
     assert!(dash.screen().contains("cancelling, asked 3s ago, still sending events"), "{}", dash.screen());
     target.state = CancelState::Stopped;
     dash.done(Done::CancelFollowed(thread(), vec![target.clone()]));
-    assert_eq!(last_notice(&dash), "Run 2 was cancelled.");
+    assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
     assert!(!dash.screen().contains("cancelling"));
     // What can't be verified is said with its request.
     target.state = CancelState::Stopping;
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(Done::CancelFollowed(thread(), vec![target]));
     let said = last_notice(&dash);
-    assert!(said.starts_with("It couldn't be verified that run 2 stopped: no answer in time."), "{said}");
+    assert!(said.starts_with("It couldn't be verified that run 1 stopped: no answer in time."), "{said}");
     assert!(said.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{said}");
 }
 
@@ -423,7 +429,9 @@ fn a_thread_is_deleted_after_its_id_was_typed() {
     dash.done(Done::Acted(number, thread(), Ok(Acted::Deleted)));
     assert!(dash.app.viewer().is_none(), "its tab is closed");
     assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
-    assert!(!dash.screen().contains("01a1fbb5…9775 "), "and its row is gone: {}", dash.screen());
+    let screen = dash.screen();
+    let has_row = screen.lines().any(|line| line.contains("01a1fbb5…9775") && !line.contains("was deleted"));
+    assert!(!has_row, "and its row is gone: {screen}");
 }
 
 #[test]

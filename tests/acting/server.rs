@@ -116,7 +116,12 @@ fn again() -> ThreadIntent {
 
 #[tokio::test]
 async fn a_queue_is_cancelled_newest_first_and_read_back() {
-    let world = world("busy", "finished-state", vec![run("q2", "pending"), run("q1", "pending"), run("r", "running")]);
+    let runs = [("q2", "pending", 52), ("q1", "pending", 51), ("r", "running", 50)].map(|(id, status, second)| {
+        let mut run = run(id, status);
+        run["created_at"] = json!(format!("2026-11-21T13:53:{second}Z"));
+        run
+    });
+    let world = world("busy", "finished-state", runs.to_vec());
     let server = serve(&world).await;
     let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Interrupt, false)).await.unwrap();
     assert_eq!(plan.preview.title, "Cancel run r");
