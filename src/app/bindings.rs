@@ -333,7 +333,7 @@ pub const BINDINGS: &[Binding] = {
             &["]"],
             A::NextMatch,
             "next",
-            "The next hit of a search, else problem or run's end; in State, state",
+            "The next search hit, else problem or run's end; in State, state",
         ),
         bind("stream.prev_problem", Stream, &["["], A::PrevMatch, "previous", ""),
         bind(
@@ -460,7 +460,7 @@ pub const BINDINGS: &[Binding] = {
             &["ctrl-t"],
             A::Option,
             "option",
-            "Include what goes with it, or not: the tracing project, the queued runs",
+            "Include what goes with it, or not: its project, the queued runs",
         ),
         bind(
             "confirm.curl",
