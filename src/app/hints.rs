@@ -54,18 +54,22 @@ fn of_stream(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hi
         View::Delivery => ids.push(("stream.export", None)),
         View::Messages | View::Updates | View::Runs => ids.push(("stream.open", None)),
     }
+    // While something is searched for or hidden, its keys matter more than all but the first of the others.
+    let finds = searched || !viewer.finding().filter.text().is_empty();
+    if finds {
+        ids.truncate(MAX_HINTS - 1 - usize::from(searched));
+    }
     if searched {
         ids.push(("stream.next_problem", None));
+    }
+    if finds {
+        ids.push(("app.back", Some("clear")));
     }
     if !viewer.follows() {
         ids.push(("stream.follow", None));
     }
     if !(searched && in_tree) {
         ids.push(("stream.search", None));
-    }
-    let finds = searched || !viewer.finding().filter.text().is_empty();
-    if finds {
-        ids.push(("app.back", Some("clear")));
     }
     ids.truncate(MAX_HINTS);
     ids.extend([("app.command", Some("commands")), ("app.help", None)]);

@@ -125,18 +125,23 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
     let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
     let usage = run.run_id.as_deref().and_then(of_run).filter(|usage| usage.input + usage.output > 0);
     let tokens = usage.map(|usage| format!("{} in {} out", text::count(usage.input), text::count(usage.output)));
-    let parts: Vec<String> = std::iter::once(run.name()).chain(tokens).collect();
-    vec![parts.join(" · "), run.name()]
+    // A run without an id or a number has no name worth a word.
+    let name = (run.number.is_some() || run.run_id.is_some()).then(|| run.name());
+    let parts: Vec<String> = name.iter().cloned().chain(tokens).collect();
+    std::iter::once(parts.join(" · ")).chain(name).collect()
 }
 
 /// The names of the views, and at the right what the link does. In little room only the view that is shown has its name.
 pub fn views(app: &App, viewer: &Viewer, width: u16) -> Line {
-    let link = link(app, viewer);
-    let [full, short] = [true, false].map(|full| names(viewer, full));
-    let room = (width as usize).saturating_sub(right_width(&link) + 2);
-    let mut line = if full.width() <= room { full } else { short };
-    line.right = link.right;
-    line
+    // The views are needed more than the rate and the ages of what arrived.
+    let choices = [(true, false), (false, false), (false, true)];
+    let drawn = |(full, brief): (bool, bool)| {
+        let mut line = names(viewer, full);
+        line.right = link(app, viewer, brief).right;
+        line
+    };
+    let fits = |line: &Line| line.width() + right_width(line) + 2 <= width as usize;
+    choices.into_iter().map(drawn).find(fits).unwrap_or_else(|| drawn((false, true)))
 }
 
 fn names(viewer: &Viewer, full: bool) -> Line {
@@ -159,7 +164,7 @@ fn names(viewer: &Viewer, full: bool) -> Line {
 }
 
 /// What the screen shows of the stream and what its link does: right-aligned pieces.
-fn link(app: &App, viewer: &Viewer) -> Line {
+fn link(app: &App, viewer: &Viewer, brief: bool) -> Line {
     let mut line = Line::new();
     let mut part = |tone: Tone, text: &str| {
         let piece = Line::new().right(tone, text).right;
@@ -198,7 +203,7 @@ fn link(app: &App, viewer: &Viewer) -> Line {
     if app.frozen {
         part(Tone::Strong, "FROZEN · F  ");
     }
-    line.right.extend(viewer.link_line(app.now).left);
+    line.right.extend(viewer.link_line(app.now, brief).left);
     line
 }
 

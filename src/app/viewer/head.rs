@@ -309,8 +309,8 @@ impl Viewer {
         self.follows() && self.thread_status().error().is_some()
     }
 
-    /// What the connection does, in a few words.
-    pub fn link_line(&self, now: Timestamp) -> Line {
+    /// What the connection does, in a few words; `brief`: without the rate, and without ages while events arrive.
+    pub fn link_line(&self, now: Timestamp, brief: bool) -> Line {
         let line = Line::new();
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         match &self.link {
@@ -336,23 +336,26 @@ impl Viewer {
                 let at = end.at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
                 line.with(Tone::Dim, &format!("■ stream ended {at}"))
             }
-            LinkState::Live { .. } => self.live_line(now),
+            LinkState::Live { .. } => self.live_line(now, brief),
         }
     }
 
-    fn live_line(&self, now: Timestamp) -> Line {
+    fn live_line(&self, now: Timestamp, brief: bool) -> Line {
         let ledger = self.books();
         let rate = ledger.rate(now);
         let mut line = Line::new();
-        if rate >= 1.0 {
+        if rate >= 1.0 && !brief {
             line.push(Tone::Plain, &format!("{} events/s  ", text::count(rate.round() as u64)));
         }
         if let Some(pulse) = self.pulse(now) {
-            line.left.extend(pulse.left);
+            line.left.extend(pulse.left.into_iter().filter(|piece| !(brief && piece.tone == Tone::Dim)));
             return line;
         }
         line.push(Tone::Good, "● ");
         line.push(Tone::Plain, "live");
+        if brief {
+            return line;
+        }
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         if ledger.heartbeats > 0 && ledger.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10)) {
             let beat = ledger.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
