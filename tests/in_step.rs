@@ -104,7 +104,11 @@ fn every_event_is_found_in_every_view() {
                         if let Some(newest) = newest.filter(|_| !p.messages.items().iter().any(touched)) {
                             assert!(told >= Some(newest.first_seq) || was_said(newest, seq), "{name}, {seq}: {told:?}");
                         }
-                        told.filter(|told| *told <= seq).or(p.messages.items().first().map(|m| m.first_seq))
+                        match p.messages.items().first() {
+                            Some(first) => told.filter(|told| *told <= seq).or(Some(first.first_seq)),
+                            // Without a message there are the rules where runs end.
+                            None => nearest(p.status.runs().iter().filter_map(|run| run.end_seq), seq),
+                        }
                     }
                     View::Timeline => {
                         let mut bars = p.timeline.bars().iter().filter(|bar| bar.covers(seq));

@@ -295,7 +295,10 @@ impl Blocks {
         };
         let at = near.clone().find(|(_, m)| written(m)).map_or(after.saturating_sub(1), |(i, _)| i);
         let number = messages.evicted() + at as u64;
-        let Some(message) = messages.get(number) else { return Spot::default() };
+        let Some(message) = messages.get(number) else {
+            let rule = self.rules.nearest(&projections.status, seq);
+            return rule.map_or(Spot::default(), |(key, line)| Spot { key, line });
+        };
         let key = if messages.asked(message).is_some() { message.asked_by.unwrap_or(number) } else { number };
         let Some(asking) = messages.get(key) else { return Spot { key, line: 0 } };
         let line = self.with(projections, key, |block| {

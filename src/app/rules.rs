@@ -132,6 +132,15 @@ impl RunRules {
         Some((*key, self.at(*key).iter().position(|(_, other)| other == rule)?))
     }
 
+    /// Where the newest end of a run up to an event is told, else the first one.
+    pub fn nearest(&self, status: &Status, seq: u64) -> Option<(u64, usize)> {
+        let is_before = |(key, line): &(u64, usize)| {
+            let run = self.run_at(*key, *line).and_then(|run| status.runs().get(run));
+            run.is_some_and(|run| run.end_seq.is_some_and(|end| end <= seq))
+        };
+        self.ends().filter(is_before).last().or_else(|| self.ends().next())
+    }
+
     /// The run that a rule in front of a message is of: its place in the list of runs.
     pub fn run_at(&self, key: u64, line: usize) -> Option<usize> {
         match self.at(key).get(line)?.1 {

@@ -8,8 +8,8 @@ use crate::app::scroll::{self, Rows, Spot};
 use crate::projection::{Facets, Message};
 use crate::stream::Event;
 use crate::text;
-use std::collections::BTreeSet;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, Range};
 
 /// Bytes that are read in one turn of looking through a view: about a millisecond's work.
 const TURN: usize = 1 << 20;
@@ -420,7 +420,9 @@ impl Viewer {
             self.moves(|place, rows, height| place.go(rows, height, Spot { key, line: 0 }));
             return true;
         }
-        if (what, self.view()) == (Landmark::Problem, View::Messages) {
+        // Before there is a line in Messages, a failure is an event all the same.
+        let has_lines = || scroll::window(&self.rows(View::Messages), Spot::default(), 1).next().is_some();
+        if (what, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
             return self.go_to_problem(forward);
         }
         let in_order = |seqs: &[u64]| match forward {
@@ -429,7 +431,7 @@ impl Viewer {
         };
         let messages = self.projections.messages.items();
         let target = match what {
-            Landmark::Problem => in_order(&self.problems()),
+            Landmark::Problem => in_order(&self.problems(false)),
             Landmark::Step => in_order(self.projections.landmarks.steps()),
             Landmark::Mark if forward => self.find.marks().range(here + 1..).next().copied(),
             Landmark::Mark => self.find.marks().range(..here).next_back().copied(),
@@ -452,27 +454,32 @@ impl Viewer {
     /// The same in Messages, where runs that the stream did not show end too.
     fn go_to_problem(&mut self, forward: bool) -> bool {
         let shown = self.tape.first_seq().unwrap_or(u64::MAX)..=self.tape.last_seq();
-        let problems = self.problems().into_iter().filter(|seq| shown.contains(seq));
-        let mut spots: Vec<Spot> = problems.map(|seq| self.blocks.spot_of(&self.projections, seq)).collect();
-        spots.extend(self.blocks.run_ends());
-        spots.sort_unstable();
-        spots.dedup();
+        let mut spots: BTreeMap<Spot, Option<u64>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
+        for seq in self.problems(true).into_iter().filter(|seq| shown.contains(seq)) {
+            spots.entry(self.blocks.spot_of(&self.projections, seq)).or_default().get_or_insert(seq);
+        }
         let here = match self.follows() {
             true => Spot { key: u64::MAX, line: 0 },
             false => self.place(View::Messages).cursor,
         };
         let target = match forward {
-            true => spots.get(spots.partition_point(|spot| *spot <= here)),
-            false => spots[..spots.partition_point(|spot| *spot < here)].last(),
+            true => spots.range((Bound::Excluded(here), Bound::Unbounded)).next(),
+            false => spots.range(..here).next_back(),
         };
-        let Some(target) = target.copied() else { return false };
-        self.moves(|place, rows, height| place.go(rows, height, target));
+        let Some((&spot, &seq)) = target else { return false };
+        self.moves(|place, rows, height| place.go(rows, height, spot));
+        // The line may have been brought by an earlier event: the other views go to the problem itself.
+        if seq.is_some() {
+            self.set_anchor(View::Messages, seq);
+        }
         true
     }
 
-    /// Positions of failures, of the ends of runs, and of gaps, in order.
-    fn problems(&self) -> Vec<u64> {
-        let ends = self.projections.status.runs().iter().filter_map(|run| run.end_seq);
+    /// Positions of failures, of the ends of runs, and of gaps, in order. The ends of runs of which the stream showed
+    /// nothing are told by a snapshot, which is no line in Messages.
+    fn problems(&self, streamed: bool) -> Vec<u64> {
+        let runs = self.projections.status.runs().iter();
+        let ends = runs.filter(|run| !streamed || run.first_seq.is_some()).filter_map(|run| run.end_seq);
         // A gap has no position of its own: it is in front of the event that came next.
         let gaps = self.projections.ledger.possible_gaps().iter().map(|gap| gap.after + 1);
         let errors = self.projections.landmarks.errors().iter().copied();
