@@ -62,7 +62,7 @@ pub struct NameSums {
     pub bytes: u64,
     /// The newest one's number.
     pub last_seq: u64,
-    /// When it was sent, where that is known.
+    /// When it arrived live, or was sent, where that is known.
     pub last_at: Option<Timestamp>,
 }
 
@@ -111,7 +111,7 @@ pub struct Ledger {
     pub heartbeats: u64,
     /// When the first event was sent, where that is known.
     pub first_event_at: Option<Timestamp>,
-    /// When the last event was sent, where that is known: the clock of work.
+    /// When the last event arrived live; of a replayed one when it was sent, where that is known: the clock of work.
     pub last_event_at: Option<Timestamp>,
     /// When the last event arrived, live or replayed: what silence is measured from.
     last_arrival: Option<Timestamp>,
@@ -317,12 +317,14 @@ impl Ledger {
         let pause = self.last_arrival.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
         self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
         self.last_arrival = Some(event.at);
-        self.last_event_at = time;
+        // How old an event is that arrived live needs no clock but ours: the server's may be wrong.
+        let seen = if event.replayed { time } else { Some(event.at) };
+        self.last_event_at = seen;
         let size = event.data.size();
         let sums = self.sums_of(&event.name);
         sums.events += 1;
         sums.bytes += size;
-        (sums.last_seq, sums.last_at) = (event.seq, time);
+        (sums.last_seq, sums.last_at) = (event.seq, seen);
         self.alive(event.at);
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
