@@ -114,7 +114,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
         runtail::text::width(line.split_once(name).unwrap().0) as u16
     };
     for (name, view) in
-        [("Custom", View::Custom), ("Ledger", View::Delivery), ("Messages", View::Messages), ("Raw", View::Raw)]
+        [("Custom", View::Custom), ("Delivery", View::Delivery), ("Messages", View::Messages), ("Raw", View::Raw)]
     {
         let x = column(&mut dash, name);
         dash.feed(Msg::Click { x, y: 3 });
