@@ -15,14 +15,18 @@ impl App {
         self.show_stream(server, StreamTarget::Recording { file });
     }
 
-    /// The command.
-    pub(super) fn replay_file(&mut self, path: &str) -> Vec<Effect> {
-        if path.trim().is_empty() {
-            self.notify(true, "replay FILE: which recording is missing.");
+    /// Runs the command: opens a recording, or plays the stream that is shown from its first event.
+    pub(super) fn replay(&mut self, path: &str) -> Vec<Effect> {
+        let path = path.trim();
+        if path.is_empty() && self.viewer().is_none() {
+            self.notify(true, "replay FILE: the path of a recording is missing.");
             return Vec::new();
         }
         let effects = self.leave_overlays();
-        self.open_recording(PathBuf::from(path.trim()));
+        match self.viewer_mut().filter(|_| path.is_empty()) {
+            Some(viewer) => viewer.play_from_start(),
+            None => self.open_recording(PathBuf::from(path)),
+        }
         effects
     }
 }

@@ -201,8 +201,8 @@ pub const COMMANDS: &[Command] = &[
         "Record the stream from its first event on; off ends that",
         |app, file| app.record(file),
     ),
-    command("replay", Takes::Text("FILE"), "Open a recording; no server is asked for anything", |app, file| {
-        app.replay_file(file)
+    command("replay", Takes::Text("FILE"), "Open a recording, or replay the stream that is shown", |app, file| {
+        app.replay(file)
     }),
     command("reopen", Takes::Nothing, "Open the stream again from its start, from the server", |app, _| {
         app.reopen();
