@@ -96,7 +96,7 @@ fn from_an_integration_to_its_repositories_and_back() {
     let screen = dash.screen();
     assert!(screen.contains("REPOSITORIES") && screen.contains("of labs in prod-eu"), "{screen}");
     // Every field, and for the clipboard what a deployment names it by.
-    assert_eq!(dash.keys("c"), [Effect::Copy("https://github.com/labs/bot".into())]);
+    assert_eq!(dash.keys("y"), [Effect::Copy("https://github.com/labs/bot".into())]);
     dash.keys("<Enter>");
     assert!(
         dash.screen().contains(r#""default_branch""#) || dash.screen().contains("default_branch"),
@@ -180,7 +180,7 @@ fn a_link_and_the_wait_for_it() {
         answered(&mut dash, number, json!({"status": "pending", "url": link, "auth_id": "a-1", "metadata": {"n": 1}}));
         insta::assert_snapshot!(format!("sign_in_{}x{}", size.0, size.1), dash.screen());
         assert_eq!(dash.keys("o"), [Effect::OpenLink(link.clone())]);
-        assert_eq!(dash.keys("c"), [Effect::Copy(link)]);
+        assert_eq!(dash.keys("y"), [Effect::Copy(link)]);
         let waits = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubKey::Wait(number));
         assert!(waits(&dash).is_none(), "it is not waited for unasked");
         dash.keys("w");

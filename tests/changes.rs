@@ -158,7 +158,7 @@ fn what_cannot_be_done_says_why() {
         let Some(Effect::Plan(number, ..)) = effects.first() else { panic!("{effects:?}") };
         dash.done(Done::Planned(*number, Err(error)));
         assert!(dash.screen().contains(word), "{}", dash.screen());
-        assert!(dash.screen().contains("nothing was sent"), "{}", dash.screen());
+        assert!(dash.screen().contains("Nothing was sent"), "{}", dash.screen());
         assert!(!dash.screen().contains("ctrl-s"), "no key is offered that does nothing: {}", dash.screen());
         assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
     }
