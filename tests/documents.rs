@@ -98,8 +98,9 @@ fn every_view_and_every_key_of_the_viewer_that_has_no_pair_is_in_the_readme() {
         if matches!(binding.id, "stream.open" | "stream.follow" | "stream.next_view" | "stream.prev_view") {
             continue;
         }
-        let key = binding.keys[0];
-        assert!(told.contains(&key) || text.contains(&key), "{} ({key}) is not told", binding.id);
+        // Reached by its command.
+        let Some(key) = binding.keys.first() else { continue };
+        assert!(told.contains(key) || text.contains(key), "{} ({key}) is not told", binding.id);
     }
 }
 

@@ -18,7 +18,9 @@ use runtail::app::key::{Code, Key};
 use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
 use runtail::app::subscriptions;
 use runtail::config::{Config, ConfigError};
-use runtail::model::{AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target};
+use runtail::model::{
+    AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
+};
 use runtail::stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -190,6 +192,12 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             Answer::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
         SubKey::Threads(_) => Answer::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubKey::ThreadStatuses(_) => {
+            let of = sub.wish.statuses.first()?.clone();
+            let error = text.to_string();
+            let status = ThreadStatus::Failed { at: Some(at), error, nodes: vec![text.into()], timed_out: false };
+            Answer::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
+        }
         SubKey::Runs(..) => Answer::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
         SubKey::Stream(_) if well => Answer::Items(items(text, seq, at)),
         SubKey::Stream(_) => Answer::Items(vec![Item::Failed(Box::new(error(text)))]),

@@ -121,6 +121,14 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         // A stream that failed is opened again; events that are there are played.
         Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == 0 => app.reopen(),
         Action::Replay => viewer.play_from_start(),
+        Action::TakeEvents if viewer.leaves_events() => {
+            app.reopen();
+            if let Some(viewer) = app.streams.shown_mut() {
+                viewer.is_shared = true;
+            }
+            app.notify(false, "Reading the run's events; no other reader gets them.");
+        }
+        Action::TakeEvents => app.notify(false, "No run here leaves its events to another reader."),
         Action::Play => viewer.play_or_pause(),
         Action::Earlier => viewer.step_in_time(-1),
         Action::Later => viewer.step_in_time(1),

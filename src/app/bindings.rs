@@ -46,7 +46,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("stream.next_error", "stream.next_problem"),
     ("stream.prev_error", "stream.prev_problem"),
     ("stream.difference", "stream.compare"),
-    ("stream.close", "app.quit"),
     ("confirm.traces", "confirm.option"),
 ];
 
@@ -247,6 +246,14 @@ pub const BINDINGS: &[Binding] = {
         ),
         bind("stream.delete", Stream, &["D"], A::Delete, "delete", "Delete the thread: its id has to be typed"),
         bind("stream.modes", Stream, &["M"], A::Modes, "modes", "Choose the stream's modes while it goes on"),
+        bind(
+            "stream.take_events",
+            Stream,
+            &["E"],
+            A::TakeEvents,
+            "read events",
+            "Read a run whose events go to one reader only",
+        ),
         bind("stream.replay", Stream, &[], A::Replay, "replay", "Play the stream from its first event"),
         bind("stream.play", Stream, &["Space"], A::Play, "pause", "Stand still at this moment, or play on from it"),
         bind(

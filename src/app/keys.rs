@@ -142,6 +142,8 @@ pub enum Action {
     Runs,
     Assistants,
     NewRun,
+    /// Read a run even though that takes its events away from other readers.
+    TakeEvents,
     Answer,
     Approve,
     CancelRun,

@@ -12,7 +12,7 @@ use crate::api::{
 use crate::config::{Config, ConfigError, Draft, Profile};
 use crate::model::{
     Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, Deployment, FailureCard, Intent, LogLine, Preview,
-    Revision, Run, RunCreate, StatusTime, Thread,
+    Revision, Run, RunCreate, StatusTime, Thread, ThreadFacts, ThreadStatus,
 };
 use crate::stream::{Item, Target};
 use jiff::{SignedDuration, Timestamp};
@@ -152,6 +152,13 @@ pub enum Answer {
     },
     /// Threads of an agent server, newest first.
     Threads(Result<Vec<Thread>, ApiError>),
+    /// The status of a listed thread.
+    ThreadStatus {
+        /** The thread, and what the list said of it then. */
+        of: WantedStatus,
+        /** Its status by all its records. */
+        status: Result<ThreadStatus, ApiError>,
+    },
     /// Runs of a thread, newest first.
     Runs(Result<Vec<Run>, ApiError>),
     /// Items of a stream.
@@ -382,6 +389,8 @@ pub enum SubKey {
     Revisions(Arc<str>, Arc<str>),
     /// The threads of an agent server.
     Threads(ServerRef),
+    /// The statuses of the listed threads of an agent server, one by one.
+    ThreadStatuses(ServerRef),
     /// The runs of a thread.
     Runs(ServerRef, String),
     /// A stream, by its number in this session.
@@ -434,10 +443,14 @@ pub struct Wish {
     pub pace: Pace,
     /// Which newest revisions to ask for, the most wanted first.
     pub newest: Arc<[Wanted]>,
+    /// Which threads' statuses to read, the most wanted first.
+    pub statuses: Arc<[WantedStatus]>,
     /// The modes of a stream.
     pub modes: Vec<String>,
     /// A stream is to wait: its recording is behind.
     pub hold: bool,
+    /// Runs are read even where that takes their events away from other readers. Heeded when the stream begins.
+    pub is_shared: bool,
     /// How often a person asked for the thread's newest snapshot.
     pub refreshes: u64,
 }
@@ -465,6 +478,15 @@ pub struct Wanted {
     pub moving: bool,
     /// Its row is on the screen.
     pub seen: bool,
+}
+
+/// A thread of a list whose status is to be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WantedStatus {
+    /// The thread.
+    pub thread: Arc<str>,
+    /// What the list says of it: read again when that changes.
+    pub facts: Arc<ThreadFacts>,
 }
 
 /// What a stream is of.

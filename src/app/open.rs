@@ -16,7 +16,7 @@ use super::streams::MAX_TABS;
 use super::viewer::{LinkState, View, Viewer, head};
 use super::{App, Overlay, Page, Pane, columns, help, view_lines, why};
 use crate::model::ThreadStatus;
-use crate::stream::{Outcome, Target};
+use crate::stream::{End, Outcome, Target};
 use std::sync::Arc;
 
 /// Lines above the rows of each pane: title and column heads.
@@ -269,6 +269,12 @@ impl App {
         let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
         match &viewer.link {
             LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
+            _ if viewer.leaves_events() => {
+                let key = self.keymap.hints_of(["stream.take_events"].iter(), self.settings.ascii).pop();
+                let take = key.map(|(key, _)| format!(" {key} reads them here, and the application misses them."));
+                let why = "The run's events go to one reader only and are left to its application.";
+                Some(Line::of(Tone::Dim, &format!("{why}{}", take.unwrap_or_default())))
+            }
             LinkState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
             _ if viewer.state_failure().is_some() => {
                 let why = viewer.state_failure().unwrap_or_default();
@@ -277,7 +283,7 @@ impl App {
                 Some(Line::of(Tone::Dim, &format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
             }
             _ if shows_state => view_lines::state::about(viewer, width.into(), &self.settings.tz),
-            LinkState::Ended(end) if end.detail.is_some() && viewer.thread_status() == &ThreadStatus::Loading => {
+            LinkState::Ended(end) if explains_end(viewer, end) => {
                 let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
                 Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
             }
@@ -294,6 +300,14 @@ impl App {
             height(regions.revisions, REVISIONS_HEAD),
             height(regions.stream, STREAM_HEAD),
         )
+    }
+
+    /// The status of a listed thread: that of its page, where one is open, so that the two never differ.
+    pub fn listed_status(&self, server: &Server, thread: &str) -> ThreadStatus {
+        let of = ThreadRef { server: server.server.clone(), id: thread.to_string() };
+        let page = self.streams.all().iter().find(|viewer| viewer.is_of(&of) && viewer.is_open());
+        let known = |status: &&ThreadStatus| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
+        page.map(|viewer| viewer.thread_status()).filter(known).cloned().unwrap_or_else(|| server.status_of(thread))
     }
 
     /// Identities of the revisions shown.
@@ -322,12 +336,7 @@ impl App {
         }
         // A pane that is not shown keeps the layout that it had.
         if self.regions().stream.is_some() && self.logs.is_none() {
-            let (windows, now) = (self.stream_windows(), self.now);
-            if let Some(viewer) = self.streams.shown_mut() {
-                viewer.take_habits(&self.habits);
-                viewer.now = now;
-                viewer.prepare(&windows);
-            }
+            self.settle_stream();
         }
         let area = self.overlay_area();
         let lines = self.overlay_lines();
@@ -361,6 +370,27 @@ impl App {
             _ => {}
         }
         self.number_works();
+    }
+
+    /// Lays out the stream that is shown.
+    fn settle_stream(&mut self) {
+        let now = self.now;
+        if let Some(viewer) = self.streams.shown_mut() {
+            viewer.take_habits(&self.habits);
+            // Where the past ends, so does its line in the head.
+            viewer.turn_of_past(now);
+        }
+        let mut windows = self.stream_windows();
+        // The layout may add a line to the head, or remove one: a state that is shown has a line of its own.
+        for _ in 0..2 {
+            if let Some(viewer) = self.streams.shown_mut() {
+                viewer.prepare(&windows);
+            }
+            let before = std::mem::replace(&mut windows, self.stream_windows());
+            if before == windows {
+                break;
+            }
+        }
     }
 
     /// Lines of the page that lies over the panes.
@@ -451,4 +481,12 @@ impl App {
 /// Why nothing is written.
 pub fn read_only_text(profile: &str) -> String {
     format!("{profile} is read-only: nothing was sent. `--write`, or `read_only = false` for the profile, allows it.")
+}
+
+/// Whether a stream's end has a reason that neither the thread's status nor its banner says. A recording that is cut or
+/// damaged says so, whatever its events say of the thread.
+fn explains_end(viewer: &Viewer, end: &End) -> bool {
+    let status = viewer.shown_status();
+    let is_new = viewer.is_recording() || *status == ThreadStatus::Loading;
+    is_new && end.detail.as_deref().is_some_and(|detail| status.error() != Some(detail))
 }

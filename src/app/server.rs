@@ -1,10 +1,12 @@
 //! One agent server: its threads, the runs of a thread, its assistants.
 
 use super::list::Picker;
-use super::msg::ServerRef;
+use super::msg::{ServerRef, WantedStatus};
 use crate::api::ApiError;
-use crate::model::{Assistant, Run, Thread};
+use crate::model::{Assistant, Run, Thread, ThreadFacts, ThreadRecords, ThreadStatus};
 use jiff::Timestamp;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Something that was asked for: the last good answer, and what became of the newest request.
 #[derive(Debug, Clone)]
@@ -62,6 +64,10 @@ pub struct Server {
     pub assistants: Loaded<Vec<Assistant>>,
     /// The thread whose runs are listed, and its runs.
     pub runs_of: Option<String>,
+    /// What the list says of each thread.
+    facts: HashMap<String, Arc<ThreadFacts>>,
+    /// The statuses that were read, each with what the list said of the thread then.
+    pub statuses: HashMap<Arc<str>, (Arc<ThreadFacts>, ThreadStatus)>,
     /// Its runs, newest first.
     pub runs: Loaded<Vec<Run>>,
     /// Rows asked for.
@@ -85,12 +91,43 @@ impl Server {
             threads: Loaded::default(),
             assistants: Loaded::default(),
             runs_of: None,
+            facts: HashMap::new(),
+            statuses: HashMap::new(),
             runs: Loaded::default(),
             limit: PAGE,
             thread_picker: Picker::default(),
             assistant_picker: Picker::default(),
             run_picker: Picker::default(),
             filter: String::new(),
+        }
+    }
+
+    /// Takes the newest list of threads.
+    pub fn take_threads(&mut self, result: Result<Vec<Thread>, ApiError>, at: Timestamp) {
+        if let Ok(threads) = &result {
+            let mut known = std::mem::take(&mut self.facts);
+            for thread in threads {
+                let facts = ThreadFacts::of(thread);
+                let before = known.remove(&thread.thread_id).filter(|before| **before == facts);
+                self.facts.insert(thread.thread_id.clone(), before.unwrap_or_else(|| Arc::new(facts)));
+            }
+            let facts = &self.facts;
+            self.statuses.retain(|thread, _| facts.contains_key(&**thread));
+        }
+        self.threads.take(result, at);
+    }
+
+    /// A listed thread whose status is to be read.
+    pub fn wanted_status(&self, thread: &str) -> Option<WantedStatus> {
+        Some(WantedStatus { thread: thread.into(), facts: self.facts.get(thread)?.clone() })
+    }
+
+    /// The status of a listed thread: as it was read, else by what the list says.
+    pub fn status_of(&self, thread: &str) -> ThreadStatus {
+        let Some(facts) = self.facts.get(thread) else { return ThreadStatus::Loading };
+        match self.statuses.get(thread) {
+            Some((of, status)) if of == facts => status.clone(),
+            _ => ThreadStatus::derive(ThreadRecords { thread: Some(facts), ..ThreadRecords::default() }),
         }
     }
 
@@ -115,7 +152,7 @@ impl Server {
         }
         all.filter(|t| {
             let metadata = t.metadata.as_ref().map(|m| m.to_string()).unwrap_or_default();
-            self.passes(&[&t.thread_id, &t.status, &metadata])
+            self.passes(&[&t.thread_id, self.status_of(&t.thread_id).word(), &metadata])
         })
         .collect()
     }

@@ -2,9 +2,10 @@
 //! nothing can leak and nothing has to be stopped by hand.
 
 use super::fleet::Row;
-use super::msg::{NextPoll, Pace, RevisionRef, SubKey, Subscription, Wanted, What, Wish};
+use super::msg::{NextPoll, Pace, RevisionRef, SubKey, Subscription, Wanted, WantedStatus, What, Wish};
 use super::server::Tab;
 use super::{App, Overlay, Page};
+use std::sync::Arc;
 
 /// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
 const NEXT: usize = 16;
@@ -29,11 +30,16 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
                 sub.wish.newest = number.map(|n| newest[n].as_slice().into()).unwrap_or_default();
                 app.pace(true)
             }
+            SubKey::ThreadStatuses(_) => {
+                sub.wish.statuses = wanted_statuses(app);
+                app.pace(false)
+            }
             // A log that is behind another pane is only kept up with.
             SubKey::Log(..) if app.regions().stream.is_none() => Pace::Slow,
             SubKey::Stream(id) => {
                 let viewer = app.streams.all().iter().find(|viewer| viewer.id == *id);
                 sub.wish.hold = viewer.is_some_and(|viewer| app.is_behind(viewer));
+                sub.wish.is_shared = viewer.is_some_and(|viewer| viewer.is_shared);
                 sub.wish.refreshes = viewer.map_or(0, |viewer| viewer.refreshes);
                 sub.wish.modes = viewer.map(|viewer| viewer.modes.wanted.clone()).unwrap_or_default();
                 app.pace(false)
@@ -86,7 +92,10 @@ fn needed(app: &App) -> Vec<Subscription> {
         let of = server.server.clone();
         let epoch = epoch(&of.profile);
         match (&server.tab, &server.runs_of) {
-            (Tab::Threads, _) => need(SubKey::Threads(of), epoch, server.limit, What::Name),
+            (Tab::Threads, _) => {
+                need(SubKey::Threads(of.clone()), epoch, server.limit, What::Name);
+                need(SubKey::ThreadStatuses(of), epoch, 0, What::Name);
+            }
             (Tab::Runs, Some(thread)) => need(SubKey::Runs(of, thread.clone()), epoch, server.limit, What::Name),
             _ => {}
         }
@@ -121,6 +130,14 @@ fn needed(app: &App) -> Vec<Subscription> {
         need(SubKey::Stream(viewer.id), 0, 0, What::Stream(viewer.server.clone(), viewer.target.clone()));
     }
     subs
+}
+
+/// The threads whose rows are on the screen.
+fn wanted_statuses(app: &App) -> Arc<[WantedStatus]> {
+    let Some(server) = &app.server else { return Arc::default() };
+    let shown = server.shown_threads();
+    let window = server.thread_picker.window(shown.len(), app.list_heights().2);
+    window.into_iter().filter_map(|row| server.wanted_status(&shown.get(row)?.thread_id)).collect()
 }
 
 /// The newest revisions that each profile is asked for: those on the screen, then the others in the order of the list,

@@ -60,7 +60,7 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
         return (status.role().glyph(), tones(status.role()).0);
     }
     match &viewer.link {
-        LinkState::Live { .. } => ("●", Tone::Good),
+        LinkState::Live { .. } | LinkState::Polling { .. } => ("●", Tone::Good),
         LinkState::Connecting { .. } | LinkState::Retrying { .. } => ("◐", Tone::Moving),
         LinkState::Failed(_) => ("✗", Tone::Bad),
         LinkState::Ended(end) => match end.outcome {

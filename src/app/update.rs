@@ -8,7 +8,7 @@ use super::msg::{Answer, Described, Done, Effect, Msg, SubKey};
 use super::press::{paste, press};
 use super::scroll::Place;
 use super::server::Tab;
-use super::viewer::{View, Viewer};
+use super::viewer::{LinkState, View, Viewer};
 use super::work::Part;
 use super::{App, Overlay, Page, Pane};
 use crate::api::Kind;
@@ -160,7 +160,12 @@ fn take(app: &mut App, key: SubKey, answer: Answer) -> Vec<Effect> {
         }
         (SubKey::Threads(_), Answer::Threads(result)) => {
             if let Some(server) = &mut app.server {
-                server.threads.take(result, at);
+                server.take_threads(result, at);
+            }
+        }
+        (SubKey::ThreadStatuses(_), Answer::ThreadStatus { of, status }) => {
+            if let (Some(server), Ok(status)) = (&mut app.server, status) {
+                server.statuses.insert(of.thread, (of.facts, status));
             }
         }
         (SubKey::Runs(..), Answer::Runs(result)) => {
@@ -430,6 +435,11 @@ fn refresh(app: &mut App) -> Vec<Effect> {
         effects.push(Effect::FetchAssistants(server.server.clone()));
     }
     app.notify(false, "Asking again.");
+    // Nothing else connects again after a failure. What was received stays: `:reopen` drops it.
+    let is_lost = |viewer: &Viewer| matches!(viewer.link, LinkState::Failed(_)) && viewer.has_only_snapshots();
+    if app.viewer().is_some_and(is_lost) {
+        app.reopen();
+    }
     effects
 }
 

@@ -17,6 +17,7 @@ mod round;
 mod services;
 mod sheet;
 mod signals;
+mod statuses;
 mod subs;
 mod terminal;
 

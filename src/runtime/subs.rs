@@ -135,6 +135,9 @@ impl Runner {
                     polls::log(services, (&profile, scope, filter), told, &out).await
                 }
                 (SubKey::Threads(server), _) => polls::threads(services, &server, sub.limit, told, &out).await,
+                (SubKey::ThreadStatuses(server), _) => {
+                    super::statuses::thread_statuses(services, &server, told, &out).await
+                }
                 (SubKey::Runs(server, thread), _) => {
                     polls::runs(services, (&server, &thread), sub.limit, told, &out).await
                 }
@@ -266,13 +269,14 @@ async fn stream(
     };
     let (sender, items) = mpsc::channel(8);
     let (page_sender, mut receiver) = mpsc::channel(8);
-    let (modes, refreshes) = {
+    let (modes, refreshes, shared) = {
         let wish = told.borrow_and_update();
-        (wish.modes.clone(), wish.refreshes)
+        (wish.modes.clone(), wish.refreshes, wish.is_shared)
     };
     let (ask, asked) = watch::channel(modes.clone());
     let head = head_of(client.base(), &target, &modes);
     let (ask_refresh, refresh) = watch::channel(refreshes);
+    let kick = refresh.clone();
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
     let loading = client.clone();
     let page = PageOptions {
@@ -292,11 +296,12 @@ async fn stream(
             }
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
-                follow(JoinLink::new(client, thread, run, modes), options, sender).await;
+                follow(JoinLink::new(client, thread, run, modes).shared(shared), options, sender).await;
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                follow_thread(client, thread, modes, RunFollowing::default(), options, sender).await;
+                let following = RunFollowing { shared, refresh: Some(kick), ..RunFollowing::default() };
+                follow_thread(client, thread, modes, following, options, sender).await;
             }
             // Read above.
             StreamTarget::Recording { .. } => {}

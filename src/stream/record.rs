@@ -229,6 +229,8 @@ pub enum Item {
         at: Timestamp,
         /// How often their list is read.
         every: Duration,
+        /// Active runs whose events are not read, as they go to one reader only.
+        unread: usize,
     },
     /// The server calls the run active, but the run has sent no event for this long.
     Silent {

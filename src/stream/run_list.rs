@@ -37,6 +37,8 @@ struct Known {
     is_listed: bool,
     /// Its events are to be read. Its end is told behind them.
     is_read: bool,
+    /// Its events go to one reader only, and are left to it.
+    is_withheld: bool,
 }
 
 /// What a list of runs has shown.
@@ -91,11 +93,13 @@ impl RunList {
             }
             let is_wanted = is_active || !was_over || replayed.contains(&run.run_id);
             let record = record(run, at);
+            let withheld = news.unread.len();
             let is_read = is_wanted && self.want(run, was_over, &mut news);
+            let is_withheld = news.unread.len() > withheld;
             if is_wanted && (is_active || !is_read) {
                 news.records.push(record.clone());
             }
-            self.known.insert(run.run_id.clone(), Known { record, is_active, is_listed: true, is_read });
+            self.known.insert(run.run_id.clone(), Known { record, is_active, is_listed: true, is_read, is_withheld });
         }
         let is_complete = runs.len() < limit;
         for known in self.known.values_mut().filter(|known| is_complete && known.is_active && !known.is_listed) {
@@ -124,6 +128,11 @@ impl RunList {
     /// Whether a run is active.
     pub fn any_active(&self) -> bool {
         self.known.values().any(|known| known.is_active)
+    }
+
+    /// Active runs whose events are not read here, as that would take them away from their reader.
+    pub fn unread(&self) -> usize {
+        self.known.values().filter(|known| known.is_active && known.is_withheld).count()
     }
 
     /// Whether a run was created after this one and is no longer waiting for it.

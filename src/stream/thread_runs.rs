@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 const LISTED: usize = 50;
 
 /// How a thread is followed by its runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunFollowing {
     /// Read runs even if that takes events away from other readers.
     pub shared: bool,
@@ -30,11 +30,13 @@ pub struct RunFollowing {
     pub busy: Duration,
     /// How often it is read otherwise.
     pub idle: Duration,
+    /// Whenever this changes, the list is read at once.
+    pub refresh: Option<watch::Receiver<u64>>,
 }
 
 impl Default for RunFollowing {
     fn default() -> RunFollowing {
-        RunFollowing { shared: false, busy: Duration::from_secs(1), idle: Duration::from_secs(5) }
+        RunFollowing { shared: false, busy: Duration::from_secs(1), idle: Duration::from_secs(5), refresh: None }
     }
 }
 
@@ -84,6 +86,8 @@ struct Follower {
     base: Base,
     /// The connection that is open.
     open: Option<u32>,
+    /// Active runs whose events are not read, as they go to one reader only.
+    unread: usize,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -101,6 +105,7 @@ impl Follower {
         options: SourceOptions,
         out: mpsc::Sender<Vec<Item>>,
     ) -> Follower {
+        let pace = watch::Sender::new(following.idle);
         Follower {
             server,
             thread,
@@ -110,10 +115,11 @@ impl Follower {
             out,
             kind: None,
             sums: End::default(),
-            pace: watch::Sender::new(following.idle),
+            pace,
             failures: 0,
             base: Base::default(),
             open: None,
+            unread: 0,
         }
     }
 
@@ -124,9 +130,10 @@ impl Follower {
             Err(error) => return self.fail(error).await,
         };
         let (sender, mut lists) = mpsc::channel(1);
-        let poll = poll(self.server.clone(), self.thread.clone(), self.pace.subscribe(), self.options.retries, sender);
+        let when = When { pace: self.pace.subscribe(), refresh: self.following.refresh.clone() };
+        let poll = poll(self.server.clone(), self.thread.clone(), when, self.options.retries, sender);
         let _poll = AbortOnDropHandle::new(tokio::spawn(poll));
-        self.send(vec![Item::Following { at: Timestamp::now(), every: self.following.idle }]).await;
+        self.send(vec![Item::Following { at: Timestamp::now(), every: self.following.idle, unread: 0 }]).await;
         loop {
             if let Some(run) = list.next().filter(|_| !self.options.stop.is_cancelled()) {
                 if let Err(error) = self.read(run, &mut list, &mut lists).await {
@@ -216,7 +223,7 @@ impl Follower {
             }
             Err(error) => return Err(error),
         };
-        self.failures = 0;
+        let has_recovered = std::mem::take(&mut self.failures) > 0;
         let is_empty = runs.is_empty();
         let news = list.take(runs, at, LISTED);
         // A thread that was deleted has an empty list of runs on some servers.
@@ -227,8 +234,10 @@ impl Follower {
         self.sums.gaps += news.unread.len() as u64;
         items.extend(news.unread.into_iter().map(|why| Item::Record(Record::Gap { at, why })));
         let every = if list.any_active() { self.following.busy } else { self.following.idle };
-        if self.pace.send_if_modified(|pace| std::mem::replace(pace, every) != every) {
-            items.push(Item::Following { at, every });
+        let unread = list.unread();
+        let is_news = std::mem::replace(&mut self.unread, unread) != unread || has_recovered;
+        if self.pace.send_if_modified(|pace| std::mem::replace(pace, every) != every) || is_news {
+            items.push(Item::Following { at, every, unread });
         }
         self.send(items).await;
         Ok(())
@@ -426,13 +435,7 @@ fn is_start(after: &str) -> bool {
 }
 
 /// Reads the list of runs again and again, at a pace that may change.
-async fn poll(
-    server: AgentServer,
-    thread: String,
-    mut pace: watch::Receiver<Duration>,
-    retries: Retries,
-    out: mpsc::Sender<Listing>,
-) {
+async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retries, out: mpsc::Sender<Listing>) {
     let mut failures = 0;
     loop {
         let listing = server.runs(&thread, LISTED).await;
@@ -449,13 +452,28 @@ async fn poll(
         if out.send(listing).await.is_err() {
             return;
         }
-        let every = *pace.borrow_and_update();
+        let every = *when.pace.borrow_and_update();
         // Not all clients at once.
         let wait = wait.unwrap_or_else(|| every.mul_f64(0.8 + 0.4 * fastrand::f64()));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            changed = pace.changed() => if changed.is_err() { return },
+            changed = when.pace.changed() => if changed.is_err() { return },
+            () = refreshed(&mut when.refresh) => {}
         }
+    }
+}
+
+/// When the list of runs is read.
+struct When {
+    pace: watch::Receiver<Duration>,
+    refresh: Option<watch::Receiver<u64>>,
+}
+
+/// Ends when a refresh is asked for, which may never be.
+async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
+    let Some(asked) = refresh else { return std::future::pending().await };
+    if asked.changed().await.is_err() {
+        std::future::pending().await
     }
 }
 

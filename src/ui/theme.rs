@@ -122,17 +122,6 @@ pub fn deployment_look(status: Option<&str>) -> (&'static str, Tone, String) {
     }
 }
 
-/// Glyph and tone of a thread's or a run's status.
-pub fn run_look(status: &str) -> (&'static str, Tone) {
-    match status {
-        "idle" | "success" => ("●", Tone::Good),
-        "busy" | "running" => ("◐", Tone::Moving),
-        "pending" | "interrupted" => ("◌", Tone::Moving),
-        "error" | "timeout" => ("✗", Tone::Bad),
-        _ => ("?", Tone::Dim),
-    }
-}
-
 /// Replaces what is not ASCII on a finished screen.
 pub fn to_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {

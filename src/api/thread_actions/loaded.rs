@@ -13,6 +13,9 @@ const MAX_STATE: usize = 64 << 20;
 const RUNS: usize = 50;
 const MAX_RUNS: usize = 16 << 20;
 
+/// Bytes of each part of what is read for a row of a list.
+const MAX_LISTED: usize = 4 << 20;
+
 /// A thread's records. A part that the server does not offer is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadedThread {
@@ -98,6 +101,31 @@ impl AgentServer {
         })
     }
 
+    /// The status of a listed thread. Only what may change what the list says is read: the newest run, the runs that wait
+    /// where one is active, and the state where it alone tells why the thread stands still.
+    ///
+    /// # Errors
+    /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
+    pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
+        let limit = if facts.status == "busy" { RUNS } else { 1 };
+        let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
+        let runs = runs.and_then(|json| RunFacts::read_all(&json).ok());
+        // A copy of a waiting thread is idle and has no runs (acting reference §2).
+        let may_be_copy = || facts.graph_id.is_some() && runs.as_ref().is_none_or(Vec::is_empty);
+        let needs_state = match facts.status.as_str() {
+            "idle" => may_be_copy(),
+            "error" => facts.error.is_none(),
+            _ => true,
+        };
+        let state = match needs_state {
+            true => listed(self.thread_state_raw(thread, MAX_LISTED).await.map(|raw| raw.get().to_string()))?,
+            false => None,
+        };
+        let state = state.and_then(|json| StateFacts::read(&json).ok());
+        let records = ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() };
+        Ok(ThreadStatus::derive(records))
+    }
+
     async fn small_thread_record(&self, thread: &str) -> Result<String, ApiError> {
         match self.thread_raw(thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
@@ -123,6 +151,14 @@ fn offered(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
         Ok(json) => Ok(Some(json)),
         Err(error) if is_not_offered(&error) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// A part of a row's status, where it can be had for the price of a row.
+fn listed(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
+    match part {
+        Err(ApiError { kind: Kind::TooLarge(_), .. }) => Ok(None),
+        part => offered(part),
     }
 }
 

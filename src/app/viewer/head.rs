@@ -2,9 +2,10 @@
 //! are independent: a thread may be waiting while its stream reconnects, and a live stream may be of a failed thread.
 
 use super::{LinkState, Viewer};
-use crate::api::LoadedThread;
+use crate::api::{Kind, LoadedThread};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::{StreamTarget, ThreadRef};
+use crate::app::view_lines::runs;
 use crate::model::{Question, StatusRole, ThreadStatus, summary_of};
 use crate::projection::RunEntry;
 use crate::stream::SnapshotPart;
@@ -113,8 +114,8 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
         }
         ThreadStatus::Idle { ended, began } => {
             if let Some(ended) = ended {
-                let took = began.and_then(|began| Duration::try_from(ended.duration_since(began)).ok());
-                let took = took.map(|took| format!(" in {}", text::duration(took))).unwrap_or_default();
+                let took = began.map(|began| ended.duration_since(began)).filter(|took| !took.is_negative());
+                let took = took.map(|took| format!(" in {}", runs::took(took))).unwrap_or_default();
                 more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
             }
         }
@@ -212,8 +213,11 @@ impl Viewer {
         self.projections.status.status()
     }
 
-    /// Whether the head shows a thread's status: a stateless run has no thread.
+    /// Whether the head shows a thread's status: a stateless run has no thread, and nothing loads the status of a recording.
     pub fn has_thread(&self) -> bool {
+        if self.is_recording() {
+            return *self.shown_status() != ThreadStatus::Loading;
+        }
         self.thread_id.is_some() || self.thread_status() != &ThreadStatus::Loading
     }
 
@@ -309,6 +313,15 @@ impl Viewer {
         self.follows() && self.thread_status().error().is_some()
     }
 
+    /// Whether a run is active whose events are left to the one reader that they go to.
+    pub fn leaves_events(&self) -> bool {
+        match &self.link {
+            LinkState::Failed(error) => error.kind == Kind::OneReader,
+            LinkState::Polling { unread, .. } => *unread > 0,
+            _ => false,
+        }
+    }
+
     /// What the connection does, in a few words; `brief`: without the rate, and without ages while events arrive.
     pub fn link_line(&self, now: Timestamp, brief: bool) -> Line {
         let line = Line::new();
@@ -325,6 +338,12 @@ impl Viewer {
                 let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
                 let when = if wait.is_zero() { "now".to_string() } else { format!("in {}", text::age(wait)) };
                 line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("reconnecting {when}, attempt {attempt}"))
+            }
+            LinkState::Polling { every, .. } => {
+                line.with(Tone::Dim, &format!("no stream · polling runs every {}", text::age(*every)))
+            }
+            LinkState::Failed(error) if error.kind == Kind::OneReader => {
+                line.with(Tone::Dim, "not read: events go to one reader")
             }
             LinkState::Failed(error) => {
                 line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.badge()))
@@ -345,7 +364,9 @@ impl Viewer {
         let rate = ledger.rate(now);
         let mut line = Line::new();
         if rate >= 1.0 && !brief {
-            line.push(Tone::Plain, &format!("{} events/s  ", text::count(rate.round() as u64)));
+            let rate = rate.round() as u64;
+            let s = if rate == 1 { "" } else { "s" };
+            line.push(Tone::Plain, &format!("{} event{s}/s  ", text::count(rate)));
         }
         if let Some(pulse) = self.pulse(now) {
             line.left.extend(pulse.left.into_iter().filter(|piece| !(brief && piece.tone == Tone::Dim)));

@@ -28,6 +28,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use runs::RunsRows;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use find::{Found, Landmark};
 pub use head::Cancelling;
@@ -88,6 +89,13 @@ pub enum LinkState {
     Live {
         /// Its number.
         conn: u32,
+    },
+    /// The server has no thread streams: the thread's runs are read again and again, and no run's stream is open.
+    Polling {
+        /// How often.
+        every: Duration,
+        /// Active runs whose events are not read, as they go to one reader only.
+        unread: usize,
     },
     /// The connection was lost, and the next attempt waits.
     Retrying {
@@ -161,6 +169,10 @@ pub struct Viewer {
     bars: TimelineRows,
     /// How the active run is being cancelled, if it is.
     pub cancelling: Option<Cancelling>,
+    /// How often the list of runs is read, and how many active ones are not; none where the server has thread streams.
+    polling: Option<(Duration, usize)>,
+    /// Runs are read even where that takes their events away from other readers.
+    pub is_shared: bool,
     /// How often a person asked for the thread's newest snapshot.
     pub refreshes: u64,
     /// Whether something came since the stream was last looked at.
@@ -193,7 +205,8 @@ impl Viewer {
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
             StreamTarget::Recording { .. } => (None, None),
         };
-        let projections = Viewer::unfolded(thread_id.is_some());
+        let is_recording = matches!(target, StreamTarget::Recording { .. });
+        let projections = Viewer::unfolded(thread_id.is_some(), is_recording);
         Viewer {
             modes: StreamModes::of(&target),
             id,
@@ -227,6 +240,8 @@ impl Viewer {
             find: Find::default(),
             bars: TimelineRows::default(),
             cancelling: None,
+            polling: None,
+            is_shared: false,
             refreshes: 0,
             news: false,
             as_received: false,
@@ -238,8 +253,11 @@ impl Viewer {
     }
 
     /// The projections before any event.
-    fn unfolded(has_snapshots: bool) -> Projections {
+    fn unfolded(has_snapshots: bool, is_recording: bool) -> Projections {
         let mut projections = Projections::default();
+        if is_recording {
+            projections.status.read_recording();
+        }
         if has_snapshots {
             projections.status.await_snapshot();
         }
@@ -267,6 +285,11 @@ impl Viewer {
                 Item::Record(record) => {
                     match &record {
                         Record::Open { conn, .. } => self.link = LinkState::Live { conn: *conn },
+                        Record::Close { .. } => {
+                            if let Some((every, unread)) = self.polling {
+                                self.link = LinkState::Polling { every, unread };
+                            }
+                        }
                         Record::Tape(head) => {
                             self.thread_id = head.thread_id.clone().or(self.thread_id.take());
                             self.run_id = head.run_id.clone().or(self.run_id.take());
@@ -291,11 +314,17 @@ impl Viewer {
                     self.run_id = Some(run_id);
                 }
                 Item::Failed(error) => self.link = LinkState::Failed(*error),
+                Item::Following { every, unread, .. } => {
+                    self.polling = Some((every, unread));
+                    // A run's stream is read beside the list of runs.
+                    if !matches!(self.link, LinkState::Live { .. }) {
+                        self.link = LinkState::Polling { every, unread };
+                    }
+                }
                 Item::Heartbeat { .. }
                 | Item::Repeated { .. }
                 | Item::Terms(_)
                 | Item::ModesKept { .. }
-                | Item::Following { .. }
                 | Item::Silent { .. } => {}
             }
         }
@@ -391,7 +420,7 @@ impl Viewer {
     /// Its task failed: nothing more will come.
     pub fn broke_off(&mut self, why: &str) {
         let at = crate::api::Place { host: self.server.url.to_string(), ..Default::default() };
-        let hint = Some("this is a fault of runtail; R opens the stream again".to_string());
+        let hint = Some("this is a fault of runtail; :reopen opens the stream again".to_string());
         let detail = format!("the stream broke off: {why}");
         self.link = LinkState::Failed(ApiError { kind: crate::api::Kind::Protocol, at, detail, hint });
     }

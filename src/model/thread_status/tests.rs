@@ -123,7 +123,7 @@ fn a_failure_names_its_cause_and_its_nodes() {
         json!([run("r", "error", 0, 1)]),
     );
     let ThreadStatus::Failed { error, nodes, .. } = aegra.status() else { panic!() };
-    assert_eq!((error.as_str(), nodes), ("ValueError('boom')", vec!["boom".to_string()]));
+    assert_eq!((error.as_str(), nodes), ("ValueError: boom", vec!["boom".to_string()]));
     let timeout = Case::of(json!({"status": "error"}), Value::Null, json!([run("r", "timeout", 0, 1)]));
     assert_eq!(timeout.word(), "timed out");
 }

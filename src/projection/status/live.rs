@@ -34,6 +34,8 @@ pub(super) struct LiveRun {
     pub breakpoint: bool,
     /// The nodes at work.
     pub nodes: Vec<String>,
+    /// Whether tasks tell when nodes begin and end; else they end with their step.
+    has_tasks: bool,
     pub step: Option<i64>,
     /// How it ended, where a source said so.
     pub outcome: Option<Outcome>,
@@ -163,8 +165,13 @@ impl Live {
             }
             "messages" => {
                 let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else { return self.any() };
-                let moved = self.step(origin.langgraph_step.0.filter(|_| payload.is_root()));
-                match origin.langgraph_node.some().filter(|_| payload.is_root()) {
+                // Messages of a subgraph may come under the name of the graph; their path begins with its node.
+                let (node, step) = match origin.langgraph_checkpoint_ns.as_str().split_once('|') {
+                    Some((outer, _)) => (outer.split(':').next(), None),
+                    None => (origin.langgraph_node.some(), origin.langgraph_step.0),
+                };
+                let moved = self.step(step.filter(|_| payload.is_root()));
+                match node.filter(|_| payload.is_root()) {
                     Some(node) => self.works(node).max(moved),
                     None => moved,
                 }
@@ -208,10 +215,11 @@ impl Live {
     }
 
     /// What the newest run says of the status; `of_records` is what the records say. Where the stream is all there is
-    /// (`is_alone`), a run that ended without an error ended well.
-    pub fn status(&self, is_alone: bool, of_records: ThreadStatus) -> ThreadStatus {
+    /// (`is_alone`), a run that ended without an error ended well. A recording (`is_recorded`) has no present to ask for.
+    pub fn status(&self, is_alone: bool, is_recorded: bool, of_records: ThreadStatus) -> ThreadStatus {
         // The past says nothing of the present; the records are on their way.
-        if of_records == ThreadStatus::Loading && !is_alone && self.newest.as_ref().is_some_and(|run| run.is_replayed) {
+        let is_awaited = of_records == ThreadStatus::Loading && !is_alone && !is_recorded;
+        if is_awaited && self.newest.as_ref().is_some_and(|run| run.is_replayed) {
             return of_records;
         }
         let Some(run) = self.newest.as_ref().filter(|_| self.decides || is_alone) else { return of_records };
@@ -248,6 +256,7 @@ impl Live {
             (Some(Outcome::Interrupted), _) => ThreadStatus::Stopped { since: at, next },
             (Some(Outcome::Success), _) => ThreadStatus::Idle { ended: at, began: run.began },
             (None, None) if is_alone => ThreadStatus::Idle { ended: at, began: run.began },
+            _ if is_recorded => ThreadStatus::Unknown { why: "the recording doesn't say how the run ended".into() },
             _ => ThreadStatus::Unknown { why: "the run ended; asking the server how".into() },
         }
     }
@@ -343,6 +352,7 @@ impl Live {
         let failed = task.error.filter(|error| error.get() != "null");
         if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
             let began = self.any();
+            self.current().has_tasks = true;
             return if is_root { self.works(name).max(began) } else { began };
         }
         let began = self.any();
@@ -350,7 +360,9 @@ impl Live {
         if is_root {
             run.nodes.retain(|working| working != name);
         }
-        if failed.is_some() && is_root && run.failed_nodes.len() < MAX_EACH {
+        // Two modes may tell of one failure.
+        let is_new = run.failed_nodes.len() < MAX_EACH && !run.failed_nodes.iter().any(|known| known == name);
+        if failed.is_some() && is_root && is_new {
             run.failed_nodes.push(name.into());
         }
         let asks = task.interrupts.filter(|raw| raw.get() != "[]");
@@ -364,7 +376,12 @@ impl Live {
         let Some(phase) = payload.read::<PhaseIn<'_>>() else { return Change::Nothing };
         let seq = self.seq;
         let outcome = match phase.event.as_str() {
-            "running" | "started" => return self.any(),
+            "running" | "started" => {
+                let began = self.any();
+                let run = self.current();
+                run.began = run.began.or(time);
+                return began;
+            }
             "completed" => Outcome::Success,
             "failed" => Outcome::Error,
             "interrupted" => Outcome::Interrupted,
@@ -382,6 +399,9 @@ impl Live {
         let run = self.current();
         if step.is_none() || run.step == step {
             return began;
+        }
+        if step > run.step && !run.has_tasks {
+            run.nodes.clear();
         }
         run.step = step;
         began.max(Change::Progress)

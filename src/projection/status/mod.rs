@@ -38,6 +38,8 @@ pub struct Status {
     loaded: Option<Loaded>,
     /// Whether a snapshot is on its way.
     is_awaited: bool,
+    /// Whether the stream is read from a file: no server can be asked for what it doesn't say.
+    is_recorded: bool,
     live: Live,
     /// Oldest first.
     runs: Vec<RunEntry>,
@@ -80,6 +82,24 @@ impl Status {
     /// Returns the run with this id.
     pub fn run(&self, id: &str) -> Option<&RunEntry> {
         self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
+    }
+
+    /// Returns the run without an id that an event belongs to.
+    pub fn unnamed_run(&self, seq: u64) -> Option<&RunEntry> {
+        let covers = |run: &&RunEntry| {
+            run.first_seq.is_some_and(|first| first <= seq) && run.end_seq.is_none_or(|end| seq <= end)
+        };
+        self.runs.iter().rev().filter(|run| run.run_id.is_none()).find(covers)
+    }
+
+    /// Returns whether the server will still be asked how a run ended: the newest snapshot is older than its end.
+    pub fn awaits_outcome(&self, run: &RunEntry) -> bool {
+        !self.is_recorded
+            && !self.is_stream_only()
+            && match self.loaded {
+                Some(loaded) => run.end_seq.is_some_and(|end| end > loaded.seq),
+                None => self.is_awaited,
+            }
     }
 
     /// Returns the newest snapshot; none until the first is loaded.
@@ -139,6 +159,11 @@ impl Status {
     /// Notes that a snapshot is on its way: until it is here, a replay says nothing of the status.
     pub fn await_snapshot(&mut self) {
         self.is_awaited = true;
+    }
+
+    /// Notes that the stream is a recording.
+    pub fn read_recording(&mut self) {
+        self.is_recorded = true;
     }
 
     /// Takes a snapshot. Parts that it doesn't have are as before.
@@ -205,7 +230,7 @@ impl Status {
             && self.state.is_none()
             && match self.loaded {
                 Some(_) => not_offered(SnapshotPart::Thread) && not_offered(SnapshotPart::State),
-                None => !self.is_awaited,
+                None => !self.is_awaited && !self.is_recorded,
             }
     }
 
@@ -233,7 +258,7 @@ impl Status {
             other => other,
         };
         let is_stream_only = self.is_stream_only();
-        self.status = self.live.status(is_stream_only, of_records);
+        self.status = self.live.status(is_stream_only, self.is_recorded, of_records);
     }
 
     /// Adds up the tokens of each run's messages, where the messages say which run wrote them.

@@ -237,6 +237,11 @@ fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
     if outcome == RunOutcome::Unknown && status.is_stream_only() && run.outcome.is_none() {
         outcome = RunOutcome::Finished;
     }
+    let node = match outcome {
+        RunOutcome::Failed | RunOutcome::TimedOut => run.failed_nodes.first().cloned(),
+        RunOutcome::Asked => run.questions.first().and_then(|question| question.node.clone()),
+        _ => None,
+    };
     RunEntry {
         run_id: run.id.clone(),
         number,
@@ -244,7 +249,7 @@ fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
         began: run.began,
         ended: run.ended,
         error: run.error.clone(),
-        node: run.failed_nodes.first().cloned(),
+        node,
         assistant_id: None,
         first_seq: Some(run.first_seq),
         end_seq: run.end_seq,

@@ -5,12 +5,13 @@ use crate::api::{Kind, ServerKind};
 use crate::app::layout::{Area, below};
 use crate::app::line::{Line, Tone};
 use crate::app::server::{Server, Tab};
+use crate::app::viewer::head::tones;
 use crate::app::{App, Pane};
-use crate::model::Thread;
+use crate::model::{Run, StatusRole, Thread, ThreadStatus, summary_of};
 use crate::text;
 use crate::ui::Canvas;
-use crate::ui::theme::run_look;
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Draws the pane.
@@ -59,7 +60,7 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
                 (Tone::Plain, words)
             }
             Some(error) => (Tone::Bad, format!("{error}\n\nr asks again.")),
-            None => nothing(server),
+            None => nothing(app, server),
         };
         return canvas.words(rows, tone, &words);
     }
@@ -97,16 +98,19 @@ fn tabs(server: &Server) -> Line {
     line
 }
 
-fn nothing(server: &Server) -> (Tone, String) {
+fn nothing(app: &App, server: &Server) -> (Tone, String) {
+    let new_run = app.keymap.keys_of("server.new_run").first().map(|key| key.to_string()).unwrap_or_default();
     if !server.filter.is_empty() {
         return (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", server.filter));
     }
     match (server.tab, server.threads.at, server.assistants.at, server.runs.at) {
         (Tab::Threads, Some(_), ..) => {
-            (Tone::Plain, "This server has no threads yet.\n\na composes a run, which makes one.".into())
+            (Tone::Plain, format!("This server has no threads yet.\n\nPress {new_run} to start a run on a new thread."))
         }
         (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "This server has no assistants.".into()),
-        (Tab::Runs, _, _, Some(_)) => (Tone::Plain, "Nothing has run on this thread yet.\n\na composes a run.".into()),
+        (Tab::Runs, _, _, Some(_)) => {
+            (Tone::Plain, format!("Nothing has run on this thread yet.\n\nPress {new_run} to start a run."))
+        }
         _ => (Tone::Dim, "Asking the server…".into()),
     }
 }
@@ -121,24 +125,26 @@ fn table(app: &App, server: &Server, width: usize) -> (Line, Vec<Line>) {
     let heads = match server.tab {
         Tab::Threads => {
             for thread in server.shown_threads() {
-                let (glyph, tone) = run_look(&thread.status);
-                let mut line = Line::of(tone, &format!("{glyph} "));
-                line.push(Tone::Plain, &format!("{:<12} ", thread.status));
+                let status = app.listed_status(server, &thread.thread_id);
+                let mut line = state(status.role(), list_word(&status));
                 line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&thread.thread_id)));
                 line.push(Tone::Dim, &format!("{:>5}  ", ago(thread.updated_at, app.now)));
                 let room = width.saturating_sub(line.width());
-                let (graph, notes) = about(thread);
+                let graph = thread.graph().map(text::clean).unwrap_or_default();
                 line.push(Tone::Accent, &text::fit(&graph, room));
-                line.push(if thread.failure().is_some() { Tone::Bad } else { Tone::Dim }, &format!("  {notes}"));
+                let (tone, notes) = about(thread, &status);
+                line.push(tone, &format!("  {notes}"));
                 lines.push(line);
             }
-            format!("{:<14} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NOTES")
+            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NOTES")
         }
         Tab::Runs => {
+            let thread = server.runs_of.as_deref().map(|thread| app.listed_status(server, thread)).unwrap_or_default();
+            let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
             for run in server.shown_runs() {
-                let (glyph, tone) = run_look(&run.status);
-                let mut line = Line::of(tone, &format!("{glyph} "));
-                line.push(Tone::Plain, &format!("{:<12} ", run.status));
+                let (role, word) =
+                    run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
+                let mut line = state(role, &word);
                 line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&run.run_id)));
                 line.push(Tone::Dim, &format!("{:>5}  ", ago(run.created_at, app.now)));
                 let took = match (run.created_at, run.updated_at, run.is_active()) {
@@ -150,7 +156,7 @@ fn table(app: &App, server: &Server, width: usize) -> (Line, Vec<Line>) {
                 line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
                 lines.push(line);
             }
-            format!("{:<14} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
+            format!("{:<STATE$} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
         }
         Tab::Assistants => {
             for assistant in server.shown_assistants() {
@@ -173,18 +179,69 @@ fn assistant_name(server: &Server, id: &str) -> String {
     known.map_or_else(|| text::short_id(id), |a| a.name.clone().unwrap_or_else(|| a.graph_id.clone()))
 }
 
-/// The graph that ran on a thread, and the most telling thing to say of it.
-fn about(thread: &Thread) -> (String, String) {
-    let graph = thread.graph().unwrap_or_default();
-    if let Some(failure) = thread.failure() {
-        return (text::clean(graph).into_owned(), failure);
+/// Columns of a status with its glyph.
+const STATE: usize = 17;
+
+/// A status in its column.
+fn state(role: StatusRole, word: &str) -> Line {
+    let (glyph, tone) = tones(role);
+    let mut line = Line::of(glyph, &format!("{} ", role.glyph()));
+    line.push(tone, &text::fit(word, STATE - 2));
+    line.push(Tone::Plain, &" ".repeat((STATE + 1).saturating_sub(line.width())));
+    line
+}
+
+/// The word of a status, as short as a column needs it.
+fn list_word(status: &ThreadStatus) -> &'static str {
+    match status {
+        ThreadStatus::BusyWithoutRun { .. } => "busy, no run",
+        status => status.word(),
     }
-    let waiting = thread.waiting();
-    if let Some(interrupt) = waiting.first() {
-        return (text::clean(graph).into_owned(), format!("waits: {}", interrupt.value));
+}
+
+/// How a run is or ended, by its record; of the newest one, the thread's status says why it stopped.
+fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>) {
+    let (role, word) = match (run.status.as_str(), thread) {
+        ("pending" | "queued", _) => (StatusRole::Queued, "queued"),
+        ("running" | "streaming", _) => (StatusRole::Moving, "running"),
+        ("success" | "completed" | "interrupted", ThreadStatus::Waiting { .. }) => {
+            (StatusRole::Waiting, "paused: question")
+        }
+        ("success" | "completed" | "interrupted", ThreadStatus::Paused { .. }) => (StatusRole::Waiting, "paused"),
+        ("success" | "completed", _) => (StatusRole::Good, "finished"),
+        ("error" | "failed", _) => (StatusRole::Failed, "failed"),
+        ("timeout", _) => (StatusRole::Failed, "timed out"),
+        ("interrupted" | "cancelled" | "canceled", _) => (StatusRole::Ended, "cancelled"),
+        _ => return (StatusRole::Unknown, text::clean(&run.status).into_owned().into()),
+    };
+    (role, word.into())
+}
+
+/// The most telling thing to say of a thread: its error, its question, where it stopped, else what clients noted on it.
+fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
+    let nodes = |words: &str, nodes: &[String]| match nodes {
+        [] => String::new(),
+        nodes => format!("{words} {}", text::clean(&nodes.join(", "))),
+    };
+    let one_line = |text: &str| text::clean(text.lines().next().unwrap_or_default()).into_owned();
+    match status {
+        ThreadStatus::Failed { error, .. } if !error.is_empty() => (Tone::Bad, one_line(error)),
+        ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => (Tone::Plain, nodes("in", failed)),
+        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, summary_of(questions)),
+        ThreadStatus::Paused { next, after: false, .. } if !next.is_empty() => (Tone::Plain, nodes("before", next)),
+        ThreadStatus::Paused { next, .. }
+        | ThreadStatus::Cancelled { next, .. }
+        | ThreadStatus::Edited { next, .. }
+        | ThreadStatus::Stopped { next, .. }
+            if !next.is_empty() =>
+        {
+            (Tone::Plain, nodes("next:", next))
+        }
+        ThreadStatus::Running { nodes: at_work, .. } if !at_work.is_empty() => (Tone::Plain, nodes("in", at_work)),
+        _ => {
+            let notes = thread.notes().into_iter();
+            let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
+            (Tone::Dim, text::clean(&notes.collect::<Vec<_>>().join(" ")).into_owned())
+        }
     }
-    let notes = thread.notes().into_iter();
-    let notes: Vec<String> =
-        notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string))).collect();
-    (text::clean(graph).into_owned(), notes.join(" "))
 }

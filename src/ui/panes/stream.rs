@@ -93,8 +93,8 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     }
     let has_events = viewer.tape.last_seq() > 0;
     match &viewer.link {
-        LinkState::Failed(error) if !has_events => {
-            return (Tone::Bad, format!("{error}\n\nEsc goes back, R tries again."));
+        LinkState::Failed(error) if !has_events && !viewer.leaves_events() => {
+            return (Tone::Bad, format!("{error}\n\nEsc goes back, r tries again."));
         }
         LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
         LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without an event.".into()),
