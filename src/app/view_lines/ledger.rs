@@ -3,7 +3,7 @@
 
 use super::runs::{precise, span};
 use super::{UNKNOWN, clock, pad};
-use crate::app::line::{Line, Tone};
+use crate::app::line::{Line, Tone, wrap};
 use crate::app::viewer::head::tones;
 use crate::projection::{Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work, is_start};
 use crate::stream::{Outcome, Tape};
@@ -14,9 +14,12 @@ use std::time::Duration;
 
 /// Connections, runs and gaps that the screen lists, from the newest.
 const MAX_LISTED: usize = 50;
-/// Columns of a name, and of a number.
+/// Columns of a name, and of a number: at least.
 const NAME: usize = 20;
 const NUMBER: usize = 9;
+/// Columns of a gap's reason, at least; and its bytes, at most.
+const MIN_REASON: usize = 20;
+const MAX_REASON: usize = 2 << 10;
 
 /// A line of the books, and the event that it leads to.
 #[derive(Debug, Clone, Default)]
@@ -36,17 +39,20 @@ pub struct About {
     pub open: bool,
     /// Whether there is a server that can be asked for the state.
     pub asks: bool,
+    /// Columns of the view.
+    pub width: usize,
 }
 
 /// All lines.
 pub fn rows(projections: &Projections, tape: &Tape, about: About, tz: &TimeZone) -> Vec<Row> {
-    let About { now, open, asks } = about;
-    book(projections, tape, asks, Book { rows: Vec::new(), now, open, listed: MAX_LISTED, tz })
+    let About { now, open, asks, width } = about;
+    book(projections, tape, asks, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz })
 }
 
 /// The same for somebody else: whole, and with times where the screen has ages.
 pub fn whole(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
-    book(projections, tape, false, Book { rows: Vec::new(), now, open: false, listed: usize::MAX, tz })
+    let (open, width, listed) = (false, usize::MAX, usize::MAX);
+    book(projections, tape, false, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
 }
 
 fn book(projections: &Projections, tape: &Tape, asks: bool, mut book: Book<'_>) -> Vec<Row> {
@@ -55,8 +61,10 @@ fn book(projections: &Projections, tape: &Tape, asks: bool, mut book: Book<'_>) 
     book.sums(ledger, tape);
     book.gaps(ledger, tape);
     if asks && ledger.gaps > 0 {
-        let offer = "  Events in a gap can't be loaded again. d shows the thread's state as it is now.";
-        book.push(Line::of(Tone::Dim, offer), None);
+        let offer = "Events in a gap can't be loaded again. d shows the thread's state now.";
+        for row in wrap(offer, book.width.saturating_sub(2)) {
+            book.push(Line::of(Tone::Dim, &format!("  {row}")), None);
+        }
     }
     if open {
         book.clocks(ledger);
@@ -75,6 +83,10 @@ struct Book<'a> {
     rows: Vec<Row>,
     now: Timestamp,
     open: bool,
+    /// Columns of the view.
+    width: usize,
+    /// Columns of a number in the part that is being written.
+    column: usize,
     /// How many connections, runs and gaps are listed, from the newest.
     listed: usize,
     tz: &'a TimeZone,
@@ -94,8 +106,11 @@ impl Book<'_> {
         if !columns.is_empty() {
             pad(&mut line, NAME);
         }
+        // Two heads never touch.
+        let longest = columns.iter().map(|column| text::width(column) + 1).max().unwrap_or(0);
+        self.column = longest.max(NUMBER);
         for column in columns {
-            line.push(Tone::Dim, &format!("{column:>NUMBER$}"));
+            line.push(Tone::Dim, &format!("{column:>room$}", room = self.column));
         }
         self.push(line, None);
     }
@@ -107,7 +122,7 @@ impl Book<'_> {
         for number in numbers {
             line.push(
                 if number == "0" || number == UNKNOWN { Tone::Dim } else { Tone::Plain },
-                &format!("{number:>NUMBER$}"),
+                &format!("{number:>room$}", room = self.column),
             );
         }
         self.push(line, seq);
@@ -162,8 +177,12 @@ impl Book<'_> {
                 after => line.push(Tone::Plain, &format!("after event {}", text::count(tape.number_of(after)))),
             }
             line.push(Tone::Plain, ": ");
-            line.push(Tone::Plain, &gap.why);
-            self.push(line, Some(gap.after).filter(|after| *after > 0));
+            let seq = Some(gap.after).filter(|after| *after > 0);
+            let indent = line.width();
+            for row in wrap(text::head(&gap.why, MAX_REASON), self.width.saturating_sub(indent).max(MIN_REASON)) {
+                line.push(Tone::Plain, &row);
+                self.push(std::mem::replace(&mut line, Line::of(Tone::Plain, &" ".repeat(indent))), seq);
+            }
         }
     }
 
@@ -352,7 +371,8 @@ fn tokens(usage: &Usage) -> [String; 5] {
 fn node_numbers(node: &NodeNumbers) -> [String; 6] {
     let took = if node.busy > SignedDuration::ZERO { precise(node.busy) } else { UNKNOWN.into() };
     [
-        text::count(node.turns),
+        // A node that is known by its messages alone ran, but how often is unknown.
+        if node.turns > 0 { text::count(node.turns) } else { UNKNOWN.into() },
         took,
         node.to_first_token.map_or_else(|| UNKNOWN.into(), precise),
         rate(node.work.tokens_per_second()),
@@ -412,7 +432,7 @@ mod tests {
             projections.apply(&Item::Record(close));
         }
         let tape = Tape::default();
-        let about = About { now: at(1000), open: false, asks: true };
+        let about = About { now: at(1000), open: false, asks: true, width: 100 };
         let rows = rows(&projections, &tape, about, &TimeZone::UTC);
         let text = text_of(&rows);
         assert!(text.contains("… 10 earlier ones"), "{text}");

@@ -64,13 +64,13 @@ impl Viewer {
     /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
     /// What runs is measured up to `now`.
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
-        self.turn_of_past();
         self.news = false;
         self.find.is_scanning = false;
         self.find.let_go(self.tape.first_seq().unwrap_or(0));
         let standing = self.standing();
         let open = self.is_open() || standing.is_some();
-        let moment = standing.map_or(self.now, |standing| standing.time.unwrap_or(self.now));
+        // Ages count as they did when the event arrived.
+        let moment = standing.and_then(|standing| self.tape.arrival(standing.at)).unwrap_or(self.now);
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -89,7 +89,7 @@ impl Viewer {
                 }
                 View::Runs => self.prepare_runs(),
                 View::Delivery => {
-                    let about = view_lines::ledger::About { now: moment, open, asks: !self.is_recording() };
+                    let about = view_lines::ledger::About { now: moment, open, asks: !self.is_recording(), width };
                     self.ledger = view_lines::ledger::rows(&self.projections, &self.tape, about, &self.tz);
                 }
                 _ => {}

@@ -282,7 +282,7 @@ impl Viewer {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
         let first = self.tape.first_kept().unwrap_or(1).max(1);
-        let has_snapshots = self.has_snapshots();
+        let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let Viewer { past, projections, .. } = self;
         let (mut moment, shown) = match past.moment.take() {
             Some(moment) => (moment, true),
@@ -312,7 +312,7 @@ impl Viewer {
             }
             (_, Some(kept)) => Some((kept.at, kept.signs, (*kept.state).clone())),
             (_, None) if own.is_some() => None,
-            (_, None) => Some((first - 1, past.signs_before(first), Viewer::unfolded(has_snapshots))),
+            (_, None) => Some((first - 1, past.signs_before(first), Viewer::unfolded(has_snapshots, is_recording))),
         };
         let is_new = known.is_some();
         if let Some((at, signs, state)) = known {
@@ -401,8 +401,9 @@ impl Viewer {
         moment.playing = Some((self.now, from.unwrap_or(self.now)));
     }
 
-    /// Does what is to be done in one turn.
-    pub(super) fn turn_of_past(&mut self) {
+    /// Plays on to `now`, and loads one turn's worth of the way to the moment that is shown.
+    pub fn turn_of_past(&mut self, now: Timestamp) {
+        self.now = now;
         self.play_on();
         self.fold_turn();
     }
@@ -437,7 +438,7 @@ impl Viewer {
 
     /// Folds the way to the moment that is gone to, for one turn.
     fn fold_turn(&mut self) {
-        let has_snapshots = self.has_snapshots();
+        let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let Viewer { past, projections, tape, .. } = self;
         let Some(mut moment) = past.moment.take() else { return };
         let mut room = TURN;
@@ -447,7 +448,7 @@ impl Viewer {
             let Some(event) = tape.whole(next) else {
                 // It was let go meanwhile: what is still there is told without it.
                 let first = tape.first_kept().unwrap_or(next).max(1);
-                *projections = Viewer::unfolded(has_snapshots);
+                *projections = Viewer::unfolded(has_snapshots, is_recording);
                 moment.at = (first - 1).max(next);
                 moment.target = moment.target.max(moment.at);
                 moment.near.clear();
