@@ -95,8 +95,8 @@ impl Viewer {
     fn books_head(&self, format: Format, part: &mut Part) {
         let title = match format {
             Format::Jsonl => return,
-            Format::Text => "The books of a stream",
-            Format::Markdown => "# The books of a stream",
+            Format::Text => "Delivery report",
+            Format::Markdown => "# Delivery report",
         };
         part.text(format!("{title}\n\n"));
         let mut say = |what: &str, told: &str| {
@@ -127,10 +127,10 @@ impl Viewer {
                 Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
                 None => format!("{}, {}", day(end.at), end.outcome.as_str()),
             },
-            (LinkState::Failed(error), None) => format!("broke off: {error}"),
-            (_, None) => "no, it goes on".to_string(),
+            (LinkState::Failed(error), None) => format!("failed: {error}"),
+            (_, None) => "no, it is still open".to_string(),
         };
-        say(if self.standing().is_some() { "stood" } else { "ended" }, &how.replace('\n', " "));
+        say(if self.standing().is_some() { "shown" } else { "ended" }, &how.replace('\n', " "));
         say("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
         part.text("\n");
     }
@@ -166,7 +166,7 @@ impl Viewer {
         End {
             at: self.standing().and_then(|standing| standing.time).unwrap_or(self.now),
             outcome: Outcome::Detached,
-            detail: Some("the books as they were then: the stream went on".into()),
+            detail: Some("totals at the time of the export: the stream was still open".into()),
             events: ledger.received,
             bytes: ledger.bytes,
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
@@ -258,16 +258,21 @@ impl Viewer {
     }
 
     fn event(&self, event: &Event, is_text: bool, part: &mut Part) {
-        let at = view_lines::clock(event.at, &self.tz);
+        let at = view_lines::clock(event.time(), &self.tz);
         let (name, ns) = (clean(&event.name), view_lines::namespace(&event.ns));
         let ns = if ns.is_empty() { String::new() } else { format!(" {}", clean(&ns)) };
         let data = event.data.text().clone();
+        // As on the screen: a snapshot is no event of the stream.
+        let number = match event.is_snapshot() {
+            true => view_lines::UNKNOWN.to_string(),
+            false => self.tape.number_of(event.seq).to_string(),
+        };
         if is_text {
-            part.text(format!("{:>6}  {at}  {name}{ns}  ", event.seq));
+            part.text(format!("{number:>6}  {at}  {name}{ns}  "));
             part.add(Chunk::Line(data));
             part.text("\n");
         } else {
-            part.text(format!("### {} · {name}{ns} · {at}\n\n", event.seq));
+            part.text(format!("### {number} · {name}{ns} · {at}\n\n"));
             part.add(Chunk::Code("json", data));
         }
     }
