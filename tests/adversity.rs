@@ -34,7 +34,7 @@ fn following(url: &str) -> Term {
     let term = Term::spawn(&["--url", url], 100, 36);
     term.wait_for("THREAD");
     term.keys(&format!(":{thread}\r"));
-    term.wait_for("LIVE");
+    term.wait_for("● live");
     term
 }
 
@@ -49,7 +49,7 @@ fn a_server_that_is_killed_is_said_to_be_gone() {
     let (sim, url) = server();
     let mut term = following(&url);
     sim.signal(libc::SIGKILL);
-    term.wait_for("reconnecting (");
+    term.wait_for("◐ reconnecting");
     // It answers while it tries again, and says why.
     term.keys("8");
     term.wait_for("refused");
@@ -69,7 +69,7 @@ fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
     term.keys("8");
     term.resize(220, 30);
     term.signal(libc::SIGCONT);
-    term.wait_for("reconnecting (");
+    term.wait_for("◐ reconnecting");
     term.wait_for("refused");
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
@@ -230,8 +230,8 @@ fn a_full_disk_under_an_export_is_said_on_the_screen() {
     term.wait_for("Assistants ");
     term.compose("support");
     term.wait_for("NEW RUN");
-    term.keys("hello\x12");
-    term.wait_for("ended: success");
+    term.keys("hello\x13");
+    term.wait_for("■ stream ended");
     term.keys("7");
     term.wait_for("as received");
     term.keys(&format!(":export jsonl {}\r", file.display()));
@@ -339,7 +339,7 @@ fn a_recording_with_any_numbers_is_read() {
     process::run(["replay", file, "-o", "text"]).expect(0);
     process::run(["redact", file, "--dry-run", "--path", "**.a"]).expect(0);
     let mut term = Term::spawn(&["--replay", file], 240, 36);
-    term.wait_for("16 in");
+    term.wait_for("16 events");
     for view in ["1", "2", "3", "4", "5", "6", "8"] {
         term.keys(view);
     }
