@@ -271,8 +271,8 @@ impl App {
             LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
             _ if viewer.leaves_events() => {
                 let key = self.keymap.hints_of(["stream.take_events"].iter(), self.settings.ascii).pop();
-                let take = key.map(|(key, _)| format!(" {key} reads them here, and the application misses them."));
-                let why = "The run's events go to one reader only and are left to its application.";
+                let take = key.map(|(key, _)| format!(" {key} reads them; its application then misses them."));
+                let why = "One reader only: this run's events aren't read here.";
                 Some(Line::of(Tone::Dim, &format!("{why}{}", take.unwrap_or_default())))
             }
             LinkState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),

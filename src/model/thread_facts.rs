@@ -498,20 +498,18 @@ impl Field<'_> {
         self.get::<Vec<Asked>>().unwrap_or_default().into_iter().map(Question::from).collect()
     }
 
-    /// `{error, message}` on threads, a text on tasks.
+    /// `{error, message}` on threads, a text on tasks; JavaScript's tasks have a text with `{name, message}` in it.
     fn error(&self) -> Option<ThreadError> {
         #[derive(Deserialize)]
         struct Both {
-            #[serde(default)]
+            #[serde(default, alias = "name")]
             error: IgnoredText,
             #[serde(default)]
             message: IgnoredText,
         }
-        let raw = self.0?.get();
-        if let Some(message) = self.text() {
-            return Some(ThreadError { class: String::new(), message });
-        }
-        let both: Option<Both> = serde_json::from_str(raw).ok();
+        let text = self.text();
+        let raw = text.as_deref().unwrap_or(self.0?.get());
+        let both: Option<Both> = object(raw).ok();
         match both.map(|both| (both.error.0, both.message.0)) {
             Some((class, message)) if class.is_some() || message.is_some() => {
                 Some(ThreadError { class: class.unwrap_or_default(), message: message.unwrap_or_default() })
@@ -575,6 +573,19 @@ mod tests {
         let state = state.unwrap();
         assert_eq!((state.next.len(), state.tasks.len(), state.is_empty()), (0, 1, true));
         assert!(ThreadFacts::read("[]").is_err() && RunFacts::read_all("{}").is_err());
+    }
+
+    #[test]
+    fn errors_of_every_server_have_a_class_and_a_message() {
+        let error = |error: serde_json::Value| {
+            let thread = ThreadFacts::read(&json!({"error": error}).to_string()).unwrap();
+            thread.error.unwrap().text()
+        };
+        assert_eq!(error(json!({"error": "ValueError", "message": "boom"})), "ValueError: boom");
+        assert_eq!(error(json!(r#"{"message":"boom: détails","name":"Error"}"#)), "Error: boom: détails");
+        assert_eq!(error(json!("boom")), "boom");
+        assert_eq!(error(json!(r#"{"odd":1}"#)), r#"{"odd":1}"#);
+        assert_eq!(error(json!({"odd": [1]})), r#"{"odd":[1]}"#);
     }
 
     #[test]

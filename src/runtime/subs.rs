@@ -300,7 +300,8 @@ async fn stream(
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                let following = RunFollowing { shared, refresh: Some(kick), ..RunFollowing::default() };
+                let following =
+                    RunFollowing { shared, refresh: Some(kick), has_state: true, ..RunFollowing::default() };
                 follow_thread(client, thread, modes, following, options, sender).await;
             }
             // Read above.

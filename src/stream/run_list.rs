@@ -39,6 +39,8 @@ struct Known {
     is_read: bool,
     /// Its events go to one reader only, and are left to it.
     is_withheld: bool,
+    /// It was over before the thread was followed.
+    was_over: bool,
 }
 
 /// What a list of runs has shown.
@@ -99,7 +101,10 @@ impl RunList {
             if is_wanted && (is_active || !is_read) {
                 news.records.push(record.clone());
             }
-            self.known.insert(run.run_id.clone(), Known { record, is_active, is_listed: true, is_read, is_withheld });
+            self.known.insert(
+                run.run_id.clone(),
+                Known { record, is_active, is_listed: true, is_read, is_withheld, was_over: was_over && !is_active },
+            );
         }
         let is_complete = runs.len() < limit;
         for known in self.known.values_mut().filter(|known| is_complete && known.is_active && !known.is_listed) {
@@ -133,6 +138,11 @@ impl RunList {
     /// Active runs whose events are not read here, as that would take them away from their reader.
     pub fn unread(&self) -> usize {
         self.known.values().filter(|known| known.is_active && known.is_withheld).count()
+    }
+
+    /// Whether a run was over before the thread was followed.
+    pub fn was_over(&self, run_id: &str) -> bool {
+        self.known.get(run_id).is_some_and(|known| known.was_over)
     }
 
     /// Whether a run was created after this one and is no longer waiting for it.

@@ -32,11 +32,20 @@ pub struct RunFollowing {
     pub idle: Duration,
     /// Whenever this changes, the list is read at once.
     pub refresh: Option<watch::Receiver<u64>>,
+    /// The thread's state is loaded beside the stream, so nothing is missing where a run that was over before has no events
+    /// left to replay.
+    pub has_state: bool,
 }
 
 impl Default for RunFollowing {
     fn default() -> RunFollowing {
-        RunFollowing { shared: false, busy: Duration::from_secs(1), idle: Duration::from_secs(5), refresh: None }
+        RunFollowing {
+            shared: false,
+            busy: Duration::from_secs(1),
+            idle: Duration::from_secs(5),
+            refresh: None,
+            has_state: false,
+        }
     }
 }
 
@@ -88,6 +97,8 @@ struct Follower {
     open: Option<u32>,
     /// Active runs whose events are not read, as they go to one reader only.
     unread: usize,
+    /// The current run was over before, and its state is known: it may have nothing left to replay.
+    is_past: bool,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -120,6 +131,7 @@ impl Follower {
             base: Base::default(),
             open: None,
             unread: 0,
+            is_past: false,
         }
     }
 
@@ -281,6 +293,7 @@ impl Follower {
         };
         let _source = AbortOnDropHandle::new(tokio::spawn(follow(link, options, sender)));
         self.base = Base { seq: self.sums.events, conn: self.sums.connections };
+        self.is_past = self.following.has_state && list.was_over(&run);
         let mut last_event = Instant::now();
         let mut outcome = Outcome::Unknown;
         loop {
@@ -349,6 +362,7 @@ impl Follower {
                     self.sums.gaps += 1;
                     passed.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
                 }
+                Item::Record(Record::Gap { .. }) if self.is_past && self.sums.events == self.base.seq => {}
                 Item::Record(record) => passed.push(Item::Record(self.renumbered(record, run))),
                 Item::Connecting { at, conn } => passed.push(Item::Connecting { at, conn: self.base.conn + conn }),
                 other => passed.push(other),
