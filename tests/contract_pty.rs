@@ -58,7 +58,7 @@ fn assert_views(term: &Term) {
         ("3", "messages"),
         ("5", "started"),
         ("7", "updates"),
-        ("8", "BOOKS"),
+        ("8", "BY TYPE"),
         ("4", "tools"),
         ("1", "ai · chat"),
     ] {
@@ -78,17 +78,17 @@ fn a_run_is_composed_by_a_name_and_seen_whole() {
     term.wait_for("does not list its assistants");
     term.keys("n");
     term.wait_for("type its name");
-    term.keys(&format!("{}agent\x12", BACK_TAB.repeat(3)));
+    term.keys(&format!("{}agent\x13", BACK_TAB.repeat(3)));
     // It is over, though nobody can be asked how it went.
-    term.wait_for("ended: success");
+    term.wait_for("■ stream ended");
     assert_views(&term);
     term.keys("M");
     term.wait_for("The run was started with messages-tuple, updates, values, custom, with subgraphs");
     term.keys("\x1b");
-    term.wait_for("ended: success");
+    term.wait_for("■ stream ended");
     // The server gives nothing of the past of a run: that is said and no failure.
     term.keys(":reopen\r");
-    term.wait_for("The server has no events of this run any more");
+    term.wait_for("The server sent no events of this run.");
     term.keys("q");
 }
 
@@ -99,18 +99,24 @@ fn a_thread_is_followed_by_its_id_and_its_modes_are_changed() {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
     term.wait_for("does not list its threads");
     term.keys(&format!(":{thread}\r"));
-    term.wait_for("LIVE");
-    term.wait_for("modes: run_modes state_update");
+    term.wait_for("● live");
     assert_views(&term);
     // The state after the run comes by the contract's own event.
     term.keys("7");
     term.wait_for("state_update");
     term.keys("M");
     term.wait_for("all that the thread's runs send");
+    for choice in ["[x] run_modes", "[ ] lifecycle", "[x] state_update"] {
+        term.wait_for(choice);
+    }
     term.keys("\x1b[B \r");
-    term.wait_for("modes: run_modes lifecycle state_update");
     term.keys("5");
     term.wait_for("modes changed: reopened after");
+    // The dialog shows the modes that are in force now.
+    term.keys("M");
+    term.wait_for("[x] lifecycle");
+    term.keys("\x1b");
+    term.wait_until("the stream again", |term| !term.screen().contains("STREAM MODES"));
     // A run that begins now is seen.
     let body = json!({"assistant_id": "slow", "input": {"seconds": 0}, "stream_mode": ["updates"]});
     server.post(&format!("/threads/{thread}/runs/stream"), &body);

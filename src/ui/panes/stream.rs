@@ -97,6 +97,11 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
             return (Tone::Bad, format!("{error}\n\nEsc goes back, r tries again."));
         }
         LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
+        // Snapshots are no events: what they don't show, a run that is over will not send any more.
+        LinkState::Ended(_) if viewer.has_only_snapshots() && matches!(viewer.target, StreamTarget::Join { .. }) => {
+            let why = "The server sent no events of this run. It doesn't keep them, or no longer does.";
+            return (Tone::Plain, why.into());
+        }
         LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without an event.".into()),
         _ => {}
     }
