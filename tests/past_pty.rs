@@ -81,7 +81,7 @@ fn a_recording_is_gone_through_and_no_server_hears_of_it() {
     // Twenty slides are the whole of it.
     term.keys(&"<".repeat(30));
     term.wait_for(" 0 of 40");
-    term.wait_for("Nothing had come yet");
+    term.wait_for("Before the first event.");
     assert!(!term.screen().contains("n1."), "{}", term.screen());
     term.keys("SSSR");
     term.wait_until("now again, after it was played", |term| {
@@ -91,10 +91,10 @@ fn a_recording_is_gone_through_and_no_server_hears_of_it() {
     term.wait_until("now", |term| !term.screen().contains("PAST"));
     // What needs a server says that there is none.
     term.keys(":state\r");
-    term.wait_for("no server stands behind it");
+    term.wait_for("there is no server to ask");
     term.keys("\x1b");
     term.keys("a");
-    term.wait_for("no server stands behind it");
+    term.wait_for("there is no server to ask");
     term.keys("\x03");
     ends_well(term, 0);
     let heard = server.accept();
@@ -160,9 +160,9 @@ fn recorded(folder: &Path) -> (Term, PathBuf) {
     term.wait_for("NEW RUN");
     term.keys("hello");
     term.wait_for("hello");
-    term.keys("\x12");
+    term.keys("\x13");
     let file = folder.join("r.jsonl");
-    term.wait_for("LIVE");
+    term.wait_for("● live");
     term.keys(&format!(":record {}\r", file.display()));
     term.wait_for("REC ");
     (term, file)
@@ -179,7 +179,8 @@ fn a_recording_is_whole_when_the_dashboard_is_ended() {
         }
         term.exit_status();
         let records: Vec<Record> = Reader::open(&file).unwrap().map(|read| read.expect("whole lines")).collect();
-        let events = records.iter().filter(|record| matches!(record, Record::Event(_))).count() as u64;
+        let is_event = |record: &&Record| matches!(record, Record::Event(event) if !event.is_snapshot());
+        let events = records.iter().filter(is_event).count() as u64;
         let Some(Record::End(end)) = records.last() else { panic!("{how}: {:?}", records.last()) };
         assert_eq!(end.events, events, "{how}");
         let told = process::run(["verify", file.to_str().unwrap()]).expect(0);
@@ -210,7 +211,7 @@ fn a_recording_ends_with_its_stream() {
     };
     let replayed = messages(&term);
     term.keys("{");
-    term.wait_until("the stream itself", |term| term.screen().contains("› thread "));
+    term.wait_until("the stream itself", |term| term.screen().contains("contract-review › support"));
     term.wait_for_rest(Duration::from_millis(300));
     assert_eq!(replayed, messages(&term));
     term.keys("\x03");

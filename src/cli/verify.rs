@@ -122,6 +122,8 @@ impl Audit {
         }
         match record {
             Record::Tape(_) | Record::Run(_) => {}
+            // What was loaded beside the stream is no event of it.
+            Record::Event(event) if event.is_snapshot() => {}
             Record::Open { conn, .. } => {
                 self.connections += 1;
                 if u64::from(*conn) != self.connections {
