@@ -53,25 +53,6 @@ impl StreamModes {
     pub(super) fn refusal(&mut self) -> Option<String> {
         self.refused.take()
     }
-
-    /// The modes in words, for the head of the pane.
-    pub fn line(&self) -> Line {
-        let started = self.terms.as_ref().map(|terms| terms.modes.join(" "));
-        let mut line = Line::of(Tone::Dim, "modes: ");
-        match (&self.wanted[..], started) {
-            ([], None) => line.push(Tone::Dim, "all that the run was started with"),
-            ([], Some(started)) => line.push(Tone::Plain, &started),
-            (wanted, None) => line.push(Tone::Plain, &wanted.join(" ")),
-            (wanted, Some(started)) => {
-                line.push(Tone::Plain, &wanted.join(" "));
-                line.push(Tone::Dim, &format!(" of {started}"));
-            }
-        }
-        if self.terms.as_ref().is_some_and(|terms| terms.subgraphs) {
-            line.push(Tone::Dim, " · with subgraphs");
-        }
-        line
-    }
 }
 
 /// What was chosen last in this session, for the next stream of the same kind.
@@ -302,27 +283,6 @@ fn meaning(mode: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(modes: &StreamModes) -> String {
-        modes.line().left.iter().map(|piece| piece.text.as_str()).collect()
-    }
-
-    #[test]
-    fn the_head_says_what_is_asked_for() {
-        let join = StreamTarget::Join { thread: "t".into(), run: "r".into() };
-        let mut modes = StreamModes::of(&join);
-        assert_eq!(text(&modes), "modes: all that the run was started with");
-        modes.take(&Item::Terms(RunTerms {
-            modes: vec!["values".into(), "custom".into()],
-            subgraphs: true,
-            resumable: true,
-        }));
-        assert_eq!(text(&modes), "modes: values custom · with subgraphs");
-        modes.wanted = vec!["custom".into()];
-        assert_eq!(text(&modes), "modes: custom of values custom · with subgraphs");
-        let tail = StreamModes::of(&StreamTarget::Tail { thread: "t".into() });
-        assert_eq!(text(&tail), "modes: run_modes state_update");
-    }
 
     #[test]
     fn what_is_refused_is_taken_back() {
