@@ -17,7 +17,7 @@ use std::time::Duration;
 fn opened(size: (u16, u16), capture: &str) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
-    dash.capture(capture);
+    dash.capture_now(capture);
     dash
 }
 

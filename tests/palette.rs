@@ -55,7 +55,7 @@ fn arguments_are_offered_and_completed() {
     );
     assert_eq!(lines(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
     assert_eq!(lines(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by how it is");
-    assert_eq!(lines(&dash.app, "view l"), ["view lifecycle", "view ledger", "view values", "view timeline"]);
+    assert_eq!(lines(&dash.app, "view r"), ["view runs", "view raw", "view delivery"]);
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
     dash.keys("<Tab>");
@@ -348,7 +348,7 @@ fn addresses_of_consoles_and_servers() {
 fn events_and_times_of_the_stream() {
     let mut dash = demo_like((140, 40));
     say(&mut dash, "#3");
-    assert!(said(&dash).contains("No stream is shown"), "{}", said(&dash));
+    assert!(said(&dash).contains("No stream is open"), "{}", said(&dash));
     dash.open_thread();
     dash.capture("agent-events");
     say(&mut dash, "#3");
@@ -356,7 +356,7 @@ fn events_and_times_of_the_stream() {
     say(&mut dash, "view raw");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
     say(&mut dash, "4000");
-    assert!(said(&dash).contains("Event 4000 has not come yet"), "{}", said(&dash));
+    assert!(said(&dash).contains("No event 4000 yet. The newest is 42."), "{}", said(&dash));
     let viewer = dash.app.viewer().unwrap();
     let (seq, at) = viewer.tape.iter_from(20).map(|event| (event.seq, event.at)).next().unwrap();
     let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();

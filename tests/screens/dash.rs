@@ -11,7 +11,9 @@ use runtail::app::profiles::Origin;
 use runtail::app::{App, Overlay, Page, Settings, subscriptions, update};
 use runtail::config::{Config, TapeLimits};
 use runtail::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
-use runtail::stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Reader, Record};
+use runtail::stream::{
+    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot,
+};
 use runtail::ui::{Still, Theme};
 use serde_json::json;
 use std::time::Duration;
@@ -239,11 +241,33 @@ impl Dash {
 
     /// One event, a tenth of a second after what came before.
     pub fn event(&mut self, name: &str, data: &str) {
+        self.event_with_id(name, data, None);
+    }
+
+    fn event_with_id(&mut self, name: &str, data: &str, id: Option<String>) {
         self.seq += 1;
         self.now += SignedDuration::from_millis(100);
         let data = Data::Json(data.into());
         let (seq, at) = (self.seq, self.now);
-        let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns: [].into(), id: None, data };
+        let event =
+            Event { seq, at, conn: 1, replayed: false, name: name.into(), ns: [].into(), id: id.map(Into::into), data };
+        self.items(vec![Item::Record(Record::Event(event))]);
+    }
+
+    /// The stream of the thread says that the newest run is over, by the server's clock where the run's events have its time.
+    pub fn run_done(&mut self) {
+        let viewer = self.app.viewer().unwrap();
+        let run = viewer.projections.status.runs().last().unwrap().run_id.clone().unwrap();
+        let last = viewer.tape.get(viewer.tape.last_seq()).and_then(|event| event.id);
+        let id = last.and_then(|id| Some(format!("{}-0", milliseconds(&id)? + 1)));
+        self.event_with_id("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#), id);
+    }
+
+    /// What the server's records say of the thread that is open.
+    pub fn snapshot(&mut self, parts: Vec<(SnapshotPart, serde_json::Value)>) {
+        self.seq += 1;
+        let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
+        let event = ThreadSnapshot { at: self.now, parts: parts.collect() }.into_event(self.seq);
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
@@ -261,6 +285,25 @@ impl Dash {
     /// The same on a connection that is open already.
     pub fn goes_on(&mut self, name: &str) {
         self.receive(std::fs::read(format!("tests/captures/{name}.sse")).unwrap());
+    }
+
+    /// The same, as if the server had sent it now: the times in it are moved to the clock of the test.
+    pub fn goes_on_now(&mut self, name: &str) {
+        let text = std::fs::read_to_string(format!("tests/captures/{name}.sse")).unwrap();
+        let first = text.lines().find_map(|line| milliseconds(line.strip_prefix("id: ")?));
+        let Some(first) = first else { return self.receive(text.into_bytes()) };
+        let by = SignedDuration::from_millis(self.now.as_millisecond() + 100 - first);
+        let ids = regex::Regex::new(r"(?m)^id: (\d{13}-\d+)").unwrap();
+        let text = ids.replace_all(&text, |id: &regex::Captures<'_>| format!("id: {}", moved(&id[1], by)));
+        let times = regex::Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00").unwrap();
+        let time = |time: &regex::Captures<'_>| (time[0].parse::<Timestamp>().unwrap() + by).to_string();
+        self.receive(times.replace_all(&text, time).into_owned().into_bytes());
+    }
+
+    /// [`Dash::capture`], as if the server had sent it now.
+    pub fn capture_now(&mut self, name: &str) {
+        self.items(vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })]);
+        self.goes_on_now(name);
     }
 
     /// What a server sends, a tenth of a second an event.
@@ -299,6 +342,8 @@ impl Dash {
                 Record::Event(mut event) => {
                     let before = last.replace(event.at).unwrap_or(event.at);
                     self.now += pace(event.at.duration_since(before));
+                    let by = self.now.duration_since(event.at);
+                    event.id = event.id.map(|id| if milliseconds(&id).is_some() { moved(&id, by).into() } else { id });
                     event.at = self.now;
                     items.push(Item::Record(Record::Event(event)));
                 }
@@ -385,6 +430,17 @@ impl Dash {
         self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(deployments.unwrap()));
         self.feed(Msg::TaskPanicked { key: None, text: name.into() });
     }
+}
+
+/// The server's time in an id, where one is there.
+fn milliseconds(id: &str) -> Option<i64> {
+    id.split_once('-')?.0.parse().ok().filter(|ms| *ms > 1_000_000_000_000)
+}
+
+/// An id with a time, that much later.
+fn moved(id: &str, by: SignedDuration) -> String {
+    let (ms, n) = id.split_once('-').unwrap();
+    format!("{}-{n}", ms.parse::<i64>().unwrap() + by.as_millis() as i64)
 }
 
 pub fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
