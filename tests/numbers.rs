@@ -1,5 +1,5 @@
-//! The views that tell what came and what it came to, on the screen: the ledger, the raw and the custom view, updates,
-//! lifecycle, and the two clocks.
+//! The views that tell what came and what it came to, on the screen: Delivery, Raw, Custom, Updates, Runs, and the two
+//! clocks.
 
 #[path = "screens/dash.rs"]
 #[allow(dead_code)]
@@ -20,28 +20,28 @@ fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
 }
 
 #[test]
-fn the_books() {
+fn delivery_lists_what_was_received_and_leads_to_it() {
     for size in [(80, 24), (140, 40)] {
         let mut dash = opened(size, "fanout-many-subgraphs");
         dash.heartbeat();
         dash.later(2_000);
         dash.keys("8");
-        insta::assert_snapshot!(format!("ledger_{}x{}", size.0, size.1), dash.screen());
+        insta::assert_snapshot!(format!("delivery_{}x{}", size.0, size.1), dash.screen());
         // A row that tells of an event leads to it, in all views.
         dash.keys("<PageDown><PageDown><PageDown><End>");
-        insta::assert_snapshot!(format!("ledger_end_{}x{}", size.0, size.1), dash.screen());
+        insta::assert_snapshot!(format!("delivery_end_{}x{}", size.0, size.1), dash.screen());
         assert!(dash.app.viewer().unwrap().anchor().is_some());
     }
 }
 
 #[test]
-fn the_books_of_a_run_that_ended() {
+fn delivery_of_a_run_that_ended_stands_still() {
     let mut dash = opened((140, 40), "agent-messages-tuple");
     dash.end(Outcome::Success);
     dash.later(60_000);
     dash.keys("8");
     let screen = dash.screen();
-    insta::assert_snapshot!("ledger_ended", screen);
+    insta::assert_snapshot!("delivery_ended", screen);
     dash.later(60_000);
     dash.keys("7");
     dash.keys("8");
@@ -110,14 +110,14 @@ fn a_run_s_story_with_its_numbers() {
     dash.event("updates", r#"{"__interrupt__":[{"value":{"question":"Approve?","draft":"send 5 EUR"},"id":"i"}]}"#);
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
     dash.keys("5");
-    insta::assert_snapshot!("lifecycle_80x24", dash.screen());
+    insta::assert_snapshot!("runs_80x24", dash.screen());
     // A thread says of a failed run, too, that it is done.
     dash.event("metadata", &metadata(1).replace(run, "r2"));
     dash.event("error", r#"{"error":"ValueError","message":"boom"}"#);
     dash.event("metadata", r#"{"run_id":"r2","status":"run_done"}"#);
     assert!(dash.screen().contains("✗ run r2 failed · ValueError · 0.2s"), "{}", dash.screen());
     dash.keys("<Home>");
-    insta::assert_snapshot!("lifecycle_start_80x24", dash.screen());
+    insta::assert_snapshot!("runs_start_80x24", dash.screen());
 }
 
 #[test]
