@@ -369,6 +369,26 @@ fn a_recording_ends_with_the_screens_that_the_stream_ended_with() {
 }
 
 #[test]
+fn a_recording_offers_no_key_that_needs_its_server() {
+    let mut live = opened("agent-messages-tuple");
+    live.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+    live.end(Outcome::Interrupted);
+    assert!(live.screen().contains("d details"), "{}", live.screen());
+    let mut dash = demo_like((120, 40));
+    dash.app.open_recording("a.jsonl".into());
+    dash.keys("e");
+    assert!(dash.screen().contains("The recording shows no run here."), "{}", dash.screen());
+    dash.keys("<Esc>");
+    dash.items(recorded(&live));
+    let screen = dash.screen();
+    assert!(screen.contains("◆ send 5 EUR?") && !screen.contains("d details"), "{screen}");
+    assert!(!screen.contains("a answer") && screen.contains("R play"), "{screen}");
+    dash.keys("e");
+    let screen = dash.screen();
+    assert!(screen.contains("This is a recording.") && !screen.contains("as the server has them"), "{screen}");
+}
+
+#[test]
 fn what_was_let_go_is_past_no_more() {
     let mut dash = demo_like((120, 40));
     dash.app.settings.tape.max_rows = 1_000;

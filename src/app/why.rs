@@ -62,12 +62,10 @@ pub fn lines(app: &App, viewer: &Viewer, width: usize) -> Vec<Line> {
     for (id, label) in why.actions.iter().filter(|_| can_act) {
         lines.push(key_line(&app.keymap, id, label, app.settings.ascii));
     }
-    lines.push(key_line(
-        &app.keymap,
-        "stream.details",
-        "details: the state and the record as the server has them",
-        app.settings.ascii,
-    ));
+    if !viewer.is_recording() {
+        let details = "details: the state and the record as the server has them";
+        lines.push(key_line(&app.keymap, "stream.details", details, app.settings.ascii));
+    }
     lines
 }
 
@@ -84,6 +82,9 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
     let new_run = |what: &str| ("stream.new_run", format!("new run{what}"));
     let nodes = |next: &[String]| next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ");
     let mut why = match status {
+        ThreadStatus::Loading if viewer.is_recording() => {
+            Why { story: "The recording shows no run here.".into(), ..Why::default() }
+        }
         ThreadStatus::Loading => Why { story: "The thread's records are being loaded.".into(), ..Why::default() },
         ThreadStatus::Unknown { why } => Why {
             story: match why.is_empty() {
