@@ -744,12 +744,16 @@ async fn threads_are_counted_copied_and_deleted() {
 #[tokio::test]
 async fn tables_are_colored_where_it_is_wanted() {
     let rows = r#"[{"thread_id":"t-1","status":"interrupted"},{"thread_id":"t-2","status":"error"}]"#;
-    let server = Server::start(move |_| json(200, rows)).await;
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        "/threads/search" => json(200, rows),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
     let folder = configured(&server);
     let list = async |more: &[&str]| runtail(folder.path(), &[&["threads", "list"], more].concat()).await.out;
     let colored = list(&["-o", "table", "--color", "always"]).await;
     assert!(colored.starts_with("\u{1b}[2mTHREAD\u{1b}[0m  \u{1b}[2mSTATUS\u{1b}[0m"), "{colored:?}");
-    assert!(colored.contains("\u{1b}[1;33minterrupted\u{1b}[0m") && colored.contains("\u{1b}[1;31merror\u{1b}[0m"));
+    assert!(colored.contains("\u{1b}[1;33minterrupted\u{1b}[0m") && colored.contains("\u{1b}[1;31mfailed\u{1b}[0m"));
     for plain in [&["-o", "table"][..], &["-o", "table", "--color", "never"], &["-o", "json", "--color", "always"]] {
         assert!(!list(plain).await.contains('\u{1b}'), "{plain:?}");
     }

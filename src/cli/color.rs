@@ -77,9 +77,10 @@ pub(super) fn of_revision(status: &str) -> Role {
 pub(super) fn of_thread(status: &str) -> Role {
     match status {
         "idle" | "deleted" => Role::Good,
-        "busy" => Role::Moving,
-        "interrupted" => Role::Waiting,
-        "error" | "failed" | "not_found" => Role::Failed,
+        "busy" | "running" | "queued" => Role::Moving,
+        "interrupted" | "waiting for you" | "paused" => Role::Waiting,
+        "error" | "failed" | "timed out" | "not_found" => Role::Failed,
+        "cancelled" | "state edited" => Role::Ended,
         _ => Role::Dim,
     }
 }

@@ -1,15 +1,22 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `delete`.
 
 use super::consent::{self, Yes};
-use super::output::{Column, cell, column, complain, status_column, time};
+use super::output::{Column, Format, cell, column, complain, status_column, time};
 use super::{Context, Exit, Failure, Globals, Output, color, resolve};
 use crate::api::{AgentServer, ApiError, Kind, ThreadQuery};
+use crate::model::{ThreadFacts, ThreadRecords, ThreadStatus};
 use crate::text;
 use clap::{Args, Subcommand};
+use futures::StreamExt;
 use serde_json::{Value, json};
 
 /// States fetched at once.
 const PAGE: usize = 100;
+
+/// Rows of a table whose statuses are read from all records of the thread; the rest is told by the list alone.
+const MOST_TOLD: usize = 200;
+/// Threads that are read at once.
+const AT_ONCE: usize = 8;
 
 /// What can be done with threads.
 #[derive(Debug, Subcommand)]
@@ -133,15 +140,24 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
         Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
-            let rows =
+            let mut rows =
                 server.thread_rows(&ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() }).await?;
+            if output.format() == Format::Table {
+                tell_statuses(&server, &mut rows).await;
+            }
             output.rows(&rows, &columns())?;
         }
         Command::Count(Count { filter: Filter { status, metadata }, output }) => {
             let count = server.count_threads(status.as_deref(), metadata.as_ref()).await;
             output.one(&json!({"count": count.map_err(|error| offered(error, "counting threads"))?}))?;
         }
-        Command::Get(options) => options.output.one(&server.thread_row(&options.thread).await?)?,
+        Command::Get(options) => {
+            let mut row = server.thread_row(&options.thread).await?;
+            if options.output.format() == Format::Table {
+                tell_statuses(&server, std::slice::from_mut(&mut row)).await;
+            }
+            options.output.one(&row)?;
+        }
         Command::Create(options) => {
             context.check_write(&site.profile)?;
             let mut body = json!({});
@@ -171,6 +187,21 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         }
     }
     Ok(Exit::Done)
+}
+
+/// Puts the status that the dashboard shows in place of the server's own word, which is `interrupted` for four different
+/// things and `idle` for a copy that waits. For people only: JSON keeps what the server sent.
+async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
+    let looks = rows.iter_mut().enumerate().map(|(n, row)| async move {
+        let facts = ThreadFacts::read(&row.to_string()).unwrap_or_default();
+        let listed = || ThreadStatus::derive(ThreadRecords { thread: Some(&facts), ..ThreadRecords::default() });
+        let status = match row["thread_id"].as_str().filter(|_| n < MOST_TOLD) {
+            Some(thread) => server.listed_status(thread, &facts).await.unwrap_or_else(|_| listed()),
+            None => listed(),
+        };
+        row["status"] = status.word().into();
+    });
+    futures::stream::iter(looks).buffer_unordered(AT_ONCE).collect::<()>().await;
 }
 
 /// The failure of an optional call: a missing route means that the server does not offer it.
