@@ -291,21 +291,24 @@ impl Book<'_> {
         let from = all.len().saturating_sub(self.listed);
         self.earlier(evicted + from as u64);
         for run in &all[from..] {
-            let entry = run.run_id.as_deref().and_then(|id| projections.status.run(id));
+            let entry = match run.run_id.as_deref() {
+                Some(id) => projections.status.run(id),
+                None => projections.status.unnamed_run(run.seq),
+            };
             let words = entry.map(|entry| super::runs::words(entry, projections));
             let (glyph, tone) = match &words {
                 Some(words) => (words.role.glyph(), tones(words.role).0),
                 None => run_glyph(run),
             };
             let id = run.run_id.as_deref().map(text::short_id);
-            let name = entry.map(|entry| entry.name()).or(id).unwrap_or_else(|| "run without id".into());
+            let name = id.map_or_else(|| "run without id".into(), |id| entry.map_or(id, |entry| entry.name()));
             let wait = |wait: Option<SignedDuration>| wait.map_or_else(|| UNKNOWN.into(), precise);
             let recorded = entry.and_then(|entry| entry.took());
             let took = recorded.or_else(|| run.took(self.now).filter(|_| self.open || !run.is_open()));
             let began = entry.and_then(|entry| entry.began).or(run.start());
             let numbers = [
                 clock(began, self.tz),
-                took.map_or_else(|| UNKNOWN.into(), span),
+                took.map_or_else(|| UNKNOWN.into(), super::runs::took),
                 wait(run.waited()),
                 wait(run.to_first_event()),
                 wait(run.to_first_token()),

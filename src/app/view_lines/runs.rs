@@ -50,12 +50,13 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
         RunOutcome::TimedOut => (StatusRole::Failed, format!("timed out{}", node("in"))),
         RunOutcome::Cancelled => (StatusRole::Ended, "cancelled".into()),
         RunOutcome::Unknown => {
-            details.push("the server doesn't say how".into());
+            let asks = status.awaits_outcome(run);
+            details.push(if asks { "asking the server how" } else { "the server doesn't say how" }.into());
             (StatusRole::Unknown, "ended".into())
         }
     };
     details.extend(run.error.as_deref().map(kind_of).filter(|kind| !kind.is_empty()));
-    details.extend(run.took().map(span));
+    details.extend(run.took().map(took));
     let usage = run.run_id.as_deref().and_then(|id| Status::usage_of(id, projections.messages.items().iter()));
     if let Some(usage) = usage.filter(|usage| usage.input + usage.output > 0) {
         details.push(format!("{} tokens in, {} out", text::count(usage.input), text::count(usage.output)));
@@ -168,9 +169,8 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunWords>) -> (&'static str, Tone) 
 /// A run's numbers in words, until its end or a moment: how long, how soon, how much.
 pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
     let mut told = Vec::new();
-    if let Some(took) = run.ended.or(until).zip(run.start()).map(|(end, start)| end.duration_since(start)) {
-        told.push(if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) });
-    }
+    let until = run.ended.or(until).zip(run.start());
+    told.extend(until.map(|(end, start)| took(end.duration_since(start))));
     if let Some(first) = run.to_first_token() {
         told.push(format!("TTFT {}", precise(first)));
     }
@@ -183,6 +183,11 @@ pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
         told.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
     }
     told
+}
+
+/// How long a run took: a short one to the millisecond.
+pub fn took(took: SignedDuration) -> String {
+    if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) }
 }
 
 /// A span of time for people.

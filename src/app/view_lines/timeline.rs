@@ -74,7 +74,10 @@ pub fn evicted(attempts: u64) -> Line {
 
 /// Which run, which attempt of it, how it went: by the thread's runs where they know it.
 pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> Line {
-    let entry = attempt.run_id.as_deref().and_then(|id| projections.status.run(id));
+    let entry = match attempt.run_id.as_deref() {
+        Some(id) => projections.status.run(id),
+        None => projections.status.unnamed_run(attempt.first_seq),
+    };
     let mut line = match (entry, &attempt.run_id) {
         (Some(entry), _) => Line::of(Tone::Strong, &entry.name()),
         (None, Some(id)) => Line::of(Tone::Strong, &format!("run {}", text::short_id(id))),
@@ -137,6 +140,7 @@ pub fn source(attempt: &Attempt) -> Line {
     }
     let clock = match attempt.clock {
         Clock::Arrival if attempt.known.start => "client clock",
+        Clock::Arrival if attempt.is_timed() => "client clock, joined after the start",
         Clock::Arrival => "times unknown: a replay without server times",
         Clock::Server => "server clock",
     };

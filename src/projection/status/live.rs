@@ -54,14 +54,15 @@ pub(super) struct Live {
     newest: Option<LiveRun>,
     /// Whether the newest run is newer than the newest snapshot, so that it decides.
     decides: bool,
-    /// The position of the newest event, and whether it was replayed.
+    /// The position of the newest event, when it was sent, where that is known, and whether it was replayed.
     seq: u64,
+    time: Option<Timestamp>,
     is_replayed: bool,
 }
 
 impl Default for Live {
     fn default() -> Self {
-        Live { before: Rows::new(MAX_RUNS), newest: None, decides: false, seq: 0, is_replayed: false }
+        Live { before: Rows::new(MAX_RUNS), newest: None, decides: false, seq: 0, time: None, is_replayed: false }
     }
 }
 
@@ -141,6 +142,7 @@ impl Live {
     pub fn apply(&mut self, payload: &Payload<'_>, known_over: impl Fn(&str) -> bool) -> Change {
         (self.seq, self.is_replayed) = (payload.event.seq, payload.event.replayed);
         let time = payload.event.time();
+        self.time = time;
         if let Some(raw) = payload.interrupts {
             self.questions(raw, None);
         }
@@ -203,7 +205,14 @@ impl Live {
     /// The stream of a run ended.
     pub fn ended(&mut self, end: &End) -> Change {
         let seq = self.seq;
+        // A run that came to its end did so with its last event: servers close the stream later.
+        let at = match end.outcome {
+            Outcome::Success | Outcome::Interrupted | Outcome::Error => self.time,
+            Outcome::Cancelled | Outcome::Timeout => Some(end.at).filter(|_| !self.is_replayed),
+            Outcome::Detached | Outcome::Unknown => None,
+        };
         let Some(run) = &mut self.newest else { return Change::Nothing };
+        run.ended = run.ended.or(at);
         run.outcome = Some(end.outcome);
         run.detail.clone_from(&end.detail);
         run.is_over = true;

@@ -231,3 +231,73 @@ fn a_replay_without_server_times_has_no_times() {
     assert_eq!(attempt.took().map(|took| took.as_secs()), Some(625));
     assert_eq!(log.told.metrics.runs()[0].took(at(9999)).map(|took| took.as_secs()), Some(625));
 }
+
+#[test]
+fn the_nodes_at_work_are_those_of_the_newest_step() {
+    let mut log = Log::default();
+    log.live("metadata", json!({"run_id": "r"}), 0);
+    let mut piece = |node: &str, step: i64, path: &str| {
+        let origin = json!({"langgraph_node": node, "langgraph_step": step, "langgraph_checkpoint_ns": path});
+        log.live("messages", json!([{"id": "m", "type": "AIMessageChunk", "content": "x"}, origin]), step);
+        let ThreadStatus::Running { nodes, step, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+        (nodes.join(" "), *step)
+    };
+    assert_eq!(piece("chat", 1, "chat:a"), ("chat".into(), Some(1)));
+    // Messages alone do not tell when a node ends.
+    assert_eq!(piece("tools", 2, "tools:b"), ("tools".into(), Some(2)));
+    assert_eq!(piece("papers", 2, "papers:c"), ("tools papers".into(), Some(2)));
+    assert_eq!(piece("critic", 3, "critic:d"), ("critic".into(), Some(3)));
+    // A subgraph counts steps of its own, and its nodes are not the thread's.
+    assert_eq!(piece("read", 1, "critic:d|read:e"), ("critic".into(), Some(3)));
+    // Tasks do, and may tell of a step before its first message.
+    log.live("tasks", json!({"id": "1", "name": "write", "triggers": []}), 4);
+    log.live("tasks", json!({"id": "2", "name": "check", "triggers": []}), 4);
+    log.live("debug", json!({"type": "checkpoint", "step": 4, "payload": {}}), 4);
+    let ThreadStatus::Running { nodes, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(nodes, &["critic", "write", "check"]);
+}
+
+#[test]
+fn a_failure_that_two_modes_tell_of_names_its_node_once() {
+    let mut log = Log::default();
+    log.live("metadata", json!({"run_id": "r"}), 0);
+    let failed =
+        json!({"id": "1", "name": "boom", "error": {"error": "ValueError", "message": "no"}, "interrupts": []});
+    log.live("tasks", failed.clone(), 1);
+    log.live("debug", json!({"type": "task_result", "step": 1, "payload": failed}), 1);
+    log.live("error", json!({"error": "ValueError", "message": "no"}), 2);
+    log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 2);
+    let ThreadStatus::Failed { nodes, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(nodes, &["boom"]);
+}
+
+#[test]
+fn a_run_whose_stream_just_ends_ended_with_its_last_event() {
+    for (outcome, ended) in
+        [(Outcome::Success, Some(at(7))), (Outcome::Cancelled, Some(at(60))), (Outcome::Unknown, None)]
+    {
+        let mut log = Log::default();
+        // The newer protocol names no run.
+        log.live("lifecycle", json!({"event": "running"}), 3);
+        log.live("values", json!({"a": 1}), 7);
+        log.told.apply(&Item::Record(Record::End(End { outcome, at: at(60), ..End::default() })));
+        let run = log.told.status.unnamed_run(2).unwrap();
+        assert_eq!((run.began, run.ended), (Some(at(3)), ended), "{outcome:?}");
+    }
+}
+
+#[test]
+fn how_a_run_ended_is_asked_until_a_newer_snapshot_is_there() {
+    let asks = |log: &Log| log.told.status.awaits_outcome(log.told.status.runs().last().unwrap());
+    let mut log = Log::default();
+    log.live("metadata", json!({"run_id": "r"}), 0);
+    log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 1);
+    assert!(!asks(&log), "nothing is loaded beside this stream");
+    log.told.status.await_snapshot();
+    assert!(asks(&log));
+    log.thread("idle", json!([]), json!([run("r", "novel", 0, 1)]));
+    assert!(!asks(&log), "the server does not say");
+    log.live("metadata", json!({"run_id": "s"}), 2);
+    log.live("metadata", json!({"run_id": "s", "status": "run_done"}), 3);
+    assert!(asks(&log));
+}

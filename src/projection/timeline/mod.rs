@@ -245,6 +245,11 @@ impl Attempt {
         SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
     }
 
+    /// Whether its newest event has a known time; a replay without server times has none.
+    pub fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
     /// Whether its bars are made from checkpoints alone.
     pub fn is_of_checkpoints(&self) -> bool {
         self.sources().eq([BarSource::Checkpoints])

@@ -392,7 +392,13 @@ impl Timeline {
         let detail = phase.error.map(|error| short(&error_text(error.get())));
         if payload.is_root() {
             match state {
-                BarState::Running => self.ensure(told),
+                BarState::Running if self.is_open() => {}
+                BarState::Running => {
+                    self.ensure(told);
+                    if let Some(attempt) = self.newest() {
+                        attempt.known.start = told.known;
+                    }
+                }
                 state => self.end(state, detail, Some((told.time, told.known))),
             }
             return;

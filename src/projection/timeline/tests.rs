@@ -233,3 +233,19 @@ fn odd_events_cost_only_themselves() {
     feed.tell(3, "updates", r#"{"n0":1}"#);
     assert!(feed.bars().iter().all(|bar| bar.3 == Done));
 }
+
+#[test]
+fn a_graph_that_says_that_it_runs_begins_an_attempt() {
+    let mut feed = Feed::default();
+    feed.tell(100, "lifecycle", r#"{"event":"running"}"#);
+    feed.tell(200, "updates", r#"{"fine":null}"#);
+    feed.tell(300, "lifecycle", r#"{"event":"completed"}"#);
+    let attempt = feed.timeline.attempt(0).unwrap();
+    assert_eq!((attempt.state, attempt.took()), (Done, Some(Duration::from_millis(200))));
+    // Joined in its middle it does not say when it began.
+    let mut feed = Feed::default();
+    feed.tell(200, "updates", r#"{"fine":null}"#);
+    feed.tell(300, "lifecycle", r#"{"event":"completed"}"#);
+    let attempt = feed.timeline.attempt(0).unwrap();
+    assert!(attempt.took().is_none() && attempt.is_timed());
+}
