@@ -133,7 +133,7 @@ fn every_way_to_end_leaves_it_whole() {
         let late = come(&mut dash, vec![item]);
         let effects = match how {
             "off" => asked(&mut dash, "record off"),
-            "close" => dash.keys("x"),
+            "close" => dash.keys("q"),
             _ => dash.app.end_recordings(),
         };
         disk.work(&mut dash, late);
@@ -205,13 +205,13 @@ fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
-        assert!(dash.screen().contains("900 let go  "), "{view}: {}", dash.screen());
+        assert!(dash.screen().contains("900 evicted  "), "{view}: {}", dash.screen());
     }
-    let books = dash.screen();
-    let line = books.lines().find(|line| line.contains("let go from it")).unwrap();
+    let delivery = dash.screen();
+    let line = delivery.lines().find(|line| line.contains("evicted") && !line.contains("live")).unwrap();
     assert!(line.contains("900"), "{line}");
     dash.resize(80, 24);
-    assert!(dash.screen().contains("900 let go  "), "{}", dash.screen());
+    assert!(dash.screen().contains("900 evicted  "), "{}", dash.screen());
     // One that is begun now has the rest, says what it lacks, and counts what it has.
     let effects = asked(&mut dash, "record off");
     disk.work(&mut dash, effects);

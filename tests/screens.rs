@@ -74,26 +74,27 @@ fn scrolling_up_pauses_and_end_follows() {
     dash.open_thread();
     dash.capture("agent-events");
     dash.keys("7");
-    assert!(dash.screen().contains("FOLLOW"));
+    assert!(dash.screen().contains("● live") && !dash.screen().contains("‖"), "{}", dash.screen());
     dash.keys("<Up><PageUp>");
+    assert!(dash.screen().contains("‖ paused · G"), "{}", dash.screen());
     let paused = dash.body();
     dash.capture("agent-events");
     assert_eq!(dash.body(), paused, "a paused view does not move");
-    assert!(dash.screen().contains("PAUSED +42"), "{}", dash.screen());
+    assert!(dash.screen().contains("‖ 42 new · G"), "{}", dash.screen());
     // The other views stand at the same event, and the way back leads to the same place.
     dash.keys("5");
-    assert!(dash.screen().contains("PAUSED"));
+    assert!(dash.screen().contains("‖"), "{}", dash.screen());
     dash.keys("7");
     assert_eq!(dash.body(), paused);
     dash.keys("<End>");
-    assert!(dash.screen().contains("FOLLOW"));
+    assert!(!dash.screen().contains("‖"), "{}", dash.screen());
 }
 
 #[test]
 fn all_views_stand_at_one_event() {
     let mut dash = demo_like((200, 40));
     dash.open_thread();
-    dash.capture("fanout-many-subgraphs");
+    dash.capture_now("fanout-many-subgraphs");
     dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
     let at = dash.app.viewer().unwrap().anchor().unwrap();
@@ -115,11 +116,11 @@ fn streams_in_tabs() {
     insta::assert_snapshot!("tabs_140x40", dash.screen());
     // What comes goes to the first one.
     dash.capture("agent-messages-tuple");
-    assert!(dash.screen().contains("9775 *"), "the other one has news: {}", dash.screen());
+    assert!(dash.screen().contains("9775 ◐*"), "the other one has news: {}", dash.screen());
     dash.keys("<Esc>");
     assert!(dash.screen().contains("▶ 2 streams *"), "{}", dash.screen());
     dash.keys("}");
-    assert!(!dash.screen().contains("9775 *"), "{}", dash.screen());
+    assert!(dash.screen().contains("9775 ◐ ") && !dash.screen().contains('*'), "{}", dash.screen());
 }
 
 #[test]
@@ -128,13 +129,18 @@ fn what_the_connection_does_is_always_said() {
     dash.open_thread();
     assert!(dash.screen().contains("connecting"), "{}", dash.screen());
     dash.capture("agent-values");
-    assert!(dash.screen().contains("▶ LIVE"));
+    assert!(dash.screen().contains("● live"), "{}", dash.screen());
     dash.retrying(3, 4, "connection reset by peer");
     let screen = dash.screen();
-    assert!(screen.contains("reconnecting (3) in 4s") && screen.contains("connection reset by peer"), "{screen}");
+    assert!(
+        screen.contains("◐ reconnecting in 4s, attempt 3") && screen.contains("connection reset by peer"),
+        "{screen}"
+    );
+    dash.capture("approval-interrupt");
     dash.end(runtail::stream::Outcome::Interrupted);
     let screen = dash.screen();
-    assert!(screen.contains("◌ ended: interrupted") && screen.contains("a answers"), "{screen}");
+    assert!(screen.contains("■ stream ended 14:01:47"), "{screen}");
+    assert!(screen.contains("◆ waiting for you") && screen.contains("a answer"), "{screen}");
 }
 
 #[test]
@@ -144,7 +150,7 @@ fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
     dash.keys("n");
     dash.keys("weather in Kraków?");
     insta::assert_snapshot!("composer", dash.screen());
-    dash.keys("<Home>oops<ctrl-r>");
+    dash.keys("<Home>oops<ctrl-s>");
     let screen = dash.screen();
     assert!(screen.contains("✗ line 1, column 1: expected value"), "{screen}");
     assert!(screen.contains("Nothing was sent"), "{screen}");
@@ -152,7 +158,7 @@ fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
     // Leaving loses nothing.
     dash.keys("<Esc>n");
     assert!(dash.screen().contains("oops{"), "{}", dash.screen());
-    dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-r>");
+    dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-s>");
     let Some(viewer) = dash.app.viewer() else { panic!("{}", dash.screen()) };
     let StreamTarget::Start { body, .. } = &viewer.target else { panic!() };
     assert_eq!(body.input.as_ref().unwrap()["messages"][0]["content"], "weather in Kraków?");
@@ -270,11 +276,13 @@ fn is_pictured(dash: &mut dash::Dash, path: &str) {
 fn the_pictures_in_the_readme_are_the_real_screens() {
     let mut dash = demo_like((132, 34));
     dash.open_thread();
+    dash.runs_now("support", "01a1fc40-9290-7e84-9637-9e20eb6362d4");
     dash.recording("tests/fixtures/support-run.jsonl");
     is_pictured(&mut dash, "assets/screen.svg");
     // The viewer alone, in two halves.
     let mut dash = demo_like((140, 36));
     dash.open_thread();
+    dash.runs_now("research", "01a1fede-b95a-7da2-8d5f-2d1c4e853bea");
     dash.recording_as_it_went("tests/fixtures/research-run.jsonl");
     dash.keys("f|<Tab>4");
     is_pictured(&mut dash, "assets/viewer.svg");
@@ -468,7 +476,7 @@ fn a_document_is_searched() {
     assert!(dash.screen().contains("/url 1 of 2"), "{}", dash.screen());
     dash.keys("<Enter>n");
     assert!(dash.screen().contains("/url 2 of 2"), "{}", dash.screen());
-    dash.keys("c");
+    dash.keys("y");
     assert!(dash.screen().contains("Copied https://y"), "{}", dash.screen());
 }
 

@@ -92,7 +92,7 @@ fn a_run_at_work() {
     // It grows while nothing comes.
     told.dash.later(900);
     told.dash.feed(Msg::Tick);
-    assert!(told.dash.screen().contains("▶ running 1.3 s"), "{}", told.dash.screen());
+    assert!(told.dash.screen().contains("◐ running 1.3s"), "{}", told.dash.screen());
     told.dash.end(Outcome::Success);
     insta::assert_snapshot!("timeline_ended_140x40", told.dash.screen());
     told.dash.resize(80, 24);
@@ -194,13 +194,13 @@ fn from_captures() {
     {
         let mut dash = demo_like((140, 40));
         dash.open_thread();
-        dash.capture(capture);
+        dash.capture_now(capture);
         dash.keys("4");
         insta::assert_snapshot!(format!("timeline_{name}_140x40"), dash.screen());
     }
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    dash.capture("thread-all-modes");
+    dash.capture_now("thread-all-modes");
     dash.keys("f4");
     insta::assert_snapshot!("timeline_thread_140x40", dash.screen());
 }
@@ -217,12 +217,12 @@ fn it_is_searched_and_filtered_while_it_grows() {
     told.start(10, "|research:c", "h", "above");
     told.start(10, "", "i", "below");
     told.dash.screen();
-    told.dash.keys("n");
+    told.dash.keys("]");
     assert!(at_rank(&mut told.dash), "{}", told.dash.screen());
     told.dash.keys("<Esc>&node:search<Enter>");
     let body = told.dash.body();
     assert!(body.contains("search") && !body.contains("plan"), "{body}");
-    assert!(body.contains("from tasks") && body.contains("0 s"), "what the bars are is still said: {body}");
+    assert!(body.contains("source: tasks") && body.contains("0s"), "what the bars are is still said: {body}");
 }
 
 #[test]

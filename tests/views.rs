@@ -20,10 +20,8 @@ fn thread(size: (u16, u16)) -> Dash {
     let at = dash.app.now;
     dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
     for capture in THREAD {
-        dash.goes_on(capture);
-        let run = dash.app.viewer().unwrap().projections.metrics.runs().last().unwrap().run_id.clone().unwrap();
-        let done = format!(r#"{{"run_id":"{run}","status":"run_done"}}"#);
-        dash.event("metadata", &done);
+        dash.goes_on_now(capture);
+        dash.run_done();
     }
     if size.0 >= 120 {
         dash.keys("f");
@@ -49,13 +47,15 @@ fn scenes() -> Vec<(&'static str, Dash)> {
     let mut scene = |name, change: fn(&mut Dash)| {
         let mut dash = thread((120, 36));
         change(&mut dash);
+        let is_over_the_stream = ["modes", "json", "help"].contains(&name);
+        assert_eq!(!dash.app.overlays.is_empty(), is_over_the_stream, "{name}: {}", dash.screen());
         scenes.push((name, dash));
     };
     scene("halves", |dash| drop(dash.keys("|<Tab>m")));
     scene("tabs", |dash| drop(dash.keys("<Esc><Down><Enter>{")));
-    scene("found", |dash| drop(dash.keys("/sub|boom<Enter>n&!node:left<Enter>")));
+    scene("found", |dash| drop(dash.keys("/sub|boom<Enter>]&!node:left<Enter>")));
     scene("typed", |dash| drop(dash.keys("/[")));
-    scene("changes", |dash| drop(dash.keys("3d")));
+    scene("changes", |dash| drop(dash.keys("3=")));
     scene("compared", |dash| drop(dash.keys("3<Home>[m[[=")));
     scene("wrapped", |dash| drop(dash.keys("wTTv")));
     scene("folded", |dash| drop(dash.keys("4<Home><Down><Down><Down><Left>")));

@@ -287,6 +287,15 @@ impl Dash {
         self.receive(std::fs::read(format!("tests/captures/{name}.sse")).unwrap());
     }
 
+    /// The server's records say that the first run of the thread that is open began a moment ago.
+    pub fn runs_now(&mut self, graph: &str, run: &str) {
+        let thread = json!({"status": "busy", "metadata": {"graph_id": graph}, "created_at": self.now});
+        let run = json!({"run_id": run, "status": "running", "created_at": self.now, "updated_at": self.now});
+        let state = json!({"values": {}, "next": [], "tasks": [], "metadata": {}, "checkpoint": null});
+        let parts = [(SnapshotPart::Thread, thread), (SnapshotPart::State, state), (SnapshotPart::Runs, json!([run]))];
+        self.snapshot(parts.into());
+    }
+
     /// The same, as if the server had sent it now: the times in it are moved to the clock of the test.
     pub fn goes_on_now(&mut self, name: &str) {
         let text = std::fs::read_to_string(format!("tests/captures/{name}.sse")).unwrap();
@@ -345,6 +354,8 @@ impl Dash {
                     let by = self.now.duration_since(event.at);
                     event.id = event.id.map(|id| if milliseconds(&id).is_some() { moved(&id, by).into() } else { id });
                     event.at = self.now;
+                    self.seq += 1;
+                    event.seq = self.seq;
                     items.push(Item::Record(Record::Event(event)));
                 }
                 Record::Open { conn, status, .. } => {
