@@ -115,7 +115,7 @@ fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
 }
 
 fn interrupts(out: &mut Brief, list: Option<Peek<'_>>) {
-    out.dot().push(Tone::Moving, "◌ interrupt");
+    out.dot().push(Tone::Waiting, "◆ interrupt");
     for interrupt in list.into_iter().flat_map(Peek::items) {
         if let Some(value) = interrupt.get("value") {
             out.push(Tone::Plain, " ").value(value);
@@ -137,7 +137,7 @@ pub(super) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
             break;
         }
         if node == "__interrupt__" && written.text() == "[]" {
-            out.dot().push(Tone::Moving, "◌ interrupt").push(Tone::Dim, " before or after a node, as asked");
+            out.dot().push(Tone::Waiting, "◆ interrupt").push(Tone::Dim, " before or after a node, as asked");
         } else if node == "__interrupt__" {
             interrupts(out, Some(written));
         } else {
@@ -184,7 +184,7 @@ pub(super) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
     let Some(name) = word(name) else { return super::whatever(out, json) };
     let (glyph, tone, verb) = match (filled(error), filled(asked), input.or(triggers), result) {
         (Some(_), ..) => ("✗ ", Tone::Bad, " failed"),
-        (_, Some(_), ..) => ("◌ ", Tone::Moving, " asks"),
+        (_, Some(_), ..) => ("◆ ", Tone::Waiting, " asks"),
         (.., Some(_), None) => ("▸ ", Tone::Dim, " starts"),
         _ => ("● ", Tone::Good, " done"),
     };
@@ -236,7 +236,7 @@ pub(super) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
             match (filled(error), filled(asked)) {
                 (Some(error), _) => out.dot().push(Tone::Bad, "✗ ").push(Tone::Plain, &format!("{name} ")).value(error),
                 (None, Some(_)) => {
-                    out.dot().push(Tone::Moving, "◌ ").push(Tone::Plain, &format!("{name} asks"));
+                    out.dot().push(Tone::Waiting, "◆ ").push(Tone::Plain, &format!("{name} asks"));
                 }
                 (None, None) => {}
             }
@@ -316,7 +316,7 @@ pub(super) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
         "running" | "started" => ("◐ ", Tone::Moving),
         "completed" => ("● ", Tone::Good),
         "failed" => ("✗ ", Tone::Bad),
-        "interrupted" => ("◌ ", Tone::Moving),
+        "interrupted" => ("◆ ", Tone::Waiting),
         _ => ("? ", Tone::Dim),
     };
     out.push(tone, glyph);
@@ -332,7 +332,7 @@ pub(super) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
 
 /// `input.requested`: an interrupt of the second dialect.
 pub(super) fn asked(out: &mut Brief, json: Peek<'_>) -> bool {
-    out.push(Tone::Moving, "◌ interrupt ").value(json.get("payload").unwrap_or(json));
+    out.push(Tone::Waiting, "◆ interrupt ").value(json.get("payload").unwrap_or(json));
     true
 }
 

@@ -160,7 +160,7 @@ fn what_no_capture_holds() {
     assert_eq!(told("updates", r#"{"a":null,"b":[{"x":1},{"x":2}]}"#), "a wrote nothing · b → 2 writes [{x 1}, {x 2}]");
     assert_eq!(
         told("updates", r#"{"__interrupt__":[{"value":"sure?","id":"1"},{"value":{"ok":1},"id":"2"}]}"#),
-        "◌ interrupt sure? ok 1"
+        "◆ interrupt sure? ok 1"
     );
     assert_eq!(
         told("tasks", r#"{"id":"1","name":"n","error":"ValueError('x')","result":null,"interrupts":[]}"#),
@@ -168,7 +168,7 @@ fn what_no_capture_holds() {
     );
     assert_eq!(
         told("tasks", r#"{"id":"1","name":"n","error":null,"interrupts":[{"value":{"q":"ok?"}}]}"#),
-        "◌ n asks · q ok?"
+        "◆ n asks · q ok?"
     );
     assert_eq!(told("feedback", r#"{"user_score":"https://x"}"#), "user_score https://x");
     assert_eq!(

@@ -17,7 +17,7 @@ pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl Time
         line.push(Tone::Ns, &format!("{} › ", namespace(&row.ns)));
     }
     if row.interrupt {
-        line.push(Tone::Moving, "◌ interrupt");
+        line.push(Tone::Waiting, "◆ interrupt");
     } else {
         line.push(Tone::label(&row.node), &row.node);
     }
