@@ -1,15 +1,62 @@
-//! The dashboard in a real terminal on the real Python agent server (`tests/real/serve`).
+//! The dashboard in a real terminal on the real agent servers (`tests/real/serve`).
 #![cfg(feature = "tui")]
 
 mod support;
 
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use support::term::Term;
 
-fn open() -> Term {
-    let url = support::server::url();
-    let term = Term::spawn(&["--url", &url], 140, 40);
+/// Sends: Ctrl-S.
+const SEND: &str = "\x13";
+
+fn open_at(url: &str) -> Term {
+    let term = Term::spawn(&["--url", url], 140, 40);
     term.wait_for("   2 Assistants ");
     term
+}
+
+fn quit(term: &mut Term) {
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+}
+
+fn post(url: &str, path: &str, body: &Value) -> Value {
+    let (status, answer) = support::server::request_at(url.trim_start_matches("http://"), "POST", path, Some(body));
+    assert!((200..300).contains(&status), "POST {path}: {status} {answer}");
+    answer
+}
+
+fn get(url: &str, path: &str) -> Value {
+    let (status, answer) = support::server::request_at(url.trim_start_matches("http://"), "GET", path, None);
+    assert_eq!(status, 200, "GET {path}: {answer}");
+    answer
+}
+
+/// Makes a run on a thread and waits for its end.
+fn run_to_end(url: &str, thread: &str, body: &Value) {
+    let run = support::server::text(&post(url, &format!("/threads/{thread}/runs"), body), "run_id");
+    let patience = Instant::now() + Duration::from_secs(30);
+    while matches!(get(url, &format!("/threads/{thread}/runs/{run}"))["status"].as_str(), Some("pending" | "running")) {
+        assert!(Instant::now() < patience, "run {run} does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A new thread on which this run has ended.
+fn thread_of(url: &str, body: &Value) -> String {
+    let thread = support::server::text(&post(url, "/threads", &json!({})), "thread_id");
+    run_to_end(url, &thread, body);
+    thread
+}
+
+/// Opens the page of a thread, whose head has this badge.
+fn open_page(term: &Term, thread: &str, badge: &str) {
+    term.keys(&format!(":{thread}\r"));
+    let last_four = &thread[thread.len() - 4..];
+    term.wait_until(&format!("the page of {thread} with {badge:?}"), |term| {
+        term.screen().lines().nth(2).is_some_and(|head| head.contains(last_four) && head.contains(badge))
+    });
 }
 
 /// Replaces the input of the composer.
@@ -23,90 +70,191 @@ fn input(term: &Term, text: &str) {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
 fn a_run_is_composed_and_read_in_every_view() {
-    let mut term = open();
-    term.compose("agent");
-    term.keys("weather in Kraków?");
-    term.wait_for("weather in Kraków?");
-    term.keys("\x12");
-    term.wait_for("ended: success");
-    let messages = term.screen();
-    assert!(messages.contains("→ weather {\"city\": \"Kraków\""), "{messages}");
-    assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
-    for (key, shown) in [("2", "chat"), ("3", "state "), ("5", "started"), ("7", "messages")] {
-        term.keys(key);
-        term.wait_for(shown);
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        term.compose("agent");
+        term.keys("weather in Kraków?");
+        term.wait_for("weather in Kraków?");
+        term.keys(SEND);
+        term.wait_for(" finished · ");
+        term.wait_for("● idle · last run finished ");
+        let messages = term.screen();
+        assert!(messages.contains("→ weather {\"city\":"), "{messages}");
+        assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
+        for (key, shown) in
+            [("2", "chat"), ("3", "messages"), ("5", "run 1 started"), ("7", "messages"), ("8", "BY TYPE")]
+        {
+            term.keys(key);
+            term.wait_for(shown);
+        }
+        quit(&mut term);
     }
-    term.keys("\x03");
-    assert_eq!(term.exit_status().exit_code(), 0);
+}
+
+/// From the page or from the list, by a text, on the page that is open.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_question_is_answered_where_it_is_asked() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        open_page(&term, &thread, "◆ waiting for you ");
+        term.keys("a");
+        term.wait_for("Answer as");
+        // Nothing is sent by two keys.
+        term.keys(SEND);
+        term.wait_for("Nothing is answered yet");
+        term.keys("yes");
+        term.keys(SEND);
+        term.wait_for("Answer sent. Following run 2.");
+        term.wait_for("run 2 finished");
+        term.wait_for("● idle · last run finished ");
+        assert!(!term.screen().contains("▶ 2 streams"), "no second tab: {}", term.screen());
+        let state = get(&url, &format!("/threads/{thread}/state"));
+        assert!(state["values"].to_string().contains("yes"), "it was sent as text: {state}");
+        quit(&mut term);
+    }
+}
+
+/// Each of two questions by its id, one after the other.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn two_questions_are_answered_by_their_ids() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "two", "input": {}}));
+        open_page(&term, &thread, " · 2 questions");
+        term.keys("a");
+        term.wait_for("Answer as");
+        term.keys("first");
+        term.keys(SEND);
+        term.wait_for("Following run 2.");
+        term.wait_until("one question is left", |term| {
+            let screen = term.screen();
+            screen.contains("◆ waiting for you ") && !screen.contains("2 questions") && !screen.contains("Answer as")
+        });
+        term.keys("a");
+        term.wait_for("Answer as");
+        term.keys("second");
+        term.keys(SEND);
+        term.wait_for("Following run 3.");
+        term.wait_for("● idle · last run finished ");
+        let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
+        assert!(values.contains("first") && values.contains("second"), "{values}");
+        quit(&mut term);
+    }
+}
+
+/// The second of two people learns that the question is gone, and keeps the draft.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_question_that_somebody_else_answered_is_gone() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        open_page(&term, &thread, "◆ waiting for you ");
+        term.keys("a");
+        term.wait_for("Answer as");
+        term.keys("mine");
+        run_to_end(&url, &thread, &json!({"assistant_id": "approval", "command": {"resume": "theirs"}}));
+        term.keys(SEND);
+        term.wait_for("no longer open");
+        let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
+        assert!(values.contains("theirs") && !values.contains("mine"), "{values}");
+        quit(&mut term);
+    }
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn an_interrupt_is_answered() {
-    let mut term = open();
-    term.compose("approval");
-    input(&term, "{}");
-    term.keys("\x12");
-    term.wait_for("ended: interrupted");
-    term.wait_for("waits for");
-    term.keys("a");
-    term.wait_for("ANSWER THE INTERRUPT");
-    assert!(term.screen().contains("‹ approval ›"), "the assistant that asked: {}", term.screen());
-    // Nothing is approved by two keys.
-    term.keys("\x12");
-    term.wait_for("Nothing was sent");
-    term.keys("{\"approved\": true}\x12");
-    term.wait_for("ended: success");
-    term.keys("\x03");
-    assert_eq!(term.exit_status().exit_code(), 0);
+fn a_failed_run_says_why_everywhere_and_is_retried() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "broken", "input": {}}));
+        open_page(&term, &thread, "✗ failed ");
+        term.wait_until("the error in the banner", |term| {
+            term.screen().lines().any(|line| line.contains("✗ ") && line.contains("boom: the node failed"))
+        });
+        term.keys("e");
+        term.wait_for(" failed in boom. The steps that it had finished are saved.");
+        term.keys("\x1b");
+        term.wait_until("the card is closed", |term| !term.screen().contains("WHY"));
+        term.keys("R");
+        term.wait_for("Retry");
+        term.keys(SEND);
+        term.wait_for("Following run 2.");
+        term.wait_for("run 2 failed in boom");
+        quit(&mut term);
+    }
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn a_failed_run_says_why_and_its_thread_too() {
-    let mut term = open();
-    term.compose("broken");
-    input(&term, "{}");
-    term.keys("\x12");
-    term.wait_for("ended: error");
-    term.wait_for("boom: the node failed");
-    // The thread is tailed from its start: the error itself is never replayed, the rest is.
-    term.keys("\x1b");
-    term.wait_for("› assistants");
-    term.keys("1");
-    term.wait_until("the failed thread, selected", |term| {
-        term.screen().lines().any(|l| l.contains('▌') && l.contains("✗ error"))
-    });
-    term.keys("\r");
-    term.wait_for("LIVE");
-    term.keys("5");
-    term.wait_for("started");
-    term.keys("\x03");
-    assert_eq!(term.exit_status().exit_code(), 0);
+fn a_run_is_cancelled_and_read_back() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = support::server::text(&post(&url, "/threads", &json!({})), "thread_id");
+        let run = json!({"assistant_id": "slow", "input": {"seconds": 30}});
+        let run = support::server::text(&post(&url, &format!("/threads/{thread}/runs"), &run), "run_id");
+        open_page(&term, &thread, "◐ running ");
+        term.keys("x");
+        term.wait_for("/cancel?");
+        term.keys(SEND);
+        term.wait_for("was cancelled.");
+        term.wait_for("■ cancelled ");
+        let status = get(&url, &format!("/threads/{thread}/runs/{run}"))["status"].to_string();
+        assert!(status.contains("interrupted"), "{status}");
+        // The thread goes when the beginning of its id is typed.
+        term.keys("D");
+        term.wait_for(&format!("Type {} to allow it", &thread[..8]));
+        term.keys(&thread[..8]);
+        term.keys(SEND);
+        term.wait_for("was deleted.");
+        let address = url.trim_start_matches("http://");
+        assert_eq!(support::server::request_at(address, "GET", &format!("/threads/{thread}"), None).0, 404);
+        quit(&mut term);
+    }
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn a_run_under_way_is_joined_and_outlives_the_dashboard() {
-    let mut term = open();
-    term.compose("slow");
-    input(&term, "{\"seconds\": 6}");
-    term.keys("\x12");
-    term.wait_for("LIVE");
-    term.wait_for("› run 0");
-    term.keys("\x1b");
-    term.wait_for("› assistants");
-    term.keys("1");
-    term.wait_until("the busy thread, selected", |term| {
-        term.screen().lines().any(|l| l.contains('▌') && l.contains("◐ busy"))
-    });
-    term.keys("v");
-    term.wait_for("TOOK");
-    term.wait_for("◐ running");
-    term.keys("\r");
-    term.wait_for("ended: success");
-    term.keys("\x03");
-    assert_eq!(term.exit_status().exit_code(), 0);
+fn a_run_under_way_outlives_the_dashboard() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        term.compose("slow");
+        input(&term, "{\"seconds\": 15}");
+        term.keys(SEND);
+        term.wait_for("◐ running ");
+        quit(&mut term);
+        let mut term = open_at(&url);
+        term.wait_until("the running thread, selected", |term| {
+            term.screen().lines().any(|line| line.contains('▌') && line.contains("◐ running"))
+        });
+        term.keys("v");
+        term.wait_for("TOOK");
+        term.wait_for("◐ running");
+        term.wait_for("● finished");
+        quit(&mut term);
+    }
+}
+
+/// A thread that is deleted while its page is open.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
+fn a_thread_that_is_deleted_under_its_page_says_so() {
+    for url in support::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        open_page(&term, &thread, "◆ waiting for you ");
+        let address = url.trim_start_matches("http://");
+        let (status, _) = support::server::request_at(address, "DELETE", &format!("/threads/{thread}"), None);
+        assert!((200..300).contains(&status), "{status}");
+        term.keys("r");
+        term.wait_for("■ deleted");
+        term.keys("a");
+        term.wait_until("no answer to a thread that is gone", |term| !term.screen().contains("Answer as"));
+        quit(&mut term);
+    }
 }
 
 #[test]

@@ -76,7 +76,12 @@ fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
 
 fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
     let projections = &viewer.projections;
-    let run = projections.status.runs().last();
+    let runs = projections.status.runs();
+    // The run that the status is of: others may wait behind it.
+    let run = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => projections.status.run(id).or(runs.last()),
+        _ => runs.last(),
+    };
     let name = run.map_or_else(|| "The newest run".to_string(), |run| run.name());
     let name = capital(&name);
     let new_run = |what: &str| ("stream.new_run", format!("new run{what}"));
@@ -231,7 +236,11 @@ fn evidence(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Vec<(&'st
             evidence.push(("last", checkpoint.join(", ")));
         }
     }
-    if let Some(run) = known.runs().last().and_then(|run| known.record(run.run_id.as_deref()?)) {
+    let run_id = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => Some(id.as_str()),
+        _ => known.runs().last().and_then(|run| run.run_id.as_deref()),
+    };
+    if let Some(run) = run_id.and_then(|id| known.record(id)) {
         evidence.push(("run", run_told(run)));
     }
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();

@@ -4,7 +4,7 @@ use super::ledger::is_start;
 use super::messages::fingerprint;
 use super::rows::Rows;
 use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
-use crate::stream::{Item, Names, Namespace, Record, error_text};
+use crate::stream::{Item, Names, Namespace, Record, RunRecord, error_text};
 use crate::text::{duration, short_id};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -218,7 +218,8 @@ impl Lifecycle {
                     self.run = Some(self.names.short(run_id));
                 }
             }
-            Item::Record(Record::Tape(_) | Record::Event(_) | Record::Run(_))
+            Item::Record(Record::Run(run)) => self.run_record(run),
+            Item::Record(Record::Tape(_) | Record::Event(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
@@ -232,6 +233,20 @@ impl Lifecycle {
     fn row(&mut self, at: Option<Timestamp>, kind: LifecycleKind, text: String) {
         self.asks |= kind == LifecycleKind::Interrupt;
         self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
+    }
+
+    /// The end of a run that is followed by its record: the events of such runs don't say that it is over.
+    fn run_record(&mut self, run: &RunRecord) {
+        let is_over = !matches!(run.status.as_str(), "pending" | "queued" | "running" | "streaming");
+        if !is_over || self.attempt == 0 || self.run.as_deref() != Some(&*self.names.short(&run.run_id)) {
+            return;
+        }
+        self.attempt = 0;
+        let shown = short_id(&run.run_id);
+        match std::mem::take(&mut self.asks) {
+            true => self.row(run.ended_at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
+            false => self.row(run.ended_at, LifecycleKind::RunDone, format!("run {shown} done")),
+        }
     }
 
     fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {

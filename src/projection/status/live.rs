@@ -44,6 +44,15 @@ pub(super) struct LiveRun {
     pub is_over: bool,
     /// Whether its first event was replayed: it may be of long ago.
     pub is_replayed: bool,
+    /// Whether its end was replayed: no server replays the error of a run.
+    is_end_replayed: bool,
+}
+
+impl LiveRun {
+    /// Whether a run that ended without an outcome and without an error ended well. Of a replay only its tasks can tell.
+    pub fn ended_well(&self) -> bool {
+        self.failed_nodes.is_empty() && (!self.is_end_replayed || self.has_tasks)
+    }
 }
 
 /// The runs of the stream.
@@ -264,7 +273,14 @@ impl Live {
             _ if run.breakpoint => ThreadStatus::Paused { since: at, next, after: false },
             (Some(Outcome::Interrupted), _) => ThreadStatus::Stopped { since: at, next },
             (Some(Outcome::Success), _) => ThreadStatus::Idle { ended: at, began: run.began },
-            (None, None) if is_alone => ThreadStatus::Idle { ended: at, began: run.began },
+            (None, None) if is_alone && run.ended_well() => ThreadStatus::Idle { ended: at, began: run.began },
+            (None, None) if is_alone && !run.failed_nodes.is_empty() => {
+                ThreadStatus::Failed { at, error: String::new(), nodes: run.failed_nodes.clone(), timed_out: false }
+            }
+            _ if is_alone && !is_recorded => {
+                let why = "the newest run ended before the stream was opened, and this server doesn't say how";
+                ThreadStatus::Unknown { why: why.into() }
+            }
             _ if is_recorded => ThreadStatus::Unknown { why: "the recording doesn't say how the run ended".into() },
             _ => ThreadStatus::Unknown { why: "the run ended; asking the server how".into() },
         }
@@ -310,11 +326,11 @@ impl Live {
             self.begin(Some(id.into()), None);
         }
         self.decides = !known_over(id);
-        let seq = self.seq;
+        let (seq, is_replayed) = (self.seq, self.is_replayed);
         let run = self.newest.get_or_insert_default();
         run.id.get_or_insert_with(|| id.into());
         if is_over {
-            (run.is_over, run.end_seq) = (true, Some(seq));
+            (run.is_over, run.end_seq, run.is_end_replayed) = (true, Some(seq), is_replayed);
             run.ended = time.or(run.ended);
             run.nodes.clear();
             return Change::Run;

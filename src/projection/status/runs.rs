@@ -235,7 +235,11 @@ fn live_outcome(run: &LiveRun) -> RunOutcome {
 fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
     let mut outcome = live_outcome(run);
     if outcome == RunOutcome::Unknown && status.is_stream_only() && run.outcome.is_none() {
-        outcome = RunOutcome::Finished;
+        outcome = match () {
+            () if run.ended_well() => RunOutcome::Finished,
+            () if !run.failed_nodes.is_empty() => RunOutcome::Failed,
+            () => RunOutcome::Unknown,
+        };
     }
     let node = match outcome {
         RunOutcome::Failed | RunOutcome::TimedOut => run.failed_nodes.first().cloned(),
