@@ -420,7 +420,7 @@ async fn a_read_only_profile_is_looked_at_and_not_changed() {
     ];
     for (options, why) in [
         (&["--read-only"][..], "--read-only was given"),
-        (&["-p", "prod"], "the profile \"prod\" is production, and --write was not given"),
+        (&["-p", "prod"], "the label \"PROD\" of the profile \"prod\" contains PROD, and --write was not given"),
     ] {
         for command in commands {
             let done = world.run(&[options, command].concat()).expect(3);

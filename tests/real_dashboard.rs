@@ -180,7 +180,7 @@ fn a_failed_run_says_why_everywhere_and_is_retried() {
         term.keys("\x1b");
         term.wait_until("the card is closed", |term| !term.screen().contains("WHY"));
         term.keys("R");
-        term.wait_for("Retry");
+        term.wait_for("RETRY");
         term.keys(SEND);
         term.wait_for("Following run 2.");
         term.wait_for("run 2 failed in boom");

@@ -19,11 +19,9 @@ pub enum Field {
     Modes,
     /// The input.
     Input,
-    /// The button.
-    Start,
 }
 
-const FIELDS: [Field; 5] = [Field::Assistant, Field::Where, Field::Modes, Field::Input, Field::Start];
+const FIELDS: [Field; 4] = [Field::Assistant, Field::Where, Field::Modes, Field::Input];
 
 /// Where a run is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,12 +180,11 @@ impl Composer {
         places
     }
 
-    /// A key that no action took. `true` asks for the run to be started.
-    pub fn key(&mut self, key: Key) -> bool {
+    /// A key that no action took.
+    pub fn key(&mut self, key: Key) {
         let back = matches!(key.code, Code::Left | Code::Up);
         let forth = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
         match self.field {
-            Field::Start => return key.code == Code::Enter || key == Key::char(' '),
             Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => match (key.code, key.text()) {
                 (Code::Backspace, _) => drop(self.named.pop()),
                 (_, Some(typed)) => self.named.push(typed),
@@ -215,7 +212,6 @@ impl Composer {
             _ if key.code == Code::Enter => self.next_field(1),
             _ => {}
         }
-        false
     }
 
     fn edit(&mut self, key: Key) {

@@ -64,12 +64,8 @@ fn composer_key(app: &mut App, key: Key) -> Vec<Effect> {
         Some(Action::Suspend) => return vec![Effect::Suspend],
         Some(Action::Redraw) => return vec![Effect::Redraw],
         _ => {
-            let start = match app.overlays.last_mut() {
-                Some(Overlay::Compose(composer)) => composer.key(key),
-                _ => false,
-            };
-            if start {
-                return app.start_composed();
+            if let Some(Overlay::Compose(composer)) = app.overlays.last_mut() {
+                composer.key(key);
             }
         }
     }

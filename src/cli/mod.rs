@@ -321,11 +321,13 @@ pub async fn run(args: Args) -> ExitCode {
     let ended = if args.command.as_ref().is_none_or(Command::hears_signals) {
         dispatch(args).await
     } else {
-        tokio::spawn(end_what_does_not());
+        // Before the command does anything that somebody could wait for.
+        let mut interrupts = signals::Interrupts::listen();
+        tokio::spawn(end_what_does_not(signals::Interrupts::listen()));
         tokio::select! {
             ended = dispatch(args) => ended,
             // Nothing that the others hold needs more than being dropped.
-            _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
+            () = interrupts.next() => Ok(Exit::Interrupted),
         }
     };
     match ended {
@@ -339,11 +341,10 @@ pub async fn run(args: Args) -> ExitCode {
 
 /// Ends a command that Ctrl-C does not: one that reads a file is not asked while it unpacks what a small one may hold, or
 /// while a pipe that it opens has no other end.
-async fn end_what_does_not() {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        tokio::time::sleep(PATIENCE).await;
-        std::process::exit(Exit::Interrupted.code().into());
-    }
+async fn end_what_does_not(mut interrupts: signals::Interrupts) {
+    interrupts.next().await;
+    tokio::time::sleep(PATIENCE).await;
+    std::process::exit(Exit::Interrupted.code().into());
 }
 
 async fn dispatch(args: Args) -> Result<Exit, Failure> {

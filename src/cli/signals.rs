@@ -9,8 +9,6 @@ use tokio_util::sync::CancellationToken;
 /// What a signal asks of a command.
 #[derive(Debug, Clone)]
 pub(super) struct Signals {
-    /// Who was started with nohup is to outlive its terminal.
-    heeds_hangup: bool,
     /// Cancelled by the first signal.
     pub stop: CancellationToken,
     /// The number of the signal, where it was not Ctrl-C.
@@ -20,20 +18,18 @@ pub(super) struct Signals {
 impl Signals {
     /// Listens from now on.
     pub fn listen() -> Signals {
-        let signals = Signals {
-            heeds_hangup: !crate::runtime::is_hangup_ignored(),
-            stop: CancellationToken::new(),
-            number: Arc::default(),
-        };
+        let signals = Signals { stop: CancellationToken::new(), number: Arc::default() };
         let own = signals.clone();
+        // From here on, and not from when the task runs: between the two a signal would be lost.
+        let mut heard = Heard::listen(!crate::runtime::is_hangup_ignored());
         tokio::spawn(async move {
-            let exit = own.next().await;
+            let exit = heard.next().await;
             if let Exit::Signal(number) = exit {
                 own.number.store(number, Ordering::SeqCst);
             }
             own.stop.cancel();
             // Whoever asks twice does not want to wait for a reader that takes nothing.
-            let exit = own.next().await;
+            let exit = heard.next().await;
             std::process::exit(exit.code().into());
         });
         signals
@@ -54,28 +50,77 @@ impl Signals {
             () = self.stop.cancelled() => Err(Failure::new(self.exit(), "")),
         }
     }
+}
 
-    #[cfg(unix)]
-    async fn next(&self) -> Exit {
-        use tokio::signal::unix::SignalKind;
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
-            () = heard(SignalKind::terminate()) => Exit::TERMINATED,
-            () = heard(SignalKind::hangup()), if self.heeds_hangup => Exit::HANGUP,
-        }
+/// Ctrl-C alone, for commands that are ended by nothing else than being dropped.
+pub(super) struct Interrupts(Heard);
+
+impl Interrupts {
+    /// Listens from now on.
+    pub fn listen() -> Interrupts {
+        Interrupts(Heard::interrupts())
     }
 
-    #[cfg(not(unix))]
-    async fn next(&self) -> Exit {
-        let _ = tokio::signal::ctrl_c().await;
-        Exit::Interrupted
+    /// Ends with the next Ctrl-C; never where none can be heard.
+    pub async fn next(&mut self) {
+        self.0.next().await;
     }
 }
 
+/// The signals that are listened for; none where the system refuses.
 #[cfg(unix)]
-async fn heard(kind: tokio::signal::unix::SignalKind) {
-    match tokio::signal::unix::signal(kind).ok() {
-        Some(mut signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+struct Heard {
+    interrupt: Option<tokio::signal::unix::Signal>,
+    terminate: Option<tokio::signal::unix::Signal>,
+    /// Who was started with nohup is to outlive its terminal.
+    hangup: Option<tokio::signal::unix::Signal>,
+}
+
+#[cfg(unix)]
+impl Heard {
+    fn listen(heeds_hangup: bool) -> Heard {
+        use tokio::signal::unix::{SignalKind, signal};
+        let hangup = if heeds_hangup { signal(SignalKind::hangup()).ok() } else { None };
+        Heard { terminate: signal(SignalKind::terminate()).ok(), hangup, ..Heard::interrupts() }
+    }
+
+    fn interrupts() -> Heard {
+        use tokio::signal::unix::{SignalKind, signal};
+        Heard { interrupt: signal(SignalKind::interrupt()).ok(), terminate: None, hangup: None }
+    }
+
+    async fn next(&mut self) -> Exit {
+        async fn of(signal: &mut Option<tokio::signal::unix::Signal>) {
+            match signal {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        }
+        tokio::select! {
+            () = of(&mut self.interrupt) => Exit::Interrupted,
+            () = of(&mut self.terminate) => Exit::TERMINATED,
+            () = of(&mut self.hangup) => Exit::HANGUP,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Heard;
+
+#[cfg(not(unix))]
+impl Heard {
+    fn listen(_: bool) -> Heard {
+        Heard
+    }
+
+    fn interrupts() -> Heard {
+        Heard
+    }
+
+    async fn next(&mut self) -> Exit {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        Exit::Interrupted
     }
 }

@@ -13,7 +13,7 @@ pub struct Options {
     /// Port of the first server; the others take the ports after it (default: the system chooses)
     #[arg(long, value_name = "P")]
     port: Option<u16>,
-    /// What there is: demo, empty, contract, fleet or fleet:N
+    /// What there is: demo, empty, contract, javascript, aegra, fleet or fleet:N
     #[arg(long, value_name = "S", default_value = "demo")]
     scenario: Scenario,
     /// How many times faster than life everything goes

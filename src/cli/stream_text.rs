@@ -82,6 +82,10 @@ impl Teller {
     pub fn item(&mut self, item: &Item, out: &mut String) {
         self.story.apply(item);
         match item {
+            // What the dashboard loaded beside the stream repeats what the stream tells, whole.
+            Item::Record(Record::Event(event)) if event.is_snapshot() => {
+                self.line("snapshot", "the thread's records were loaded from the server; -o jsonl shows them", out);
+            }
             Item::Record(Record::Event(event)) => {
                 if !self.only_values {
                     self.messages(event, out);

@@ -248,18 +248,19 @@ impl Profile {
         } else if self.read_only {
             Some(format!("the profile \"{}\" is read-only", self.name))
         } else if self.is_production() && !write {
-            Some(format!("the profile \"{}\" is production, and --write was not given", self.name))
+            let label = self.label.as_deref().unwrap_or_default();
+            Some(format!(
+                "the label \"{label}\" of the profile \"{}\" contains PROD, and --write was not given",
+                self.name
+            ))
         } else {
             None
         };
     }
 
-    /// Whether its label says production.
+    /// Whether its label contains PROD, in any case: NON-PROD too, because a wrong guess must not let anybody write.
     pub fn is_production(&self) -> bool {
-        self.label.as_deref().is_some_and(|label| {
-            let label = label.trim();
-            label.eq_ignore_ascii_case("prod") || label.eq_ignore_ascii_case("production")
-        })
+        self.label.as_deref().is_some_and(|label| label.to_ascii_uppercase().contains("PROD"))
     }
 }
 

@@ -286,6 +286,7 @@ async fn stream(
             StreamTarget::Start { on: Target::Thread(thread), .. } => Some(thread.clone()),
             StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
         },
+        head: head.clone(),
         refresh,
     };
     let source = async move {

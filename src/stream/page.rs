@@ -6,9 +6,10 @@
 
 use super::snapshot::{Loaded, Part, Positions, ThreadSnapshot};
 use super::snapshot_loader::{Scope, SnapshotLoader};
-use super::{Event, Item, Record};
+use super::{Event, Head, Item, Record};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -32,6 +33,8 @@ pub struct PageOptions {
     pub loader: LoaderFor,
     /// The thread, where it is known from the start and may have a past.
     pub thread: Option<String>,
+    /// The head of the log, which stands before everything: a snapshot may come before the stream says anything.
+    pub head: Head,
     /// Another number asks for a snapshot now.
     pub refresh: watch::Receiver<u64>,
 }
@@ -48,7 +51,7 @@ impl std::fmt::Debug for LoaderFor {
 /// Hands on a stream with the snapshots of its thread. Returns when nobody listens any more, or when a stream ended that is
 /// of no thread: of one that ended snapshots are loaded on request.
 pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>, out: mpsc::Sender<Vec<Item>>) {
-    let PageOptions { loader, thread, refresh } = options;
+    let PageOptions { loader, thread, mut head, refresh } = options;
     let (sender, loaded) = mpsc::unbounded_channel();
     let mut page = Page {
         loader_for: loader,
@@ -67,9 +70,14 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
             until: Instant::now() + HOLD,
         }),
         replayed: None,
+        has_head: thread.is_some(),
         ended: false,
     };
     if let Some(thread) = thread {
+        head.at = Timestamp::now();
+        if !page.send(vec![Item::Record(Record::Tape(head))]).await {
+            return;
+        }
         page.know(thread);
     }
     page.run(stream).await;
@@ -100,6 +108,8 @@ struct Page {
     held: Option<Held>,
     /// When an event was replayed last, until the snapshot after the replay.
     replayed: Option<Instant>,
+    /// The log has its head, so that of the stream is left out.
+    has_head: bool,
     /// The stream ended.
     ended: bool,
 }
@@ -218,10 +228,13 @@ impl Page {
         true
     }
 
-    async fn take_items(&mut self, items: Vec<Item>) -> bool {
+    async fn take_items(&mut self, mut items: Vec<Item>) -> bool {
         let now = Instant::now();
         for item in &items {
             self.note(item, now);
+        }
+        if self.has_head {
+            items.retain(|item| !matches!(item, Item::Record(Record::Tape(_))));
         }
         if let Some(held) = &mut self.held {
             // How the connection is does not wait.
@@ -305,6 +318,3 @@ async fn sleep_until(wake: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -54,14 +54,8 @@ pub fn compose(app: &App, composer: &Composer, canvas: &mut Canvas<'_>) -> Optio
     canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &state);
     y += 1;
     let bottom = area.y + area.h;
-    let room = Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y + 2) };
+    let room = Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y) };
     let cursor = text_area(canvas, room, &composer.input, composer.problem.as_ref());
-    let button = if composer.field == Field::Start { Tone::Accent } else { Tone::Plain };
-    let start = app.keymap.keys_of("composer.start").first().map(|k| k.to_string()).unwrap_or_default();
-    let button =
-        Line::of(button, if composer.field == Field::Start { "▌[ Start the run ]" } else { " [ Start the run ]" })
-            .with(Tone::Dim, &format!("  {start} starts it from anywhere"));
-    canvas.line(area.x, bottom.saturating_sub(1), area.w, &button);
     cursor.filter(|_| composer.field == Field::Input)
 }
 
@@ -97,7 +91,7 @@ fn where_line(composer: &Composer) -> Line {
     let choices = [
         (Where::ThisThread, this),
         (Where::NewThread, Some("a new thread".into())),
-        (Where::Stateless, Some("stateless, nothing is kept".into())),
+        (Where::Stateless, Some("stateless (not saved)".into())),
     ];
     for (place, name) in choices {
         let Some(name) = name else { continue };
