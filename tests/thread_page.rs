@@ -69,7 +69,7 @@ impl Page {
                 _ => Some((404, value!({"detail": "Not Found"}))),
             };
             match part {
-                Some((status, body)) => json(status, &body.to_string()),
+                Some((status, body)) => json(status, body.to_string()),
                 // An answer that never comes: its body has no end.
                 None => axum::response::Response::new(axum::body::Body::from_stream(futures::stream::pending::<
                     Result<Vec<u8>, std::io::Error>,

@@ -45,6 +45,7 @@ pub use event::{Data, Event};
 pub use framer::{Block, Frame, Framer};
 pub use join_link::JoinLink;
 pub use join_plan::{JoinPlan, Joining, NothingKept, Numbering, join_plan, numbering};
+#[cfg(feature = "tui")]
 pub(crate) use link::lacks_call;
 pub use modes::{RUN_MODES, RunTerms, THREAD_MODES, reopening_refused};
 pub(crate) use names::MAX_NAME;
