@@ -367,7 +367,7 @@ impl Fake {
             ..SourceOptions::default()
         };
         let stop = options.stop.clone();
-        let following = RunFollowing { shared, busy: short, idle: short, refresh: None, has_state: false };
+        let following = RunFollowing { shared, own: None, busy: short, idle: short, refresh: None, has_state: false };
         let modes = modes.iter().map(|mode| mode.to_string()).collect();
         let (sender, receiver) = tokio::sync::mpsc::channel(1);
         tokio::spawn(follow_thread(self.agent.clone(), "t".into(), modes, following, options, sender));

@@ -451,6 +451,8 @@ pub struct Wish {
     pub hold: bool,
     /// Runs are read even where that takes their events away from other readers. Heeded when the stream begins.
     pub is_shared: bool,
+    /// The runs of the thread that were started here: ours to read.
+    pub own_runs: Vec<String>,
     /// How often a person asked for the thread's newest snapshot.
     pub refreshes: u64,
 }

@@ -29,6 +29,8 @@ pub struct RunRules {
     made_for: Option<MadeFor>,
     /// The newest message of each run, and up to which message that was looked for.
     newest: HashMap<Arc<str>, u64>,
+    /// The oldest message of each run.
+    oldest: HashMap<Arc<str>, u64>,
     looked_up_to: u64,
 }
 
@@ -57,6 +59,7 @@ impl RunRules {
         // A snapshot may tell of messages that are there which run wrote them.
         if before.loaded != made_for.loaded || end < self.looked_up_to {
             self.newest.clear();
+            self.oldest.clear();
             self.looked_up_to = 0;
         }
         self.place(projections, end);
@@ -69,6 +72,7 @@ impl RunRules {
         for (key, message) in (first..).zip(messages.items()).skip(unseen) {
             if let Some(run) = &message.run_id {
                 self.newest.insert(run.clone(), key);
+                self.oldest.entry(run.clone()).or_insert(key);
             }
         }
         self.looked_up_to = end;
@@ -85,7 +89,12 @@ impl RunRules {
                 let seq = run.first_seq.and(run.end_seq)?;
                 Some(first + messages.items().partition_point(|message| message.first_seq <= seq) as u64)
             };
-            let mut key = newest.map(|key| key + 1).or_else(streamed).unwrap_or(from).max(from);
+            let later = &status.runs()[i + 1..];
+            let oldest_later = later.iter().filter_map(|run| self.oldest.get(run.run_id.as_ref()?)).min();
+            // What no run is known of was said up to the end of the newest one.
+            let unknown = if later.is_empty() { end } else { from };
+            let key = newest.map(|key| key + 1).or_else(streamed).unwrap_or(unknown);
+            let mut key = key.min(oldest_later.copied().unwrap_or(u64::MAX)).max(from);
             // A tool's answer is shown with its call, even where another run brought it.
             while messages.get(key).is_some_and(|message| messages.asked(message).is_some()) {
                 key += 1;

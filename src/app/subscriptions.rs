@@ -40,6 +40,7 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
                 let viewer = app.streams.all().iter().find(|viewer| viewer.id == *id);
                 sub.wish.hold = viewer.is_some_and(|viewer| app.is_behind(viewer));
                 sub.wish.is_shared = viewer.is_some_and(|viewer| viewer.is_shared);
+                sub.wish.own_runs = viewer.map(|viewer| viewer.own_runs.clone()).unwrap_or_default();
                 sub.wish.refreshes = viewer.map_or(0, |viewer| viewer.refreshes);
                 sub.wish.modes = viewer.map(|viewer| viewer.modes.wanted.clone()).unwrap_or_default();
                 app.pace(false)

@@ -87,6 +87,10 @@ impl App {
     /// that may be shown does not matter: what is answered is what is open now.
     fn answer_shown(&mut self, thread: ThreadRef, approve: bool) -> Vec<Effect> {
         let Some(viewer) = self.streams.shown() else { return Vec::new() };
+        if *viewer.thread_status() == ThreadStatus::Deleted {
+            self.notify(true, "The thread was deleted, so nothing can be answered.");
+            return Vec::new();
+        }
         let loaded = viewer.loaded_thread();
         if loaded.assistant().is_some() && !loaded.answerable().is_empty() {
             return self.open_card(AnswerCard::loaded(self.next_change, thread, loaded), approve);
@@ -359,6 +363,7 @@ impl App {
         };
         self.close_confirm(number);
         self.show_thread_page(&thread);
+        self.pages_of(&thread).for_each(|viewer| viewer.own_runs.push(started.run_id.clone()));
         self.refresh_thread(&thread);
         self.notify(false, said);
         Vec::new()

@@ -98,6 +98,11 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
             },
             ..Why::default()
         },
+        ThreadStatus::Queued { since: Some(at), .. } if *at > now => Why {
+            story: format!("The run was created to start later: at {}.", clock(*at, &viewer.tz)),
+            actions: vec![("stream.cancel", "cancel the queued run".into())],
+            ..Why::default()
+        },
         ThreadStatus::Queued { waiting, .. } => Why {
             story: match waiting {
                 1 => "A run is queued: no worker has taken it yet.".into(),
@@ -164,7 +169,7 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
         }
         ThreadStatus::Idle { .. } => Why {
             story: match run {
-                Some(_) => format!("{name} finished, and nothing else is to be done."),
+                Some(_) => format!("{name} finished. Nothing is left to do."),
                 None => "Nothing runs on this thread.".into(),
             },
             actions: vec![new_run(""), ("stream.again", "run the last input again".into())],
@@ -216,6 +221,10 @@ fn is_answer_refused(viewer: &Viewer, status: &ThreadStatus) -> bool {
 fn evidence(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Vec<(&'static str, String)> {
     let known = &viewer.projections.status;
     let mut evidence = Vec::new();
+    if *status == ThreadStatus::Deleted {
+        let checked = known.loaded().map(|loaded| format!("404, checked {} ago", since(now, loaded.at)));
+        return checked.map(|checked| ("thread", checked)).into_iter().collect();
+    }
     for question in status.questions() {
         let place = question.node.as_deref().map(|node| format!(" · asked by {node}")).unwrap_or_default();
         evidence.push(("question", format!("{}{place}", question.summary())));
@@ -245,7 +254,8 @@ fn evidence(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Vec<(&'st
     }
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
     let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
-    evidence.push(("active", format!("{active} runs{checked}")));
+    let runs = if active == 1 { "run" } else { "runs" };
+    evidence.push(("active", format!("{active} {runs}{checked}")));
     let ledger = viewer.books();
     if let Some(at) = ledger.last_event_at {
         evidence.push(("events", format!("last event {} ago", since(now, at))));

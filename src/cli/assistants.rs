@@ -33,7 +33,8 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List(options) => options,
         Command::Graph(options) => return graph::run(&server, &options).await,
     };
-    let rows = server.assistant_rows(options.limit, options.offset).await?;
+    let listed = server.assistant_rows(options.limit, options.offset).await;
+    let rows = listed.map_err(|error| super::threads::offered(error, "listing assistants"))?;
     let columns = [
         column("GRAPH", |row| cell(&row["graph_id"])),
         column("NAME", |row| cell(&row["name"])),

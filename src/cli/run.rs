@@ -94,22 +94,34 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failu
     context.check_write(&site.profile)?;
     body.assistant_id = resolve::assistant(&server, &options.assistant).await?;
     if let Some(thread) = &options.thread {
-        check_thread(&server, thread, options.resume.is_some()).await?;
+        check_thread(&server, thread, &mut body).await?;
     }
     Ok(Prepared { context, server, body })
 }
 
 /// Checks that the thread exists, because some servers create one that they don't know and others answer with another error;
 /// and that it waits if it is to be answered. A server without a call for threads will say itself.
-async fn check_thread(server: &AgentServer, thread: &str, answers: bool) -> Result<(), Failure> {
-    let read = match answers {
+async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) -> Result<(), Failure> {
+    let read = match body.command.is_some() {
         true => Waiting::of(server, thread).await.map(Some),
         false => server.thread(thread).await.map(|_| None),
     };
     match read {
         Ok(Some(waiting)) => {
             let kind = server.info().await?.kind;
-            waiting.refusal(kind, thread).map_or(Ok(()), |why| Err(Failure::new(Exit::Failed, why)))
+            let refused = |why: String| Failure::new(Exit::Failed, format!("nothing was sent: {why}"));
+            if let Some(why) = waiting.refusal(kind, thread) {
+                return Err(Failure::new(Exit::Failed, why));
+            }
+            if let Some(why) = waiting.wrong_assistant(&body.assistant_id) {
+                return Err(refused(why));
+            }
+            if let Some(answer) = body.command.as_mut().and_then(|command| command.get_mut("resume")) {
+                *answer = waiting.resume(answer.take()).map_err(refused)?;
+            }
+            // Of two people who answer the second learns it, instead of starting a run that does nothing.
+            body.extra.insert("multitask_strategy".into(), "reject".into());
+            Ok(())
         }
         Ok(None) => Ok(()),
         Err(error) if lacks_call(server, &mut None, &error).await? => Ok(()),

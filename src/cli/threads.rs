@@ -140,8 +140,9 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
         Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
-            let mut rows =
-                server.thread_rows(&ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() }).await?;
+            let query = ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() };
+            let listed = server.thread_rows(&query).await;
+            let mut rows = listed.map_err(|error| offered(error, "listing threads"))?;
             if output.format() == Format::Table {
                 tell_statuses(&server, &mut rows).await;
             }
@@ -205,7 +206,7 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
 }
 
 /// The failure of an optional call: a missing route means that the server does not offer it.
-fn offered(error: ApiError, what: &str) -> Failure {
+pub(super) fn offered(error: ApiError, what: &str) -> Failure {
     match error.kind {
         Kind::NotFound | Kind::Status(405 | 501) => {
             // Its hint is for calls that every agent server has.

@@ -1,8 +1,9 @@
 //! What a thread waits for, and the command that answers it.
 
 use crate::api::{AgentServer, ApiError, ServerKind};
-use crate::model::{Question, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use crate::model::{Question, Spot, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use crate::text;
+use serde_json::{Value, json};
 
 /// Bytes of a thread's record, and of its state. A larger one is not read for a hint.
 const MAX_RECORD: usize = 64 << 20;
@@ -12,8 +13,8 @@ const QUESTION: usize = 300;
 /// A thread as its server describes it.
 pub(super) struct Waiting {
     status: ThreadStatus,
-    /// A question stands, as it may behind a failure too.
-    is_asking: bool,
+    /// The questions that stand, as they may behind a failure too.
+    questions: Vec<Question>,
     /// The assistant of its runs.
     assistant_id: Option<String>,
     graph_id: Option<String>,
@@ -30,15 +31,18 @@ impl Waiting {
         let record = ThreadFacts::read(record?.get()).unwrap_or_default();
         let state = state.ok().and_then(|state| StateFacts::read(state.get()).ok());
         let status = ThreadStatus::derive(ThreadRecords { thread: Some(&record), state: state.as_ref(), runs: None });
-        let is_asking = state.is_some_and(|state| !state.pending().is_empty()) || !status.questions().is_empty();
-        Ok(Waiting { status, is_asking, assistant_id: record.assistant_id, graph_id: record.graph_id })
+        let questions = match status.questions() {
+            [] => state.map(|state| state.pending()).unwrap_or_default(),
+            asked => asked.to_vec(),
+        };
+        Ok(Waiting { status, questions, assistant_id: record.assistant_id, graph_id: record.graph_id })
     }
 
     /// Why an answer must not be sent to this thread, if it must not.
     pub fn refusal(&self, kind: ServerKind, thread: &str) -> Option<String> {
         let thread = text::clean(thread);
         match &self.status {
-            ThreadStatus::Idle { .. } | ThreadStatus::Failed { .. } if !self.is_asking => {}
+            ThreadStatus::Idle { .. } | ThreadStatus::Failed { .. } if self.questions.is_empty() => {}
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
                 return Some(format!("a run is active on thread {thread}: nothing waits for an answer now"));
             }
@@ -52,6 +56,53 @@ impl Waiting {
             ServerKind::Other => "what this server would do is unknown",
         };
         Some(format!("thread {thread} does not wait for an answer; {effect}, so nothing was sent"))
+    }
+
+    /// The answer as it is sent: by the id of its question, checked against it.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence: it is for none of several questions, or the graph would reject it and keep it.
+    pub fn resume(&self, answer: Value) -> Result<Value, String> {
+        let ids: Vec<&str> = self.questions.iter().filter_map(|question| question.id.as_deref()).collect();
+        let by_id =
+            answer.as_object().is_some_and(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
+        let answers = match self.questions.as_slice() {
+            // The server decides.
+            [] => return Ok(answer),
+            _ if by_id => answer,
+            [Question { id: Some(id), .. }] => json!({ id.as_str(): answer }),
+            [_] => return Ok(answer),
+            several => {
+                let asked: Vec<String> = several.iter().map(asked_short).collect();
+                return Err(format!(
+                    "{} questions wait, and an answer names the id of each that it is for, as in {{\"ID\": ANSWER}}: {}",
+                    several.len(),
+                    asked.join("; ")
+                ));
+            }
+        };
+        for (id, answer) in answers.as_object().into_iter().flatten() {
+            let question = self.questions.iter().find(|question| question.id.as_deref() == Some(id));
+            let problem = question.and_then(|question| question.check(answer).into_iter().next());
+            if let Some((spot, rule)) = problem {
+                let place = match spot {
+                    Spot::Field(name) => format!("its field {}", text::clean(&name)),
+                    _ => "it".into(),
+                };
+                return Err(format!("the answer does not fit its question {}: {place}: {rule}", text::clean(id)));
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Why a run of this assistant must not answer, if it must not: a run of another one hides the thread's state.
+    pub fn wrong_assistant(&self, assistant: &str) -> Option<String> {
+        let own = self.assistant_id.as_deref()?;
+        let is_own = assistant == own || self.graph_id.as_deref() == Some(assistant);
+        (!is_own && !self.questions.is_empty()).then(|| {
+            let name = text::clean(self.graph_id.as_deref().unwrap_or(own)).into_owned();
+            format!("the thread belongs to the assistant {name}: a run of another one would drop its question")
+        })
     }
 
     /// The assistant that has to answer: by the graph's name if it is the one that the server made for the graph.
@@ -113,6 +164,12 @@ pub(super) async fn hint(
     };
     lines.push(format!("  To answer, with JSON for ANSWER: {}", command(&format!("--resume {answer}"))));
     lines
+}
+
+/// A question with its id, in few words.
+fn asked_short(question: &Question) -> String {
+    let id = question.id.as_deref().map(text::clean).unwrap_or_default();
+    format!("{id} ({})", text::fit(&text::clean(&question.summary()), 60))
 }
 
 /// A question with its id, in a line.

@@ -411,14 +411,14 @@ mod tests {
             config.seal(read_only, write);
             config.profiles[0].is_read_only()
         };
-        for label in ["PROD", "prod", " Production "] {
+        for label in ["PROD", "prod", " Production ", "NON-PROD"] {
             assert!(sealed(label, false, false, false), "{label}");
             assert!(!sealed(label, false, false, true), "{label}");
             assert!(sealed(label, true, false, true), "{label}");
         }
-        assert!(!sealed("preprod", false, false, false));
-        assert!(sealed("preprod", false, true, false));
-        assert!(sealed("preprod", true, false, false));
+        assert!(!sealed("staging", false, false, false));
+        assert!(sealed("staging", false, true, false));
+        assert!(sealed("staging", true, false, false));
     }
 
     #[test]

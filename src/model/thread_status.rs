@@ -220,6 +220,12 @@ impl ThreadStatus {
             return ThreadStatus::Waiting { since, questions };
         }
         let next = state.map(|state| state.next.clone()).unwrap_or_default();
+        // The run is gone with its checkpoints, and the thread is as it was before.
+        let is_rolled_back =
+            thread.and_then(|thread| thread.error.as_ref()).is_some_and(|error| error.class == "UserRollback");
+        if is_rolled_back && next.is_empty() && !newest.is_some_and(RunFacts::is_cancelled) {
+            return ThreadStatus::idle(newest);
+        }
         let is_cancelled = thread.and_then(|thread| thread.error.as_ref()).is_some_and(|error| error.is_cancel())
             || newest.is_some_and(RunFacts::is_cancelled) && !is_edited;
         if is_cancelled {

@@ -245,7 +245,7 @@ impl Lifecycle {
         let shown = short_id(&run.run_id);
         match std::mem::take(&mut self.asks) {
             true => self.row(run.ended_at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
-            false => self.row(run.ended_at, LifecycleKind::RunDone, format!("run {shown} done")),
+            false => self.row(run.ended_at, LifecycleKind::RunDone, format!("run {shown} ended")),
         }
     }
 
@@ -259,7 +259,7 @@ impl Lifecycle {
             self.attempt = 0;
             match std::mem::take(&mut self.asks) {
                 true => self.row(at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
-                false => self.row(at, LifecycleKind::RunDone, format!("run {shown} done")),
+                false => self.row(at, LifecycleKind::RunDone, format!("run {shown} ended")),
             }
             return;
         }

@@ -327,7 +327,7 @@ impl Metrics {
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
                 if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
                     // A run that came to its end did so with its last event; another one went on for all that is known.
-                    let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted);
+                    let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error);
                     let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
                     run.ended = run.ended.or(until);
                     (run.outcome, run.over) = (Some(end.outcome), true);

@@ -25,6 +25,11 @@ impl<T> Rows<T> {
         self.rows.push(row);
     }
 
+    /// Takes back the newest row.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        self.rows.pop()
+    }
+
     pub(super) fn last_mut(&mut self) -> Option<&mut T> {
         self.rows.last_mut()
     }

@@ -107,6 +107,8 @@ pub struct Values {
     names: Names,
     /// The best of what tells of states in this run.
     best: StateSource,
+    /// What was the newest state before that of the server, which is the newest row; none where another one is.
+    before_server: Option<Option<Last>>,
 }
 
 impl Default for Values {
@@ -116,6 +118,7 @@ impl Default for Values {
             last: HashMap::new(),
             names: Names::default(),
             best: StateSource::Debug,
+            before_server: None,
         }
     }
 }
@@ -186,6 +189,16 @@ impl Values {
         if source != StateSource::Update {
             self.best = source;
         }
+        // What is replayed is older than what was loaded when the page was opened, which comes again behind it.
+        if payload.event.replayed
+            && let Some(before) = self.before_server.take()
+        {
+            self.rows.pop();
+            match before {
+                Some(before) => drop(self.last.insert(Namespace::default(), before)),
+                None => drop(self.last.remove(&Namespace::default())),
+            }
+        }
         let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
         let place = Place { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
         self.take(state, source, whole, interrupts, place);
@@ -195,12 +208,19 @@ impl Values {
     pub(super) fn apply_snapshot(&mut self, event: &Event, state: &str, written: Option<Timestamp>) {
         if let Some(whole) = event.data.json() {
             let place = Place { seq: event.seq, at: written, ns: Namespace::default() };
+            let (before, last) = (self.last.get(&place.ns).cloned(), self.rows.last().map(|row| row.seq));
             self.take(state, StateSource::Server, whole, 0, place);
+            if self.rows.last().map(|row| row.seq) != last {
+                self.before_server = Some(before);
+            }
         }
     }
 
     fn take(&mut self, state: &str, source: StateSource, whole: &Arc<str>, mut interrupts: usize, place: Place) {
         let Place { seq, at, ns } = place;
+        if source != StateSource::Server {
+            self.before_server = None;
+        }
         let before = self.last.get(&ns);
         // A state that is no object has no keys: it is a state all the same.
         let fields = Fields::read(state).map(|f| f.0).unwrap_or_default();

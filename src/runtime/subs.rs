@@ -277,6 +277,7 @@ async fn stream(
     let head = head_of(client.base(), &target, &modes);
     let (ask_refresh, refresh) = watch::channel(refreshes);
     let kick = refresh.clone();
+    let (tell_own, own) = watch::channel::<Arc<[String]>>(told.borrow().own_runs.as_slice().into());
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
     let loading = client.clone();
     let page = PageOptions {
@@ -301,8 +302,13 @@ async fn stream(
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                let following =
-                    RunFollowing { shared, refresh: Some(kick), has_state: true, ..RunFollowing::default() };
+                let following = RunFollowing {
+                    shared,
+                    own: Some(own),
+                    refresh: Some(kick),
+                    has_state: true,
+                    ..RunFollowing::default()
+                };
                 follow_thread(client, thread, modes, following, options, sender).await;
             }
             // Read above.
@@ -324,10 +330,12 @@ async fn stream(
     // Ends with the wish's sender, that is never before the task.
     let wishes = async {
         while told.changed().await.is_ok() {
-            let (modes, refreshes) = {
+            let (modes, refreshes, own) = {
                 let wish = told.borrow_and_update();
-                (wish.modes.clone(), wish.refreshes)
+                (wish.modes.clone(), wish.refreshes, wish.own_runs.clone())
             };
+            // Before the refresh, which reads the list of runs.
+            tell_own.send_replace(own.into());
             ask_refresh.send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
             ask.send_if_modified(|asked| {
                 let news = *asked != modes;

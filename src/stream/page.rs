@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// A replay is over when nothing of it has arrived for this long.
 const REPLAYED: Duration = Duration::from_millis(500);
 /// How often the thread is looked at while nothing happens: streams don't say that it was deleted.
-const IDLE_LOAD: Duration = Duration::from_secs(30);
+const IDLE_LOAD: Duration = Duration::from_secs(10);
 
 /// What a page needs beside its stream.
 #[derive(Debug)]

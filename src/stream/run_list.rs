@@ -19,6 +19,8 @@ pub(super) struct RunList {
     kind: ServerKind,
     /// Read runs even if that takes events away from other readers.
     shared: bool,
+    /// Runs that are ours to read.
+    own: Vec<String>,
     /// Only the runs themselves are followed, not their events.
     records_only: bool,
     /// Replay the newest finished runs first.
@@ -57,7 +59,17 @@ pub(super) struct News {
 impl RunList {
     pub fn new(kind: ServerKind, shared: bool, replays: bool) -> RunList {
         let (known, queue) = (HashMap::new(), VecDeque::new());
-        RunList { kind, shared, records_only: false, replays, known, began: None, queue }
+        RunList { kind, shared, own: Vec::new(), records_only: false, replays, known, began: None, queue }
+    }
+
+    /// These runs are ours: nobody else reads them.
+    pub fn own(&mut self, runs: &[String]) {
+        self.own = runs.to_vec();
+    }
+
+    /// Whether a run is ours to read.
+    pub fn is_own(&self, run_id: &str) -> bool {
+        self.own.iter().any(|own| own == run_id)
     }
 
     /// From now on, read the events of runs or only follow the runs.
@@ -161,7 +173,7 @@ impl RunList {
         // What is left in the queue of a run that has only just ended may still be on its way to its reader.
         let may_be_read = !was_over && self.kind == ServerKind::JavaScript && is_resumable(run) != Some(true);
         let is_shared = matches!(plan, JoinPlan::Shared(_)) || may_be_read;
-        if is_shared && !self.shared {
+        if is_shared && !self.shared && !self.is_own(&run.run_id) {
             let id = crate::text::clean(&run.run_id);
             news.unread.push(format!(
                 "the events of run {id} go to one reader only and are not read here, because that would take them away from the \

@@ -64,6 +64,7 @@ impl SnapshotLoader {
         parts.push(self.part(Part::Runs));
         let mut ready = BTreeMap::new();
         let mut until: Option<Instant> = None;
+        let mut is_gone = false;
         loop {
             let next = match until {
                 Some(until) => tokio::time::timeout_at(until, parts.next()).await,
@@ -71,7 +72,14 @@ impl SnapshotLoader {
             };
             match next {
                 Ok(Some((part, loaded))) => {
-                    ready.insert(part, loaded);
+                    // What is empty of a thread that was deleted says nothing: some servers answer so instead of with 404.
+                    is_gone |= part == Part::Thread && matches!(&loaded, Loaded::Failed(why) if why.starts_with("404"));
+                    if !is_gone || part == Part::Thread {
+                        ready.insert(part, loaded);
+                    }
+                    if is_gone {
+                        ready.retain(|part, _| *part == Part::Thread);
+                    }
                     until.get_or_insert_with(|| Instant::now() + GATHER);
                 }
                 Ok(None) => break,

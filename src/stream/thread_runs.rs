@@ -12,6 +12,7 @@ use super::{End, Item, Outcome, Record, Retries};
 use crate::api::{AgentServer, ApiError, Kind, ServerKind, jitter};
 use crate::model::Run;
 use jiff::Timestamp;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -26,6 +27,8 @@ const LISTED: usize = 50;
 pub struct RunFollowing {
     /// Read runs even if that takes events away from other readers.
     pub shared: bool,
+    /// Runs that are ours to read: nobody else has started them.
+    pub own: Option<watch::Receiver<Arc<[String]>>>,
     /// How often the list of runs is read while a run is active.
     pub busy: Duration,
     /// How often it is read otherwise.
@@ -41,6 +44,7 @@ impl Default for RunFollowing {
     fn default() -> RunFollowing {
         RunFollowing {
             shared: false,
+            own: None,
             busy: Duration::from_secs(1),
             idle: Duration::from_secs(5),
             refresh: None,
@@ -237,6 +241,9 @@ impl Follower {
         };
         let has_recovered = std::mem::take(&mut self.failures) > 0;
         let is_empty = runs.is_empty();
+        if let Some(own) = &mut self.following.own {
+            list.own(&own.borrow_and_update());
+        }
         let news = list.take(runs, at, LISTED);
         // A thread that was deleted has an empty list of runs on some servers.
         if is_empty || news.any_deleted {
@@ -281,8 +288,8 @@ impl Follower {
     ) -> Result<(), ApiError> {
         let stop = CancellationToken::new();
         let (sender, mut items) = mpsc::channel(2);
-        let link = JoinLink::new(self.server.clone(), self.thread.clone(), run.clone(), Vec::new())
-            .shared(self.following.shared);
+        let shared = self.following.shared || list.is_own(&run);
+        let link = JoinLink::new(self.server.clone(), self.thread.clone(), run.clone(), Vec::new()).shared(shared);
         let options = SourceOptions {
             max_event: self.options.max_event,
             first_after: Some("-1".into()),
@@ -333,6 +340,8 @@ impl Follower {
             }
         }
         self.close().await;
+        let every = *self.pace.borrow();
+        self.send(vec![Item::Following { at: Timestamp::now(), every, unread: self.unread }]).await;
         let outcome = Some(outcome).filter(|outcome| *outcome != Outcome::Detached);
         if let Some(record) = list.ended(&run, outcome, Timestamp::now()) {
             self.send(vec![Item::Record(Record::Run(record))]).await;

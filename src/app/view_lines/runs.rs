@@ -67,7 +67,11 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
 /// The kind of an error: what is in front of its first colon.
 fn kind_of(error: &str) -> String {
     let first = error.lines().next().unwrap_or_default();
+    // An exception's class, and not the first words of a message.
+    let is_class =
+        |kind: &str| kind.starts_with(|c: char| c.is_ascii_uppercase()) && !kind.contains(char::is_whitespace);
     let kind = first.split_once(':').map_or(first, |(kind, _)| kind);
+    let kind = kind.rsplit('.').next().filter(|name| is_class(name)).map_or("", |_| kind);
     text::fit(&text::clean(text::head(kind, 4 * MAX_KIND)), MAX_KIND).into_owned()
 }
 
@@ -75,7 +79,8 @@ fn kind_of(error: &str) -> String {
 pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> Line {
     let RunWords { role, outcome, mut details } = words(run, projections);
     let (glyph, word) = tones(role);
-    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.began, tz)));
+    // What is told is how it ended, so it is told with that time.
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began), tz)));
     line.push(glyph, &format!("{} ", role.glyph()));
     line.push(Tone::Plain, &format!("{} ", run.name()));
     line.push(word, &outcome);
@@ -101,7 +106,12 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
     let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| words(entry, projections));
     let (glyph, tone) = glyph(row.kind, ended.as_ref());
     let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
-    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    let recorded = entry.and_then(|entry| match row.kind {
+        LifecycleKind::RunStart => entry.began,
+        _ if is_end => entry.ended,
+        _ => None,
+    });
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at.or(recorded), tz)));
     line.push(Tone::Plain, &"  ".repeat(row.ns.len().min(8)));
     line.push(tone, &format!("{glyph} "));
     // Under its subgraph's task the name alone is enough; which one it is stands behind it.

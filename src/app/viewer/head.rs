@@ -75,6 +75,9 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
                 said = format!("status unknown: {why}");
             }
         }
+        ThreadStatus::Queued { since: Some(at), .. } if *at > now => {
+            said = format!("queued, starts in {}", since(*at, now));
+        }
         ThreadStatus::Queued { since: at, waiting, .. } => {
             said = with_age("queued", *at, &|at| since(now, at));
             more.extend((*waiting > 1).then(|| format!("{waiting} runs waiting")));

@@ -173,6 +173,8 @@ pub struct Viewer {
     polling: Option<(Duration, usize)>,
     /// Runs are read even where that takes their events away from other readers.
     pub is_shared: bool,
+    /// The runs of the thread that were started here.
+    pub own_runs: Vec<String>,
     /// How often a person asked for the thread's newest snapshot.
     pub refreshes: u64,
     /// Whether something came since the stream was last looked at.
@@ -242,6 +244,7 @@ impl Viewer {
             cancelling: None,
             polling: None,
             is_shared: false,
+            own_runs: Vec::new(),
             refreshes: 0,
             news: false,
             as_received: false,

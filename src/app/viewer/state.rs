@@ -38,7 +38,8 @@ impl Viewer {
             }
         };
         let number = at.map(|n| rows.evicted() + n as u64);
-        if number != self.snapshot || (number.is_some() && self.state.is_none()) {
+        let is_another = at.and_then(|n| rows.get(n)).map(|row| row.seq) != self.snapshot_seq;
+        if number != self.snapshot || is_another || (number.is_some() && self.state.is_none()) {
             self.show_snapshot(number);
         }
         self.compare_states();

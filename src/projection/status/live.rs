@@ -46,6 +46,8 @@ pub(super) struct LiveRun {
     pub is_replayed: bool,
     /// Whether its end was replayed: no server replays the error of a run.
     is_end_replayed: bool,
+    /// Whether the server's list had it.
+    was_listed: bool,
 }
 
 impl LiveRun {
@@ -135,14 +137,15 @@ impl Live {
 
     /// A snapshot was taken: `records` are its runs, newest first; `has_thread` says whether it knows the thread's status.
     pub fn settle(&mut self, records: Option<&[RunFacts]>, has_thread: bool) {
-        let Some(run) = &self.newest else { return };
+        let Some(run) = &mut self.newest else { return };
         let record = run.id.as_ref().and_then(|id| records?.iter().find(|record| record.run_id == **id));
+        run.was_listed |= record.is_some();
         self.decides = match (record, run.is_over) {
             // The stream knows more of a run that is active: which nodes are at work.
             (Some(record), false) => record.is_active(),
             (Some(_), true) => false,
-            // It began after these records were read.
-            (None, false) => true,
+            // It began after these records were read, or it was deleted since.
+            (None, false) => records.is_none() || !run.was_listed,
             (None, true) => !has_thread,
         } && self.decides;
     }

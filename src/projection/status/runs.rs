@@ -188,12 +188,11 @@ fn recorded(
 
 /// Whether a run that the server calls a success stopped before its end: its last checkpoint has more to do.
 fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
-    if is_newest {
-        return match &status.status {
-            ThreadStatus::Waiting { .. } => Some(RunOutcome::Asked),
-            ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => Some(RunOutcome::Paused),
-            _ => None,
-        };
+    match &status.status {
+        ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::Asked),
+        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if is_newest => return Some(RunOutcome::Paused),
+        // Its question may be gone by an edit, or with the thread: it stopped with it all the same.
+        _ => {}
     }
     let facts = &last?.facts;
     let asks = facts.tasks.iter().any(|task| !task.questions.is_empty());

@@ -212,6 +212,19 @@ fn the_servers_state_is_a_state_of_the_log() {
 }
 
 #[test]
+fn replayed_states_stand_before_the_one_that_was_loaded_first() {
+    let mut log = Log::default();
+    let loaded = || json!([{"id": "1", "type": "human", "content": "Hi"}]);
+    log.thread("idle", loaded(), json!([]));
+    log.event("values", &json!({"messages": []}), 1, true);
+    log.event("values", &json!({"messages": [], "a": 1}), 2, true);
+    log.thread("idle", loaded(), json!([]));
+    let rows: Vec<_> = log.told.values.rows().iter().map(|row| (row.source, row.before)).collect();
+    let (values, server) = (StateSource::Values, StateSource::Server);
+    assert_eq!(rows, [(values, None), (values, Some(0)), (server, Some(1))]);
+}
+
+#[test]
 fn a_replay_without_server_times_has_no_times() {
     let mut log = Log::default();
     log.event("metadata", &json!({"run_id": "r"}), 100, true);

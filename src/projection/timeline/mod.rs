@@ -421,7 +421,8 @@ impl Timeline {
                 // A run that came to its end did so with its last event: servers close the stream later. Another one went on
                 // until now for all that is known, but a replay ended long ago.
                 let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
-                let goes_on = !matches!(end.outcome, Outcome::Success | Outcome::Interrupted) && is_timed;
+                let goes_on =
+                    !matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error) && is_timed;
                 let at = goes_on.then(|| (self.time(end.at), true));
                 self.end(state, detail, at);
             }
