@@ -119,7 +119,7 @@ const CASES: &[Case] = &[
         record: "idle",
         badge: "● idle · last run finished ",
         runs: " finished · ",
-        explained: " finished, and nothing else is to be done.",
+        explained: " finished. Nothing is left to do.",
         word: "idle",
     },
     Case {
