@@ -90,6 +90,9 @@ fn by_status(viewer: &Viewer, can_act: bool) -> Vec<(&'static str, Option<&'stat
             vec![explain, ("stream.answer", Some("continue"))]
         }
         ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } if can_act => vec![("stream.cancel", None)],
+        ThreadStatus::Cancelled { next, .. } | ThreadStatus::Edited { next, .. } if can_act && !next.is_empty() => {
+            vec![explain, ("stream.answer", Some("continue"))]
+        }
         ThreadStatus::Idle { .. } | ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } if can_act => {
             vec![("stream.new_run", None), ("stream.details", None)]
         }

@@ -118,10 +118,14 @@ fn crumbs(app: &App, viewer: &Viewer, full: bool) -> Line {
     line
 }
 
-/// The newest run in words, the longest first: `run 3 · 17 in 15 out`.
+/// The run that is running, else the newest one, in words, the longest first: `run 3 · 17 in 15 out`.
 fn run_info(viewer: &Viewer) -> Vec<String> {
     let projections = &viewer.projections;
-    let Some(run) = projections.status.runs().last() else { return Vec::new() };
+    let running = match viewer.shown_status() {
+        ThreadStatus::Running { run_id: Some(id), .. } => projections.status.run(id),
+        _ => None,
+    };
+    let Some(run) = running.or(projections.status.runs().last()) else { return Vec::new() };
     let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
     let usage = run.run_id.as_deref().and_then(of_run).filter(|usage| usage.input + usage.output > 0);
     let tokens = usage.map(|usage| format!("{} in {} out", text::count(usage.input), text::count(usage.output)));

@@ -189,6 +189,9 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
     };
     why.evidence = evidence(viewer, status, now);
     if is_answer_refused(viewer, status) {
+        if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
+            *label = "ask again: runs the step that asks from its checkpoint".into();
+        }
         why.story.push_str(
             " It failed on an answer. The server has stored that answer and uses it again, so another answer has no effect: the \
              step that asks has to run again first.",

@@ -313,7 +313,8 @@ impl Teller {
         let mode = event.mode();
         let known = match mode {
             "values" => !self.only_values,
-            "updates" | "metadata" | "error" | "tasks" | "lifecycle" => event.data.json().is_some(),
+            // How a stream ended is told once, at its end.
+            "updates" | "metadata" | "error" | "tasks" | "lifecycle" | "end" => event.data.json().is_some(),
             name => name.starts_with("messages") && event.data.json().is_some(),
         };
         if !known {

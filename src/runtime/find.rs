@@ -1,10 +1,14 @@
 //! Looks an id up on one server.
 
 use super::services::Services;
-use crate::api::{ApiError, Kind, ServerKind};
+use crate::api::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use crate::app::msg::ServerRef;
 use crate::app::palette::{Found, Source};
+use futures::StreamExt;
 use std::time::Duration;
+
+/// Threads that are asked for a run at once.
+const AT_ONCE: usize = 8;
 
 /// How long a server may take: others wait for their turn meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,7 +53,22 @@ async fn on_server(services: &Services, server: &ServerRef, id: &str) -> Result<
     if is_missing_route && client.info().await?.kind == ServerKind::Other {
         return Ok(Some(Found::Unsupported));
     }
-    Ok(None)
+    run_on(&client, id).await
+}
+
+/// Looks for a run, which no server finds by its id alone: it is asked for on the newest threads.
+async fn run_on(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiError> {
+    if uuid::Uuid::try_parse(id).is_err() {
+        return Ok(None);
+    }
+    let query = ThreadQuery { limit: Found::THREADS_LOOKED_AT, ..ThreadQuery::default() };
+    let threads = client.threads(&query).await?;
+    let looks = threads.into_iter().map(async |thread| {
+        let run = client.run_row(&thread.thread_id, id).await;
+        run.is_ok().then(|| Found::Run(thread.thread_id.clone()))
+    });
+    let mut found = std::pin::pin!(futures::stream::iter(looks).buffer_unordered(AT_ONCE).filter_map(async |found| found));
+    Ok(found.next().await)
 }
 
 /// Turns an answer that means that the server has nothing of that id into none. One that is no UUID is answered with 422.

@@ -13,6 +13,8 @@ const MAX_STATE: usize = 64 << 20;
 const RUNS: usize = 50;
 const MAX_RUNS: usize = 16 << 20;
 
+/// Newest runs that are read for a row of a list.
+const RUNS_LISTED: usize = 10;
 /// Bytes of each part of what is read for a row of a list.
 const MAX_LISTED: usize = 4 << 20;
 
@@ -107,7 +109,8 @@ impl AgentServer {
     /// # Errors
     /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
     pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
-        let limit = if facts.status == "busy" { RUNS } else { 1 };
+        // Aegra calls a thread idle while one of its older runs is running.
+        let limit = if facts.status == "busy" { RUNS } else { RUNS_LISTED };
         let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
         let runs = runs.and_then(|json| RunFacts::read_all(&json).ok());
         // A copy of a waiting thread is idle and has no runs (acting reference §2).

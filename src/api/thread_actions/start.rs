@@ -161,7 +161,7 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
                 status @ (ThreadStatus::Running { .. } | ThreadStatus::Queued { .. }) => {
                     format!("the thread is {}: somebody answered", status.word())
                 }
-                status => format!("the thread is {} by now", status.word()),
+                status => format!("the thread's status has changed: {}", status.word()),
             };
             Some((StartFailure::NotOpen, format!("{why}; nothing was sent")))
         }

@@ -61,12 +61,19 @@ pub enum Found {
     Thread,
     /// An assistant.
     Assistant,
+    /// A run, by its thread.
+    Run(String),
     /// A deployment, by its name.
     Deployment(String),
     /// A revision.
     Revision,
     /// It can't be told: the server has only the contract's calls, which look nothing up.
     Unsupported,
+}
+
+impl Found {
+    /// Newest threads of a server that are asked for a run: no server finds one by its id alone.
+    pub const THREADS_LOOKED_AT: usize = 50;
 }
 
 /// A search that is under way. A key that is pressed meanwhile ends it.
@@ -194,6 +201,10 @@ impl App {
                 };
                 self.open_at(server, target)
             }
+            (Found::Run(thread), Source::Server(server)) => {
+                tell(self, "run");
+                self.open_at(server, StreamTarget::Join { thread, run: id })
+            }
             (Found::Assistant, Source::Server(server)) => {
                 tell(self, "assistant");
                 let mut effects = self.leave_overlays();
@@ -298,7 +309,8 @@ impl Search {
         }
         line.push('.');
         if self.run.is_none() {
-            line.push_str(" A run id needs its thread: paste THREAD/RUN or a URL.");
+            let looked_at = Found::THREADS_LOOKED_AT;
+            line.push_str(&format!(" Runs of the {looked_at} newest threads were looked at; for others paste THREAD/RUN."));
         }
         let mut lines = vec![line];
         lines.extend(self.note.clone());

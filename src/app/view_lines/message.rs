@@ -5,6 +5,7 @@ use crate::app::line::{Line, Tone, wrap};
 use crate::app::markdown::{Flow, Measure};
 use crate::projection::{Message, Messages, Part, Role, ToolCall, Usage};
 use crate::text;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Lines of a tool's result shown; the rest is a key away.
@@ -238,9 +239,15 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
         line.push(Tone::Dim, " · ");
         line.push(Tone::label(node), node);
     }
-    if !message.ns.is_empty() {
+    // JavaScript names the node itself as the last part.
+    let names = |segment: &Arc<str>| segment.split(':').next() == message.node.as_deref();
+    let place = match message.ns.split_last() {
+        Some((last, outer)) if names(last) => outer,
+        _ => &message.ns[..],
+    };
+    if !place.is_empty() {
         line.push(Tone::Dim, " in ");
-        line.push(Tone::Ns, &namespace(&message.ns));
+        line.push(Tone::Ns, &namespace(place));
     }
     if message.removed_at.is_some() {
         line.push(Tone::Dim, "  ■ removed by the graph");

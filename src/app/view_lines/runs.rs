@@ -15,6 +15,9 @@ const MAX_KIND: usize = 40;
 /// Bytes of an error that a row shows.
 const MAX_ERROR: usize = 1024;
 
+/// Outcomes of a stream that are those of its run.
+const OUTCOMES: [&str; 5] = ["success", "error", "interrupted", "cancelled", "timeout"];
+
 /// How a run is or ended, in words.
 #[derive(Debug)]
 pub struct RunWords {
@@ -102,8 +105,19 @@ pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> L
 pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &impl Times) -> Line {
     let run = projections.metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let entry = row.run_id.as_deref().and_then(|id| projections.status.run(id));
-    let is_end = matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
+    let ends_run = |row: &LifecycleRow| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
+    // The end of a run's own stream is the end of the run, if nothing before said that it was.
+    let ends_stream = row.kind == LifecycleKind::End
+        && entry.is_some_and(|entry| entry.outcome.is_over())
+        && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
+    let is_told = || projections.lifecycle.rows().iter().any(|other| ends_run(other) && other.run_id == row.run_id);
+    let is_repeated = ends_stream && is_told();
+    let is_end = ends_run(row) || (ends_stream && !is_repeated);
     let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| words(entry, projections));
+    if is_repeated {
+        let line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+        return line.with(Tone::Dim, "· stream ended");
+    }
     let (glyph, tone) = glyph(row.kind, ended.as_ref());
     let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
     let recorded = entry.and_then(|entry| match row.kind {

@@ -250,7 +250,10 @@ impl Live {
                 _ => 0,
             };
             let (known_nodes, known_step, known_since) = match of_records {
-                ThreadStatus::Running { nodes, step, since, run_id, .. } if run_id.as_deref() == run.id.as_deref() => {
+                // A stream that was joined in the middle of a run doesn't name it.
+                ThreadStatus::Running { nodes, step, since, run_id, .. }
+                    if run.id.is_none() || run_id.as_deref() == run.id.as_deref() =>
+                {
                     (nodes, step, since)
                 }
                 _ => Default::default(),

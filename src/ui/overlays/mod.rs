@@ -18,6 +18,7 @@ use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::scroll::{Flat, Place, window};
 use crate::app::view_lines::{self, difference::tail};
+use crate::app::viewer::Viewer;
 use crate::app::{App, Overlay, Page};
 use crate::text;
 
@@ -35,7 +36,7 @@ pub fn page(app: &App, overlay: &Overlay, canvas: &mut Canvas<'_>) -> Option<(u1
                 Page::Explain(explained) => {
                     ("REVISION", format!("{} › {}", explained.name, text::short_id(&explained.of.revision)))
                 }
-                Page::Why(_) => ("WHY", app.viewer().map(|viewer| viewer.server.name.to_string()).unwrap_or_default()),
+                Page::Why(_) => ("WHY", app.viewer().map(explained).unwrap_or_default()),
                 Page::Doctor(doctor) => ("DOCTOR", if doctor.done { doctor.sum() } else { String::new() }),
                 Page::Difference { title, .. } => ("DIFFERENCE", title.clone()),
                 Page::Entry(sent) => ("SENT", format!("{} {}", sent.place.method, sent.place.path)),
@@ -86,5 +87,14 @@ fn lines(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) {
         if let Some(line) = lines.get(spot.key as usize) {
             canvas.line(area.x, area.y + i as u16, area.w, line);
         }
+    }
+}
+
+/// The server and the thread that a card explains.
+fn explained(viewer: &Viewer) -> String {
+    let name = &viewer.server.name;
+    match &viewer.thread_id {
+        Some(thread) => format!("{name} › thread {}", text::short_id(thread)),
+        None => name.to_string(),
     }
 }

@@ -113,6 +113,7 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
             "\n\nThe run is queued; it sends events once it starts."
         }
+        _ if matches!(status, ThreadStatus::Waiting { .. }) => "\n\nThe thread is waiting for you; press a to answer.",
         (StreamTarget::Tail { .. }, false) if viewer.is_open() => {
             "\n\nFollowing this thread. New runs will appear here; press n to start one."
         }
