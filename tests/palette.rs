@@ -226,8 +226,11 @@ fn a_search_that_finds_nothing_names_the_servers() {
     assert_eq!(revisions, dash.app.fleet.rows.iter().filter(|row| row.deployment.is_some()).count());
     let text = said(&dash);
     assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
-    for part in ["; prod-us › triage: 401.", "Runs of the 50 newest threads were looked at; for others paste THREAD/RUN.", "who are you?"]
-    {
+    for part in [
+        "; prod-us › triage: 401.",
+        "Runs of the 50 newest threads were looked at; for others paste THREAD/RUN.",
+        "who are you?",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(dash.app.notices.last().unwrap().error && dash.app.search.is_none());

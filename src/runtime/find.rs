@@ -67,7 +67,8 @@ async fn run_on(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiErro
         let run = client.run_row(&thread.thread_id, id).await;
         run.is_ok().then(|| Found::Run(thread.thread_id.clone()))
     });
-    let mut found = std::pin::pin!(futures::stream::iter(looks).buffer_unordered(AT_ONCE).filter_map(async |found| found));
+    let mut found =
+        std::pin::pin!(futures::stream::iter(looks).buffer_unordered(AT_ONCE).filter_map(async |found| found));
     Ok(found.next().await)
 }
 

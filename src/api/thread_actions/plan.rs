@@ -2,7 +2,7 @@
 
 use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, unfit};
 use crate::api::answer::Plane;
-use crate::api::{AgentServer, CancelAction, CancelTarget, Kind, PlanError};
+use crate::api::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
 use crate::model::{
     Consent, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, Target, ThreadStatus,
 };
@@ -110,6 +110,11 @@ impl AgentServer {
         if loaded.next().is_empty() {
             return Err(unfit("No node is left to run: a new run starts the graph again."));
         }
+        if !self.takes_no_input().await? {
+            return Err(unfit(
+                "This server starts no run without an input, so it can't continue: a new run starts the graph again.",
+            ));
+        }
         notes.insert(0, runs_next(loaded.next()));
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         notes.extend(omitted_note(&omitted));
@@ -126,11 +131,16 @@ impl AgentServer {
         }
         match status {
             ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => self.plan_ask_again(thread, &loaded),
-            ThreadStatus::Failed { error, .. } if !loaded.next().is_empty() => {
+            ThreadStatus::Failed { error, .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
                 self.plan_retry(thread, &loaded, &error, limit)
             }
             status => self.plan_rerun(thread, &loaded, &status),
         }
+    }
+
+    /// Whether a run without an input continues the thread. Aegra refuses such a run with 422.
+    async fn takes_no_input(&self) -> Result<bool, ApiError> {
+        Ok(self.info().await?.kind != ServerKind::Aegra)
     }
 
     /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks anew.

@@ -310,7 +310,9 @@ impl Search {
         line.push('.');
         if self.run.is_none() {
             let looked_at = Found::THREADS_LOOKED_AT;
-            line.push_str(&format!(" Runs of the {looked_at} newest threads were looked at; for others paste THREAD/RUN."));
+            line.push_str(&format!(
+                " Runs of the {looked_at} newest threads were looked at; for others paste THREAD/RUN."
+            ));
         }
         let mut lines = vec![line];
         lines.extend(self.note.clone());
