@@ -181,9 +181,7 @@ fn a_failed_run_says_why_everywhere_and_is_retried() {
         term.wait_until("the card is closed", |term| !term.screen().contains("WHY"));
         term.keys("R");
         // Aegra can't retry a step, so the input runs again there.
-        term.wait_until("the preview", |term| {
-            term.screen().contains("RETRY") || term.screen().contains("again on thread")
-        });
+        term.wait_until("the preview", |term| term.screen().contains("RETRY") || term.screen().contains("RUN AGAIN"));
         term.keys(SEND);
         term.wait_for("Following run 2.");
         term.wait_for("run 2 failed in boom");
