@@ -59,6 +59,12 @@ fn open_page(term: &Term, thread: &str, badge: &str) {
     });
 }
 
+/// Sends what a preview shows, once it shows it: what is pressed before is taken for a key that was held down.
+fn confirm(term: &Term) {
+    term.wait_for("ctrl-s sends it");
+    term.keys(SEND);
+}
+
 /// Replaces the input of the composer.
 fn input(term: &Term, text: &str) {
     term.keys("\x05\x15"); // to the end of the line, and away with it
@@ -182,8 +188,7 @@ fn a_failed_run_says_why_everywhere_and_is_retried() {
         term.keys("R");
         // Aegra can't retry a step, so the input runs again there.
         term.wait_until("the preview", |term| term.screen().contains("RETRY") || term.screen().contains("RUN AGAIN"));
-        term.keys(SEND);
-        term.wait_for("Following run 2.");
+        confirm(&term);
         term.wait_for("run 2 failed in boom");
         quit(&mut term);
     }
@@ -200,8 +205,7 @@ fn a_run_is_cancelled_and_read_back() {
         open_page(&term, &thread, "◐ running ");
         term.keys("x");
         term.wait_for("/cancel?");
-        term.keys(SEND);
-        term.wait_for("was cancelled.");
+        confirm(&term);
         term.wait_for("■ cancelled ");
         let status = get(&url, &format!("/threads/{thread}/runs/{run}"))["status"].to_string();
         assert!(status.contains("interrupted"), "{status}");
