@@ -105,7 +105,8 @@ fn a_run_over_hundreds_of_cuts_is_whole() {
 fn a_tail_over_several_runs_is_whole() {
     const N: u64 = 1_500;
     const RUNS: usize = 4;
-    const CUTS: usize = 150;
+    // Each connection begins with three requests, and each of them may be cut.
+    const CUTS: usize = 60;
     let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("tail"), CUTS)));
     let thread = server::new_thread();
     let mut runs = vec![server::start_run(&thread, "firehose", &pour(N), &["custom"])];
@@ -134,7 +135,7 @@ fn a_tail_over_several_runs_is_whole() {
         let told: Vec<_> = of_run.map(|event| event["data"]["status"].clone()).collect();
         assert_eq!(told, [Value::Null, json!("run_done")], "begin and end of each run");
     }
-    assert!(storm.cuts_done() >= 30, "too few cuts to prove anything: {:?}", storm.damage());
+    assert!(storm.cuts_done() >= 20, "too few cuts to prove anything: {:?}", storm.damage());
     report("tail", began, &storm, &tape);
 }
 
@@ -153,9 +154,9 @@ fn the_dashboard_over_dozens_of_cuts_is_whole() {
     term.keys("\x05\x15");
     term.keys(&input);
     term.wait_for("● JSON");
-    term.keys("\x12");
+    term.keys("\x13");
     let until = Instant::now() + PATIENCE;
-    while !term.screen().contains("ended: success") {
+    while !term.screen().contains("● idle · last run finished ") {
         assert!(Instant::now() < until, "it ends; {:?}\n{}", storm.damage(), term.screen());
         std::thread::sleep(Duration::from_millis(50));
     }
