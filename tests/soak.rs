@@ -172,7 +172,7 @@ fn the_dashboard_over_dozens_of_cuts_is_whole() {
     // A gap would have a row of its own.
     term.wait_for("received");
     let delivery = term.screen();
-    assert!(delivery.lines().all(|line| !line.trim_start_matches(['│', ' ']).starts_with("gaps")), "{delivery}");
+    assert!(!delivery.contains(" gaps   "), "{delivery}");
     assert!(storm.cuts_done() >= 50, "too few cuts to prove anything: {:?}", storm.damage());
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
