@@ -27,7 +27,8 @@ impl ControlPlane {
     pub async fn collection(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
         let listing = self.read(of).await;
         // Newer installations have the repositories under another address.
-        if let (Err(ApiError { kind: Kind::NotFound | Kind::Status(405), .. }), Some(other)) = (&listing, newer(of))
+        if listing.as_ref().is_err_and(ApiError::may_lack_call)
+            && let Some(other) = newer(of)
             && let Ok(listing) = self.read(&other).await
         {
             return Ok(listing);

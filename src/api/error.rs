@@ -74,12 +74,22 @@ pub struct Place {
 }
 
 impl ApiError {
-    /// Whether asking again may help: network faults, time-outs, 429 and 5xx.
+    /// Whether asking again may help: network faults, time-outs, 429 and 5xx, except 501 (not implemented).
     pub fn is_transient(&self) -> bool {
-        matches!(self.kind, Kind::RateLimited(_) | Kind::Server(_) | Kind::Network | Kind::Timeout)
+        match self.kind {
+            Kind::Server(code) => code != 501,
+            Kind::RateLimited(_) | Kind::Network | Kind::Timeout => true,
+            _ => false,
+        }
     }
 
-    /// Whether an answer leaves no doubt that the request did nothing. A 5xx does not: it may come from something in between.
+    /// Whether the answer may mean that the server has no such call: 404, 405 and 501. A 404 is also the answer about an
+    /// object that does not exist.
+    pub fn may_lack_call(&self) -> bool {
+        matches!(self.status(), Some(404 | 405 | 501))
+    }
+
+    /// Whether an answer leaves no doubt that the request did nothing. Most 5xx do not: they may come from a proxy.
     pub fn is_refusal(&self) -> bool {
         match self.kind {
             Kind::Unauthorized
@@ -94,6 +104,8 @@ impl ApiError {
             | Kind::Stale
             | Kind::ReadOnly => true,
             Kind::Status(code) => (400..500).contains(&code) && code != 408,
+            // Not implemented: whoever answers, nothing was done.
+            Kind::Server(501) => true,
             Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
         }
     }

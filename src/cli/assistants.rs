@@ -34,7 +34,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Graph(options) => return graph::run(&server, &options).await,
     };
     let listed = server.assistant_rows(options.limit, options.offset).await;
-    let rows = listed.map_err(|error| super::threads::offered(error, "listing assistants"))?;
+    let rows = listed.map_err(|error| super::Failure::of_optional(error, "listing assistants"))?;
     let columns = [
         column("GRAPH", |row| cell(&row["graph_id"])),
         column("NAME", |row| cell(&row["name"])),

@@ -1,7 +1,8 @@
 //! How a command ends: exit codes (CLI.md) and failures.
 
-use crate::api::{ApiError, Kind};
+use crate::api::{AgentServer, ApiError, Kind};
 use crate::config::ConfigError;
+use crate::stream::lacks_call;
 use std::process::ExitCode;
 
 /// Exit codes that other programs may rely on.
@@ -87,12 +88,37 @@ impl Failure {
         Failure::new(Exit::Failed, message)
     }
 
+    /// The failure of a call that not every server has: a missing route means that it is not offered.
+    pub fn of_optional(error: ApiError, what: &str) -> Failure {
+        if !error.may_lack_call() {
+            return error.into();
+        }
+        // Its hint is for calls that every agent server has.
+        let error = ApiError { hint: None, ..error };
+        Failure::new(Exit::Failed, format!("{what}: not offered by this server ({error})"))
+    }
+
     /// Writes the message to stderr, if there is one: a closed pipe has none.
     pub fn report(&self) {
         if self.message.is_empty() {
             return;
         }
         super::output::complain(&format!("runtail: {}", self.message));
+    }
+}
+
+/// The answer to a call that every known agent server has. The contract does not name it, so a server of an unknown kind
+/// may not offer it.
+///
+/// # Errors
+/// The call's own, or that the server does not offer it.
+pub(super) async fn offered<T>(server: &AgentServer, answer: Result<T, ApiError>, what: &str) -> Result<T, Failure> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(error) if matches!(lacks_call(server, &mut None, &error).await, Ok(true)) => {
+            Err(Failure::of_optional(error, what))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `runs list` and `runs get`; `runs cancel` is in `cancel.rs`.
 
+use super::exit::offered;
 use super::output::{Column, cell, column, status_column, time};
 use super::{Context, Exit, Failure, Globals, Output, cancel, color, resolve};
 use clap::{Args, Subcommand};
@@ -49,9 +50,12 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
         Command::List(List { thread, limit, offset, output }) => {
-            output.rows(&server.run_rows(&thread, limit, offset).await?, &columns())?;
+            let rows = server.run_rows(&thread, limit, offset).await;
+            output.rows(&offered(&server, rows, "listing runs").await?, &columns())?;
         }
-        Command::Get(Get { thread, run, output }) => output.one(&server.run_row(&thread, &run).await?)?,
+        Command::Get(Get { thread, run, output }) => {
+            output.one(&offered(&server, server.run_row(&thread, &run).await, "reading a run").await?)?;
+        }
         Command::Cancel(options) => return cancel::run(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)

@@ -1,9 +1,10 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `delete`.
 
 use super::consent::{self, Yes};
+use super::exit::offered;
 use super::output::{Column, Format, cell, column, complain, status_column, time};
 use super::{Context, Exit, Failure, Globals, Output, color, resolve};
-use crate::api::{AgentServer, ApiError, Kind, ThreadQuery};
+use crate::api::{AgentServer, Kind, ThreadQuery};
 use crate::model::{ThreadFacts, ThreadRecords, ThreadStatus};
 use crate::text;
 use clap::{Args, Subcommand};
@@ -142,7 +143,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
             let query = ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() };
             let listed = server.thread_rows(&query).await;
-            let mut rows = listed.map_err(|error| offered(error, "listing threads"))?;
+            let mut rows = listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
             if output.format() == Format::Table {
                 tell_statuses(&server, &mut rows).await;
             }
@@ -150,10 +151,10 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         }
         Command::Count(Count { filter: Filter { status, metadata }, output }) => {
             let count = server.count_threads(status.as_deref(), metadata.as_ref()).await;
-            output.one(&json!({"count": count.map_err(|error| offered(error, "counting threads"))?}))?;
+            output.one(&json!({"count": count.map_err(|error| Failure::of_optional(error, "counting threads"))?}))?;
         }
         Command::Get(options) => {
-            let mut row = server.thread_row(&options.thread).await?;
+            let mut row = offered(&server, server.thread_row(&options.thread).await, "reading a thread").await?;
             if options.output.format() == Format::Table {
                 tell_statuses(&server, std::slice::from_mut(&mut row)).await;
             }
@@ -170,7 +171,10 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             }
             options.output.one(&server.create_thread_row(&body).await?)?;
         }
-        Command::State(options) => options.output.one(&server.thread_state(&options.thread).await?)?,
+        Command::State(options) => {
+            let state = server.thread_state(&options.thread).await;
+            options.output.one(&offered(&server, state, "reading a thread's state").await?)?;
+        }
         Command::History(options) => {
             let rows = history(&server, &options).await?;
             options.output.rows(&rows, &history_columns())?;
@@ -180,7 +184,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
             server.thread_row(&options.thread).await?;
             let copied = server.copy_thread(&options.thread).await;
-            options.output.one(&copied.map_err(|error| offered(error, "copying threads"))?)?;
+            options.output.one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
         }
         Command::Delete(options) => {
             context.check_write(&site.profile)?;
@@ -203,18 +207,6 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
         row["status"] = status.word().into();
     });
     futures::stream::iter(looks).buffer_unordered(AT_ONCE).collect::<()>().await;
-}
-
-/// The failure of an optional call: a missing route means that the server does not offer it.
-pub(super) fn offered(error: ApiError, what: &str) -> Failure {
-    match error.kind {
-        Kind::NotFound | Kind::Status(405 | 501) => {
-            // Its hint is for calls that every agent server has.
-            let error = ApiError { hint: None, ..error };
-            Failure::new(Exit::Failed, format!("{what}: not offered by this server ({error})"))
-        }
-        _ => error.into(),
-    }
 }
 
 /// Deletes threads, each by itself: one that fails does not keep the others.
@@ -252,7 +244,8 @@ async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, 
     let mut before = options.before.clone();
     while all.len() < options.limit {
         let wanted = PAGE.min(options.limit - all.len());
-        let page = server.thread_history(&options.thread, wanted, before.as_deref()).await?;
+        let page = server.thread_history(&options.thread, wanted, before.as_deref()).await;
+        let page = offered(server, page, "reading a thread's history").await?;
         let is_last = page.len() < wanted;
         let oldest = page.last().and_then(|state| state["checkpoint"]["checkpoint_id"].as_str()).map(String::from);
         all.extend(page);

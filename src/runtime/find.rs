@@ -76,7 +76,7 @@ async fn run_on(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiErro
 fn known<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match result {
         Ok(row) => Ok(Some(row)),
-        Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Status(405)) => Ok(None),
+        Err(error) if error.may_lack_call() || matches!(error.kind, Kind::Invalid(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -85,5 +85,5 @@ fn known<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 fn is_bare<T>(result: &Result<T, ApiError>) -> bool {
     let Err(error) = result else { return false };
     let words = ["not found", "404 not found", "method not allowed", "405 method not allowed", "it was not found"];
-    matches!(error.kind, Kind::NotFound | Kind::Status(405)) && words.contains(&error.detail.to_lowercase().as_str())
+    error.may_lack_call() && words.contains(&error.detail.to_lowercase().as_str())
 }

@@ -101,7 +101,7 @@ impl Reading {
                     }
                 }
                 Ok(None) => break,
-                Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {
+                Err(e) if e.may_lack_call() && !pinned.is_empty() => {
                     self.has_no_list = true;
                 }
                 Err(error) => {

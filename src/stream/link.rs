@@ -69,10 +69,5 @@ pub(crate) async fn lacks_call(
     known: &mut Option<ServerKind>,
     error: &ApiError,
 ) -> Result<bool, ApiError> {
-    Ok(is_not_offered(error) && kind(server, known).await? == ServerKind::Other)
-}
-
-/// Whether an error may mean that the server has no such call.
-pub(super) fn is_not_offered(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::NotFound | Kind::Status(405) | Kind::Server(501))
+    Ok(error.may_lack_call() && kind(server, known).await? == ServerKind::Other)
 }

@@ -167,10 +167,9 @@ impl SnapshotLoader {
     /// server that has the thread; a thread that is missing was deleted, unless the server offers no more than the contract.
     async fn is_not_offered(&self, part: Part, error: &ApiError) -> bool {
         match error.kind {
-            Kind::Status(405 | 501) => true,
             Kind::NotFound if part == Part::History => true,
             Kind::NotFound => lacks_call(&self.server, &mut None::<ServerKind>, error).await.unwrap_or(false),
-            _ => false,
+            _ => error.may_lack_call(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The Python server takes the events that it stored, sends them, and subscribes only then: what is published meanwhile
 //! is lost, without a trace. So the past is never read together with the present (`whole.rs`).
 
-use super::link::{is_not_offered, kind, lacks_call};
+use super::link::{kind, lacks_call};
 use super::modes::thread_gives;
 use super::side::Side;
 use super::terms::{Link, Notice, Opened, Past, Verdict};
@@ -54,7 +54,7 @@ impl Link for ThreadLink {
         let opened = self.open(is_python, after).await;
         if !self.was_open
             && let Err(error) = &opened
-            && is_not_offered(error)
+            && error.may_lack_call()
         {
             // The thread itself was found.
             let (kind, detail) = (Kind::NotOffered, "this server has no thread streams".into());

@@ -2,7 +2,7 @@
 //! joins those that are active or new, one after the other, as one event log.
 
 use super::join_link::JoinLink;
-use super::link::{is_not_offered, kind, lacks_call};
+use super::link::{kind, lacks_call};
 use super::modes::{THREAD_MODES, other_modes};
 use super::run_list::RunList;
 use super::source::{follow, follow_if_offered};
@@ -231,7 +231,7 @@ impl Follower {
                 self.send(vec![Item::Retrying { at, attempt, wait, why, request }]).await;
                 return Ok(());
             }
-            Err(error) if is_not_offered(&error) && self.is_thread_known().await? => {
+            Err(error) if error.may_lack_call() && self.is_thread_known().await? => {
                 return Err(self.not_offered(
                     "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start one"
                         .into(),

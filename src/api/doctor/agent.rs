@@ -3,7 +3,7 @@
 use super::control::{Verdict, below, question, verdict};
 use super::{Check, Desk, Fault, Probe, State, reach};
 use crate::api::answer::Plane;
-use crate::api::{ApiError, Http, Kind, ServerKind, server_info};
+use crate::api::{Http, Kind, ServerKind, server_info};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
     let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["ok"], &[]))).await;
     match &seen.result {
         Ok(_) => desk.tell(seen.evidence(Check::good("health", "healthy (/ok)"))),
-        Err(error) if is_not_offered(error) => desk.tell(Check::skipped("health", "/ok: not offered")),
+        Err(error) if error.may_lack_call() => desk.tell(Check::skipped("health", "/ok: not offered")),
         Err(error) => {
             desk.tell(seen.failed("health", error));
             if seen.head.is_none() {
@@ -28,11 +28,6 @@ pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
     }
     identity(desk, url, http).await;
     access(desk, url, http).await;
-}
-
-/// Whether the server has no such call. The contract names only a few calls, so this is no fault of an agent server.
-fn is_not_offered(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::NotFound | Kind::Status(405 | 501))
 }
 
 /// Reports which software it is.
@@ -50,7 +45,7 @@ async fn identity(desk: &Desk, url: &Url, http: &Http) {
             let version = if info.version.is_empty() { String::new() } else { format!(", version {}", info.version) };
             seen.evidence(Check::good("server", format!("{name}{version}")))
         }
-        Err(error) if is_not_offered(&error) => Check::skipped("server", "/info: not offered; server software unknown"),
+        Err(error) if error.may_lack_call() => Check::skipped("server", "/info: not offered; server software unknown"),
         Err(error) => seen.failed("server", &error),
     });
 }
@@ -74,7 +69,7 @@ async fn access(desk: &Desk, url: &Url, http: &Http) {
             let found = "/assistants/search answers, but not as an agent server does";
             seen.evidence(Check::bad(Fault::Configuration, "access", found))
         }
-        Err(error) if is_not_offered(&error) => {
+        Err(error) if error.may_lack_call() => {
             let is_page = seen.head.is_some_and(|head| head.is_html);
             let role = if is_page { Role::Other } else { role(desk, url, http).await };
             without_search(role, seen.failed("access", &error))

@@ -1,6 +1,5 @@
 //! What a thread is like now, read before anything is done with it.
 
-use super::is_not_offered;
 use crate::api::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use crate::model::{Question, Rerun, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use serde_json::value::RawValue;
@@ -152,7 +151,7 @@ impl AgentServer {
 fn offered(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
     match part {
         Ok(json) => Ok(Some(json)),
-        Err(error) if is_not_offered(&error) => Ok(None),
+        Err(error) if error.may_lack_call() => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -128,7 +128,7 @@ impl AgentServer {
         let refused = |error: ApiError| StartError { failure: StartFailure::Refused, error };
         let active = match self.active_runs(thread).await {
             Ok(active) => active,
-            Err(error) if is_not_offered(&error) => Vec::new(),
+            Err(error) if error.may_lack_call() => Vec::new(),
             Err(error) => return Err(refused(error)),
         };
         let mut targets: Vec<CancelTarget> =
@@ -155,11 +155,6 @@ impl AgentServer {
             }
         }
     }
-}
-
-/// Whether an answer may mean that the server has no such call.
-fn is_not_offered(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::NotFound | Kind::Status(405 | 501))
 }
 
 /// Why there is no plan.

@@ -108,11 +108,11 @@ impl AgentServer {
             Kind::Conflict => StartFailure::Busy,
             // JavaScript says so with 422.
             Kind::Invalid(_) if error.detail.contains("already running") => StartFailure::Busy,
-            Kind::Status(405 | 501) => StartFailure::NotOffered,
             Kind::NotFound => match self.info().await {
                 Ok(info) if info.kind == ServerKind::Other => StartFailure::NotOffered,
                 _ => StartFailure::Refused,
             },
+            _ if error.may_lack_call() => StartFailure::NotOffered,
             _ => StartFailure::Refused,
         }
     }

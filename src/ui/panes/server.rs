@@ -1,7 +1,7 @@
 //! The agent server's threads, the runs of one of them, its assistants.
 
 use super::stream::breadcrumb;
-use crate::api::{Kind, ServerKind};
+use crate::api::ServerKind;
 use crate::app::layout::{Area, below};
 use crate::app::line::{Line, Tone};
 use crate::app::server::{Server, Tab};
@@ -50,7 +50,7 @@ pub fn server(app: &App, server: &Server, canvas: &mut Canvas<'_>, area: Area) {
     if ids.is_empty() {
         let (tone, words) = match error {
             // The contract has no lists: that is no failure, and what there is works all the same.
-            Some(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && is_contract => {
+            Some(error) if error.may_lack_call() && is_contract => {
                 let key = |id: &str| app.keymap.keys_of(id).first().map(|key| key.to_string()).unwrap_or_default();
                 let (new_run, command) = (key("server.new_run"), key("app.command"));
                 let words = format!(
