@@ -154,7 +154,7 @@ fn two_questions_are_answered_by_their_ids() {
 /// The second of two people learns that the question is gone, and keeps the draft.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn a_question_that_somebody_else_answered_is_gone() {
+fn a_question_answered_by_someone_else_is_gone() {
     for url in support::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -223,7 +223,7 @@ fn a_run_is_cancelled_and_read_back() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn a_run_under_way_outlives_the_dashboard() {
+fn an_active_run_outlives_the_dashboard() {
     for url in support::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("slow");
@@ -246,7 +246,7 @@ fn a_run_under_way_outlives_the_dashboard() {
 /// A thread that is deleted while its page is open.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn a_thread_that_is_deleted_under_its_page_says_so() {
+fn the_page_of_a_deleted_thread_says_so() {
     for url in support::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -264,7 +264,7 @@ fn a_thread_that_is_deleted_under_its_page_says_so() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_dashboard -- --ignored"]
-fn a_pasted_thread_id_is_found_on_whichever_server_has_it() {
+fn a_pasted_thread_id_is_found_on_the_server_that_has_it() {
     let urls = support::server::all_urls();
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");

@@ -148,7 +148,7 @@ impl Page {
 }
 
 #[tokio::test]
-async fn the_past_stands_before_the_stream_and_the_head_before_both() {
+async fn history_precedes_the_stream_and_the_head_precedes_history() {
     let mut page = Page::open(World::idle("before")).await;
     page.send(Item::Record(Record::Tape(Head::default()))).await;
     page.sends("custom", r#"{"n":1}"#, false).await;
@@ -165,7 +165,7 @@ async fn the_past_stands_before_the_stream_and_the_head_before_both() {
 }
 
 #[tokio::test]
-async fn what_the_connection_does_waits_for_nothing() {
+async fn connection_signs_are_not_held_back() {
     let mut page = Page::open(World { state: None, ..World::idle("") }).await;
     page.send(Item::Connecting { at: jiff::Timestamp::now(), conn: 1 }).await;
     loop {
@@ -178,7 +178,7 @@ async fn what_the_connection_does_waits_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_state_that_never_comes_holds_the_stream_only_for_a_while() {
+async fn a_missing_state_delays_the_stream_for_a_limited_time() {
     let mut page = Page::open(World { state: None, history: None, ..World::idle("") }).await;
     page.sends("custom", r#"{"n":1}"#, false).await;
     page.sends("custom", r#"{"n":2}"#, false).await;
@@ -195,7 +195,7 @@ async fn a_state_that_never_comes_holds_the_stream_only_for_a_while() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_run_loads_the_state_again() {
+async fn a_finished_run_reloads_the_state() {
     let mut page = Page::open(World::idle("before")).await;
     page.snapshot_with("history").await;
     *page.world.lock().unwrap() = World::idle("after");
@@ -210,7 +210,7 @@ async fn the_end_of_a_run_loads_the_state_again() {
 }
 
 #[tokio::test]
-async fn a_person_may_ask_for_the_newest() {
+async fn a_refresh_loads_the_newest_state() {
     let mut page = Page::open(World::idle("before")).await;
     page.snapshot_with("history").await;
     *page.world.lock().unwrap() = World::idle("after");
@@ -220,7 +220,7 @@ async fn a_person_may_ask_for_the_newest() {
 }
 
 #[tokio::test]
-async fn a_deleted_thread_is_found_out() {
+async fn a_deleted_thread_is_noticed() {
     let mut page = Page::open(World::idle("before")).await;
     page.snapshot_with("history").await;
     *page.world.lock().unwrap() = World::all(404);
@@ -230,7 +230,7 @@ async fn a_deleted_thread_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_history_that_is_not_there_hides_nothing_else() {
+async fn a_missing_history_hides_nothing_else() {
     let world = World { history: Some((404, value!({"detail": "Not Found"}))), ..World::idle("before") };
     let mut page = Page::open(world).await;
     page.sends("custom", r#"{"n":1}"#, false).await;
@@ -246,7 +246,7 @@ async fn a_history_that_is_not_there_hides_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_state_over_the_limit_is_said_and_the_rest_is_there() {
+async fn a_state_over_the_limit_is_named_and_the_rest_is_shown() {
     let mut page = Page::open(World::idle(&"x".repeat(2 * MAX_STATE))).await;
     let snapshot = page.snapshot_with("state").await;
     assert!(snapshot.get("state").is_none(), "{snapshot}");
@@ -255,7 +255,7 @@ async fn a_state_over_the_limit_is_said_and_the_rest_is_there() {
 }
 
 #[tokio::test]
-async fn after_the_stream_s_end_the_newest_state_is_loaded_and_the_page_goes_on() {
+async fn a_page_reloads_after_its_stream_has_ended() {
     let mut page = Page::open(World::idle("before")).await;
     page.snapshot_with("history").await;
     *page.world.lock().unwrap() = World::idle("after");

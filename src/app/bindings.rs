@@ -47,6 +47,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("stream.prev_error", "stream.prev_problem"),
     ("stream.difference", "stream.compare"),
     ("confirm.traces", "confirm.option"),
+    ("editor.anew", "editor.start_over"),
 ];
 
 /// Every key that works, in the order of the help screen.
@@ -457,7 +458,7 @@ pub const BINDINGS: &[Binding] = {
             "Show what it would do; sends nothing",
         ),
         bind("editor.outside", Editor, &["ctrl-o", "F4"], A::EditOutside, "$EDITOR", "Edit it with $VISUAL or $EDITOR"),
-        bind("editor.anew", Editor, &["ctrl-n"], A::Anew, "begin anew", "Throw away what was typed"),
+        bind("editor.start_over", Editor, &["ctrl-n"], A::StartOver, "start over", "Discard what was typed"),
         bind("editor.back", Editor, &["Esc"], A::Back, "back", "Go back; what was typed is kept"),
         // Not the key that leads here: one that is held down must not send.
         bind("confirm.send", Confirm, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
@@ -499,10 +500,10 @@ pub const BINDINGS: &[Binding] = {
             "Show the request that will be sent, or fold it",
         ),
         bind(
-            "answer.anew",
+            "answer.start_over",
             Answer,
             &["ctrl-n"],
-            A::Anew,
+            A::StartOver,
             "start over",
             "Clear the answer to this question; it stays open",
         ),

@@ -177,7 +177,7 @@ impl App {
     pub fn edit(&mut self, subject: Subject, text: &str) {
         let editor = match self.drafts.remove(&subject) {
             Some(draft) => {
-                self.notify(false, "This is what you had typed before; ctrl-n begins anew.");
+                self.notify(false, "This is your draft from before; ctrl-n starts over.");
                 let mut editor = Editor::new(subject, text);
                 editor.set_text(&draft);
                 editor
@@ -202,8 +202,8 @@ impl App {
         }
     }
 
-    /// Throws away what was typed and begins with what the document was at first.
-    pub(super) fn begin_anew(&mut self) {
+    /// Discards what was typed and restores the original document.
+    pub(super) fn start_document_over(&mut self) {
         if let Some(Overlay::Edit(editor)) = self.overlays.last_mut() {
             let began = editor.began.clone();
             editor.set_text(&began);

@@ -188,7 +188,7 @@ pub enum Action {
     Rollback,
     Preview,
     EditOutside,
-    Anew,
+    StartOver,
     Send,
     Option,
     Form,
@@ -347,7 +347,7 @@ impl Keymap {
             Context::Why => &["why.do", "app.refresh", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
-            Context::Editor => &["editor.preview", "editor.outside", "editor.anew", "editor.back"],
+            Context::Editor => &["editor.preview", "editor.outside", "editor.start_over", "editor.back"],
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
             Context::Browse => {

@@ -449,7 +449,7 @@ pub struct Wish {
     pub modes: Vec<String>,
     /// A stream is to wait: its recording is behind.
     pub hold: bool,
-    /// Runs are read even where that takes their events away from other readers. Heeded when the stream begins.
+    /// Runs are read even where that takes their events away from other readers. Read when the stream starts.
     pub is_shared: bool,
     /// The runs of the thread that were started here: ours to read.
     pub own_runs: Vec<String>,

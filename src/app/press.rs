@@ -77,7 +77,7 @@ fn editor_key(app: &mut App, key: Key) -> Vec<Effect> {
     match app.keymap.action(Context::Editor, key) {
         Some(Action::Preview) => return app.preview_edited(),
         Some(Action::Back) => app.leave_editor(),
-        Some(Action::Anew) => app.begin_anew(),
+        Some(Action::StartOver) => app.start_document_over(),
         Some(Action::EditOutside) => {
             if let Some(Overlay::Edit(editor)) = app.overlays.last() {
                 return vec![Effect::EditOutside(editor.text.text())];

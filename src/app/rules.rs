@@ -82,6 +82,7 @@ impl RunRules {
         {
             self.placed.push((first + at as u64, Rule::Loaded));
         }
+        let oldest_later = self.oldest_later(status.runs());
         let mut from = first;
         for (i, run) in status.runs().iter().enumerate().filter(|(_, run)| run.outcome.is_over()) {
             let newest = run.run_id.as_ref().and_then(|id| self.newest.get(id));
@@ -89,12 +90,10 @@ impl RunRules {
                 let seq = run.first_seq.and(run.end_seq)?;
                 Some(first + messages.items().partition_point(|message| message.first_seq <= seq) as u64)
             };
-            let later = &status.runs()[i + 1..];
-            let oldest_later = later.iter().filter_map(|run| self.oldest.get(run.run_id.as_ref()?)).min();
-            // What no run is known of was said up to the end of the newest one.
-            let unknown = if later.is_empty() { end } else { from };
+            // Messages of unknown runs are taken for those of the newest run.
+            let unknown = if i + 1 == status.runs().len() { end } else { from };
             let key = newest.map(|key| key + 1).or_else(streamed).unwrap_or(unknown);
-            let mut key = key.min(oldest_later.copied().unwrap_or(u64::MAX)).max(from);
+            let mut key = key.min(oldest_later[i]).max(from);
             // A tool's answer is shown with its call, even where another run brought it.
             while messages.get(key).is_some_and(|message| messages.asked(message).is_some()) {
                 key += 1;
@@ -103,6 +102,23 @@ impl RunRules {
             self.placed.push((key, Rule::RunEnd(i)));
         }
         self.placed.sort_by_key(|(key, rule)| (*key, *rule != Rule::Loaded));
+    }
+
+    /// For each run, the oldest message of any later run; the largest key if there is none.
+    fn oldest_later(&self, runs: &[RunEntry]) -> Vec<u64> {
+        let mut oldest = u64::MAX;
+        let mut later: Vec<u64> = runs
+            .iter()
+            .rev()
+            .map(|run| {
+                let of_later = oldest;
+                let of_run = run.run_id.as_ref().and_then(|id| self.oldest.get(id));
+                oldest = oldest.min(of_run.copied().unwrap_or(u64::MAX));
+                of_later
+            })
+            .collect();
+        later.reverse();
+        later
     }
 
     /// How many rules are in front of a message.

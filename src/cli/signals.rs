@@ -21,15 +21,15 @@ impl Signals {
         let signals = Signals { stop: CancellationToken::new(), number: Arc::default() };
         let own = signals.clone();
         // From here on, and not from when the task runs: between the two a signal would be lost.
-        let mut heard = Heard::listen(!crate::runtime::is_hangup_ignored());
+        let mut listeners = Listeners::listen(!crate::runtime::is_hangup_ignored());
         tokio::spawn(async move {
-            let exit = heard.next().await;
+            let exit = listeners.next().await;
             if let Exit::Signal(number) = exit {
                 own.number.store(number, Ordering::SeqCst);
             }
             own.stop.cancel();
             // Whoever asks twice does not want to wait for a reader that takes nothing.
-            let exit = heard.next().await;
+            let exit = listeners.next().await;
             std::process::exit(exit.code().into());
         });
         signals
@@ -53,15 +53,15 @@ impl Signals {
 }
 
 /// Ctrl-C alone, for commands that are ended by nothing else than being dropped.
-pub(super) struct Interrupts(Heard);
+pub(super) struct Interrupts(Listeners);
 
 impl Interrupts {
     /// Listens from now on.
     pub fn listen() -> Interrupts {
-        Interrupts(Heard::interrupts())
+        Interrupts(Listeners::interrupts())
     }
 
-    /// Ends with the next Ctrl-C; never where none can be heard.
+    /// Ends with the next Ctrl-C; never if no signal can be listened for.
     pub async fn next(&mut self) {
         self.0.next().await;
     }
@@ -69,7 +69,7 @@ impl Interrupts {
 
 /// The signals that are listened for; none where the system refuses.
 #[cfg(unix)]
-struct Heard {
+struct Listeners {
     interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
     /// Who was started with nohup is to outlive its terminal.
@@ -77,16 +77,16 @@ struct Heard {
 }
 
 #[cfg(unix)]
-impl Heard {
-    fn listen(heeds_hangup: bool) -> Heard {
+impl Listeners {
+    fn listen(with_hangup: bool) -> Listeners {
         use tokio::signal::unix::{SignalKind, signal};
-        let hangup = if heeds_hangup { signal(SignalKind::hangup()).ok() } else { None };
-        Heard { terminate: signal(SignalKind::terminate()).ok(), hangup, ..Heard::interrupts() }
+        let hangup = if with_hangup { signal(SignalKind::hangup()).ok() } else { None };
+        Listeners { terminate: signal(SignalKind::terminate()).ok(), hangup, ..Listeners::interrupts() }
     }
 
-    fn interrupts() -> Heard {
+    fn interrupts() -> Listeners {
         use tokio::signal::unix::{SignalKind, signal};
-        Heard { interrupt: signal(SignalKind::interrupt()).ok(), terminate: None, hangup: None }
+        Listeners { interrupt: signal(SignalKind::interrupt()).ok(), terminate: None, hangup: None }
     }
 
     async fn next(&mut self) -> Exit {
@@ -105,16 +105,16 @@ impl Heard {
 }
 
 #[cfg(not(unix))]
-struct Heard;
+struct Listeners;
 
 #[cfg(not(unix))]
-impl Heard {
-    fn listen(_: bool) -> Heard {
-        Heard
+impl Listeners {
+    fn listen(_: bool) -> Listeners {
+        Listeners
     }
 
-    fn interrupts() -> Heard {
-        Heard
+    fn interrupts() -> Listeners {
+        Listeners
     }
 
     async fn next(&mut self) -> Exit {

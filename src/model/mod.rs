@@ -14,6 +14,7 @@ mod intent;
 mod log;
 mod mask;
 mod plan;
+mod python_repr;
 mod question;
 mod rerun;
 mod reserved;

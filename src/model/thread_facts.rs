@@ -3,7 +3,7 @@
 //! The values of a thread may have 50 MB, and each entry of its history repeats them, so they are skipped and not built.
 //! Fields of another type than expected count as missing: one odd field must not hide the others.
 
-use super::{Thread, parse_time};
+use super::{Thread, parse_time, python_repr};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -319,46 +319,6 @@ impl From<StateRow<'_>> for StateFacts {
     }
 }
 
-/// The text of an exception whose Python representation has one string: `ValueError('no: \'x\'')` is `ValueError: no: 'x'`.
-/// Any other text stays as it is.
-fn without_repr(text: &str) -> String {
-    let parts = text.strip_suffix(')').and_then(|text| text.split_once('('));
-    let Some((class, argument)) = parts else { return text.to_string() };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    if class.is_empty() || !class.chars().all(is_name) {
-        return text.to_string();
-    }
-    if argument.is_empty() {
-        return class.to_string();
-    }
-    match unquoted(argument) {
-        Some(message) => format!("{class}: {message}"),
-        None => text.to_string(),
-    }
-}
-
-/// What a Python string literal without a prefix stands for; none for anything else, and for rarer escapes.
-fn unquoted(literal: &str) -> Option<String> {
-    let quote = literal.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
-    let inner = literal.strip_prefix(quote)?.strip_suffix(quote)?;
-    let mut out = String::with_capacity(inner.len());
-    let mut rest = inner.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => out.push(match rest.next()? {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                escaped @ ('\\' | '\'' | '"') => escaped,
-                _ => return None,
-            }),
-            c if c == quote => return None,
-            c => out.push(c),
-        }
-    }
-    Some(out)
-}
-
 impl TaskFacts {
     fn read(json: &str) -> Option<TaskFacts> {
         #[derive(Deserialize)]
@@ -378,7 +338,7 @@ impl TaskFacts {
         Some(TaskFacts {
             id: task.id.text().unwrap_or_default(),
             node: task.name.text().unwrap_or_default(),
-            error: task.error.error().map(|error| without_repr(&error.text())),
+            error: task.error.error().map(|error| python_repr::message(&error.text())),
             has_result: task.result.0.is_some(),
             questions: task.interrupts.questions(),
         })
@@ -586,22 +546,6 @@ mod tests {
         assert_eq!(error(json!("boom")), "boom");
         assert_eq!(error(json!(r#"{"odd":1}"#)), r#"{"odd":1}"#);
         assert_eq!(error(json!({"odd": [1]})), r#"{"odd":[1]}"#);
-    }
-
-    #[test]
-    fn exceptions_read_as_in_the_thread_record() {
-        for (repr, plain) in [
-            ("ValueError('boom: the node failed')", "ValueError: boom: the node failed"),
-            (r#"KeyError("it's")"#, "KeyError: it's"),
-            (r"httpx.ConnectTimeout('a\nb \'c\'')", "httpx.ConnectTimeout: a\nb 'c'"),
-            ("CancelledError()", "CancelledError"),
-            ("OSError(2, 'No such file')", "OSError(2, 'No such file')"),
-            ("ValueError('a', 'b')", "ValueError('a', 'b')"),
-            ("boom (again)", "boom (again)"),
-            ("plain", "plain"),
-        ] {
-            assert_eq!(without_repr(repr), plain);
-        }
     }
 
     #[test]

@@ -407,7 +407,7 @@ impl App {
             Some(Action::PrevField) => card.step(-1),
             Some(Action::Form) if card.is_editable() => card.turn(),
             Some(Action::Request) => card.shows_request = !card.shows_request,
-            Some(Action::Anew) => card.start_over(),
+            Some(Action::StartOver) => card.start_over(),
             Some(Action::EditOutside) if card.is_editable() => match card.outside_text() {
                 Some(text) => return vec![Effect::EditOutside(text)],
                 None => self.notify(false, "The editor opens on a text: Tab goes to one."),

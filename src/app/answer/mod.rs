@@ -288,7 +288,7 @@ impl App {
         if is_short {
             self.notify(false, "Not everything can be approved. Decide about the rest.");
         } else if is_restored {
-            let key = self.keymap.keys_of("answer.anew").first().map(|key| key.to_string()).unwrap_or_default();
+            let key = self.keymap.keys_of("answer.start_over").first().map(|key| key.to_string()).unwrap_or_default();
             self.notify(false, format!("This is your draft from before. {key} starts over."));
         }
     }

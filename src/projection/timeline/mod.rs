@@ -5,6 +5,7 @@
 mod calls;
 mod fold;
 mod read;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
