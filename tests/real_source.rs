@@ -113,6 +113,29 @@ async fn begun(thread: &str, run: &str) {
     followed(link, Some("-1"), Duration::ZERO, |event| data(event)["seq"] == 200).await;
 }
 
+/// A rollback deletes the run's record and keeps its events.
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_source -- --ignored"]
+async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
+    let thread = server::new_thread();
+    let gone = server::start_run(&thread, "firehose", &pour(4000), &["custom"]);
+    begun(&thread, &gone).await;
+    let path = format!("/threads/{thread}/runs/{gone}/cancel?wait=true&action=rollback");
+    let (status, answer) = server::request("POST", &path, None);
+    assert!((200..300).contains(&status), "{status} {answer}");
+    assert_eq!(server::runs(&thread), [json!(null); 0]);
+    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&gone)).await;
+    let seen = numbers(&tape.events);
+    assert!(seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64), "{} {:?}", seen.len(), tape.end);
+    assert!(tape.gaps.is_empty() && tape.end.connections == 1, "{:?} {:?}", tape.gaps, tape.end);
+    // And before a run that is there.
+    let kept = server::start_run(&thread, "firehose", &pour(50), &["custom"]);
+    assert_eq!(server::run_end(&thread, &kept), "success");
+    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&kept)).await;
+    assert!(numbers(&tape.events).into_iter().eq(seen.into_iter().chain(0..50)), "{:?}", tape.end);
+    assert!(tape.gaps.is_empty(), "{:?}", tape.gaps);
+}
+
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real_source -- --ignored"]
 async fn a_tail_of_a_run_that_goes_on_lacks_nothing() {

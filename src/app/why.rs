@@ -10,6 +10,7 @@ use super::viewer::Viewer;
 use super::viewer::head::since;
 use super::{App, Overlay, Page};
 use crate::model::{Question, RunFacts, ThreadStatus};
+use crate::projection::RunOutcome;
 use crate::text;
 use jiff::Timestamp;
 
@@ -85,6 +86,7 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
     let name = run.map_or_else(|| "The newest run".to_string(), |run| run.name());
     let name = capital(&name);
     let new_run = |what: &str| ("stream.new_run", format!("new run{what}"));
+    let has_record = runs.iter().any(|run| run.is_recorded);
     let nodes = |next: &[String]| next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ");
     let mut why = match status {
         ThreadStatus::Loading if viewer.is_recording() => {
@@ -169,10 +171,16 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
         }
         ThreadStatus::Idle { .. } => Why {
             story: match run {
-                Some(_) => format!("{name} finished. Nothing is left to do."),
+                Some(run) if run.outcome == RunOutcome::Deleted => {
+                    format!("{name} was rolled back or deleted: the server has no record of it. Nothing is left to do.")
+                }
+                Some(run) => format!("{name} {}. Nothing is left to do.", run.outcome.word()),
                 None => "Nothing runs on this thread.".into(),
             },
-            actions: vec![new_run(""), ("stream.again", "run the last input again".into())],
+            // The input is in the record of a run.
+            actions: std::iter::once(new_run(""))
+                .chain(has_record.then(|| ("stream.again", "run the last input again".to_string())))
+                .collect(),
             ..Why::default()
         },
         ThreadStatus::Deleted => Why {

@@ -38,7 +38,7 @@ impl Closed {
     /// The reason for a reconnect, in words.
     pub fn why(self) -> &'static str {
         match self {
-            Closed::Eof => "the server closed the stream while the run is active",
+            Closed::Eof => "the stream was closed",
             Closed::Cut => "the stream ended in the middle of an event",
             Closed::Reset => "the connection broke",
             Closed::Timeout => "the server took too long",

@@ -151,6 +151,15 @@ impl Thread {
         self.server.runs(&self.id, RUNS).await
     }
 
+    /// Whether the server has no record of a run.
+    pub(super) async fn is_deleted(&self, run: &str) -> Result<bool, ApiError> {
+        match self.server.run(&self.id, run).await {
+            Ok(_) => Ok(false),
+            Err(error) if error.kind == Kind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) async fn join(&self, run: &str, after: &str) -> Result<Opened, ApiError> {
         Ok(self.server.join_run(&self.id, run, &[], Some(after)).await?.into())
     }

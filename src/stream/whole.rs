@@ -62,6 +62,8 @@ pub(super) struct Whole {
     /// The run that the past is at, and the last one that it told the end of.
     told: Option<String>,
     ended: Option<String>,
+    /// Runs of the past that the server has deleted, as a rollback does.
+    deleted: HashSet<String>,
     /// The run that goes on, or is read from its own stream.
     active: Option<String>,
     /// Ids before this one can't be in the present.
@@ -115,6 +117,7 @@ impl Whole {
             at: At::Past,
             told,
             ended: None,
+            deleted: HashSet::new(),
             active,
             since,
             held,
@@ -170,7 +173,7 @@ impl Whole {
             piece = past.next() => match piece? {
                 // State updates and errors are never stored, so this is no past: the present has it too, and gives it.
                 Piece::Block(block) if block.kind == Is::Aside => {}
-                Piece::Block(block) if self.is_past(&block) => self.give(block),
+                Piece::Block(block) if self.is_past(&block) || self.is_of_deleted(&block).await? => self.give(block),
                 Piece::Block(_) => {
                     self.past = None;
                     self.begin_run().await?;
@@ -235,6 +238,9 @@ impl Whole {
         }
         // A run says nothing after its end but that it is done: an event of the next one, whose begin is lost, is not its.
         let is_named = block.kind != Is::OfRun;
+        if run.as_ref().is_some_and(|run| self.deleted.contains(run)) {
+            return true;
+        }
         if let Some(known) = run.as_ref().and_then(|run| self.runs.iter().find(|r| r.run_id == *run)) {
             let is_in_time = is_named || block.id.is_none_or(|(at, _)| ended(known).is_none_or(|ended| at <= ended));
             return is_finished(known) && is_in_time;
@@ -242,6 +248,16 @@ impl Whole {
         // Of a run that is not in the list, or of nobody knows which: runs of a thread never overlap.
         let last = self.runs.iter().filter(|run| is_finished(run)).filter_map(ended).max();
         block.id.is_some_and(|(at, _)| last.is_some_and(|last| at <= last))
+    }
+
+    /// Whether an event that `is_past` did not recognize is one of a run that the server has deleted: it keeps the events.
+    async fn is_of_deleted(&mut self, block: &Block) -> Result<bool, ApiError> {
+        let (Is::Begin(run) | Is::Done(run)) = &block.kind else { return Ok(false) };
+        let is_deleted = !self.runs.iter().any(|known| known.run_id == *run) && self.thread.is_deleted(run).await?;
+        if is_deleted {
+            self.deleted.insert(run.clone());
+        }
+        Ok(is_deleted)
     }
 
     /// What the present says that the past does not: it may have been there for the rest of a run that the list calls

@@ -52,6 +52,7 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
         RunOutcome::Failed => (StatusRole::Failed, format!("failed{}", node("in"))),
         RunOutcome::TimedOut => (StatusRole::Failed, format!("timed out{}", node("in"))),
         RunOutcome::Cancelled => (StatusRole::Ended, "cancelled".into()),
+        RunOutcome::Deleted => (StatusRole::Ended, "rolled back or deleted".into()),
         RunOutcome::Unknown => {
             let asks = status.awaits_outcome(run);
             details.push(if asks { "asking the server how" } else { "the server doesn't say how" }.into());

@@ -26,6 +26,8 @@ pub enum RunOutcome {
     TimedOut,
     /// It was cancelled.
     Cancelled,
+    /// The server has no record of it any more: it was rolled back or deleted.
+    Deleted,
     /// It is over; how it ended is not known.
     Unknown,
 }
@@ -41,6 +43,7 @@ impl RunOutcome {
             RunOutcome::Failed => "failed",
             RunOutcome::TimedOut => "timed out",
             RunOutcome::Cancelled => "cancelled",
+            RunOutcome::Deleted => "deleted",
             RunOutcome::Unknown => "ended",
         }
     }
@@ -120,10 +123,19 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
         // Without an id it is one of those that are listed, if any is.
         if !is_listed && (run.id.is_some() || status.records.is_none()) {
             let number = is_all.then_some(entries.len() + 1);
-            entries.push(streamed(status, run, number));
+            let mut entry = streamed(status, run, number);
+            if entry.outcome == RunOutcome::Unknown && is_all && is_older_than_records(status, &entry) {
+                entry.outcome = RunOutcome::Deleted;
+            }
+            entries.push(entry);
         }
     }
     entries
+}
+
+/// Whether the records were read after the end of a run that the stream showed.
+fn is_older_than_records(status: &Status, run: &RunEntry) -> bool {
+    run.run_id.is_some() && status.loaded.zip(run.end_seq).is_some_and(|(loaded, end)| end < loaded.seq)
 }
 
 fn recorded(

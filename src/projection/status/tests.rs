@@ -1,3 +1,4 @@
+use super::runs::LISTED;
 use super::*;
 use crate::projection::{Projections, StateSource};
 use crate::stream::{Data, End, Event, Loaded as LoadedPart, ThreadSnapshot};
@@ -313,4 +314,21 @@ fn how_a_run_ended_is_asked_until_a_newer_snapshot_is_there() {
     log.live("metadata", json!({"run_id": "s"}), 2);
     log.live("metadata", json!({"run_id": "s", "status": "run_done"}), 3);
     assert!(asks(&log));
+}
+
+#[test]
+fn a_run_that_is_missing_in_newer_records_was_deleted() {
+    let mut log = Log::default();
+    log.told.status.await_snapshot();
+    log.live("metadata", json!({"run_id": "r"}), 0);
+    log.thread("busy", json!([]), json!([run("r", "running", 0, 0)]));
+    log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 1);
+    assert_eq!(log.outcomes(), [("run 1".to_string(), RunOutcome::Unknown)], "the records are older than its end");
+    log.thread("idle", json!([]), json!([]));
+    assert_eq!(log.outcomes(), [("run 1".to_string(), RunOutcome::Deleted)]);
+    assert_eq!(log.word(), "idle");
+    // A list that may be cut off says nothing of a run that it lacks.
+    let page: Vec<Value> = (0..LISTED).map(|i| run(&format!("r{i}"), "success", 2, 3)).collect();
+    log.thread("idle", json!([]), json!(page));
+    assert_eq!(log.told.status.run("r").map(|run| run.outcome), Some(RunOutcome::Unknown));
 }

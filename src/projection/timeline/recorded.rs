@@ -21,12 +21,12 @@ impl Attempt {
             RunOutcome::Finished => BarState::Done,
             RunOutcome::Asked | RunOutcome::Paused => BarState::Interrupted,
             RunOutcome::Failed | RunOutcome::TimedOut => BarState::Failed,
-            RunOutcome::Cancelled => BarState::Abandoned,
+            RunOutcome::Cancelled | RunOutcome::Deleted => BarState::Abandoned,
             RunOutcome::Unknown => return,
         };
         self.state = state;
         self.detail = match run.outcome {
-            RunOutcome::Cancelled => Some("cancelled".into()),
+            RunOutcome::Cancelled | RunOutcome::Deleted => Some(run.outcome.word().into()),
             _ => run.error.clone().or(self.detail.take()),
         };
     }
