@@ -52,6 +52,9 @@ pub(super) struct News {
     pub records: Vec<RunRecord>,
     /// Why the events of a run are not read.
     pub unread: Vec<String>,
+    /// Of the newest finished runs, those whose events the server did not keep, each with the reason: oldest first, and only
+    /// of a first list whose past is replayed.
+    pub unkept: Vec<(RunRecord, String)>,
     /// An active run is gone from the list.
     pub any_deleted: bool,
 }
@@ -89,6 +92,9 @@ impl RunList {
         let newest = runs.last().and_then(|run| run.created_at);
         let began = *self.began.get_or_insert(newest);
         let replayed = if is_first && self.replays { self.replayable(&runs) } else { Vec::new() };
+        if is_first && self.replays {
+            news.unkept = self.unkept(&runs, at);
+        }
         self.known.values_mut().for_each(|known| known.is_listed = false);
         for run in &runs {
             let is_active = run.is_active();
@@ -192,6 +198,20 @@ impl RunList {
         };
         runs.iter().rev().filter(can).take(REPLAYED).map(|run| run.run_id.clone()).collect()
     }
+
+    /// Of the newest finished runs, those whose events the server did not keep; of runs in the order of their creation.
+    fn unkept(&self, runs: &[Run], at: Timestamp) -> Vec<(RunRecord, String)> {
+        let newest = runs.iter().rev().filter(|run| !run.is_active()).take(REPLAYED);
+        let unkept = newest.filter_map(|run| match join_plan(self.kind, Some(run)) {
+            JoinPlan::OverNothingKept(why) => {
+                Some((record(run, at), format!("run {}: {why}", crate::text::clean(&run.run_id))))
+            }
+            _ => None,
+        });
+        let mut unkept: Vec<_> = unkept.collect();
+        unkept.reverse();
+        unkept
+    }
 }
 
 fn record(run: &Run, at: Timestamp) -> RunRecord {
@@ -265,6 +285,19 @@ mod tests {
         let (records, unread) = take(&mut list, &runs);
         assert_eq!((records, unread), (vec!["r7 running".into()], 0));
         assert_eq!(queue(&mut list), ["r3", "r4", "r6", "r7"], "a run that is not resumable has nothing to replay");
+    }
+
+    #[test]
+    fn finished_runs_without_events_are_named() {
+        let mut list = RunList::new(Aegra, false, true);
+        let mut runs: Vec<_> = (1..=4).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true)).collect();
+        runs.push(run("r5", 50, "running", true));
+        let unkept = list.take(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
+        let named: Vec<_> =
+            unkept.iter().map(|(record, why)| (&*record.run_id, why.contains("keeps no events"))).collect();
+        assert_eq!(named, [("r2", true), ("r3", true), ("r4", true)]);
+        assert_eq!(list.take(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept, []);
+        assert_eq!(RunList::new(Aegra, false, false).take(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
     }
 
     #[test]

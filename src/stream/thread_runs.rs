@@ -249,7 +249,13 @@ impl Follower {
         if is_empty || news.any_deleted {
             self.check_thread().await?;
         }
-        let mut items: Vec<Item> = news.records.into_iter().map(|run| Item::Record(Record::Run(run))).collect();
+        let mut items: Vec<Item> = Vec::new();
+        // Where the thread's state is loaded too, its snapshot has these runs.
+        for (run, why) in news.unkept.into_iter().filter(|_| !self.following.has_state) {
+            self.sums.gaps += 1;
+            items.extend([Item::Record(Record::Run(run)), Item::Record(Record::Gap { at, why })]);
+        }
+        items.extend(news.records.into_iter().map(|run| Item::Record(Record::Run(run))));
         self.sums.gaps += news.unread.len() as u64;
         items.extend(news.unread.into_iter().map(|why| Item::Record(Record::Gap { at, why })));
         let every = if list.any_active() { self.following.busy } else { self.following.idle };
