@@ -115,7 +115,7 @@ fn a_question_is_answered_where_it_is_asked() {
         term.wait_for("Answer sent. Following run 2.");
         term.wait_for("run 2 finished");
         term.wait_for("● idle · last run finished ");
-        assert!(!term.screen().contains("▶ 2 streams"), "no second tab: {}", term.screen());
+        assert!(!term.screen().contains("► 2 streams"), "no second tab: {}", term.screen());
         let state = get(&url, &format!("/threads/{thread}/state"));
         assert!(state["values"].to_string().contains("yes"), "it was sent as text: {state}");
         quit(&mut term);

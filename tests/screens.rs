@@ -118,7 +118,7 @@ fn streams_in_tabs() {
     dash.capture("agent-messages-tuple");
     assert!(dash.screen().contains("9775 ◐*"), "the other one has news: {}", dash.screen());
     dash.keys("<Esc>");
-    assert!(dash.screen().contains("▶ 2 streams *"), "{}", dash.screen());
+    assert!(dash.screen().contains("► 2 streams *"), "{}", dash.screen());
     dash.keys("}");
     assert!(dash.screen().contains("9775 ◐ ") && !dash.screen().contains('*'), "{}", dash.screen());
 }

@@ -108,9 +108,11 @@ impl Teller {
                 self.line_as(color::of_outcome(outcome), "end", &line, out);
             }
             Item::Record(Record::Run(run)) => self.run(run, out),
-            Item::Record(Record::Tape(head)) => self.only_values = head.modes == ["values"],
-            Item::Record(Record::Open { at, .. }) => {
-                self.began.get_or_insert(*at);
+            Item::Record(Record::Tape(head)) => {
+                self.began.get_or_insert(head.at);
+                self.only_values = head.modes == ["values"];
+            }
+            Item::Record(Record::Open { .. }) => {
                 self.happened = self.lifecycle_count();
             }
             // Told on stderr.

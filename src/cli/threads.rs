@@ -195,7 +195,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 /// Puts the status that the dashboard shows in place of the server's own word, which is `interrupted` for four different
-/// things and `idle` for a copy that waits. For people only: JSON keeps what the server sent.
+/// things and `idle` for a copy that waits, and adds how many questions are open. For people only: JSON keeps what the server sent.
 async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
     let looks = rows.iter_mut().enumerate().map(|(n, row)| async move {
         let facts = ThreadFacts::read(&row.to_string()).unwrap_or_default();
@@ -205,6 +205,7 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
             None => listed(),
         };
         row["status"] = status.word().into();
+        row["questions"] = status.questions().len().into();
     });
     futures::stream::iter(looks).buffer_unordered(AT_ONCE).collect::<()>().await;
 }
@@ -277,10 +278,9 @@ fn columns() -> [Column; 5] {
         status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
         column("UPDATED", |row| time(&row["updated_at"])),
         column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
-        column("WAITING", |row| {
-            let waiting =
-                row["interrupts"].as_object().map_or(0, |o| o.values().filter_map(Value::as_array).map(Vec::len).sum());
-            if waiting == 0 { String::new() } else { waiting.to_string() }
+        column("WAITING", |row| match row["questions"].as_u64() {
+            Some(0) | None => String::new(),
+            Some(questions) => questions.to_string(),
         }),
     ]
 }

@@ -94,7 +94,7 @@ impl AgentServer {
         let record = offered(record)?;
         let state = offered(state.map(|raw| raw.get().to_string()))?;
         let runs = offered(runs.map(|rows| list(&rows)))?;
-        let odd = |error: serde_json::Error| self.refused_here(format!("the server's record of the thread: {error}"));
+        let odd = |error: serde_json::Error| self.refused_here(thread, format!("the server's record of the thread: {error}"));
         Ok(LoadedThread {
             thread: record.map(|json| ThreadFacts::read(&json)).transpose().map_err(odd)?,
             state: state.map(|json| StateFacts::read(&json)).transpose().map_err(odd)?,
@@ -141,9 +141,10 @@ impl AgentServer {
         }
     }
 
-    /// An error of our own, before anything was sent.
-    pub(super) fn refused_here(&self, detail: String) -> ApiError {
-        let at = self.http.place(&reqwest::Method::GET, &self.base);
+    /// An error of our own about what was read of a thread; nothing was sent.
+    pub(super) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
+        let url = self.url(&reqwest::Method::GET, &["threads", thread]);
+        let at = self.http.place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
         ApiError { kind: Kind::Refused, at, detail, hint: None }
     }
 }

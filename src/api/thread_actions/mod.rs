@@ -139,7 +139,7 @@ impl AgentServer {
         if let Some(target) = targets.iter().find(is_active) {
             let run = short_id(&target.run_id);
             let detail = format!("run {run} is still active, so the thread was not deleted");
-            let error = target.error.clone().unwrap_or_else(|| self.refused_here(detail.clone()));
+            let error = target.error.clone().unwrap_or_else(|| self.refused_here(thread, detail.clone()));
             let hint = Some("a run whose thread is deleted continues unseen: cancel it, then delete the thread".into());
             let detail = if error.detail == detail { detail } else { format!("{detail}: {}", error.detail) };
             return Err(refused(ApiError { detail, hint, ..error }));

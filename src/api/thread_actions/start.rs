@@ -85,7 +85,7 @@ impl AgentServer {
                 Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
             };
             if let Some((failure, why)) = refusal(&start.guard, &loaded) {
-                let error = ApiError { kind: Kind::Stale, ..self.refused_here(why) };
+                let error = ApiError { kind: Kind::Stale, ..self.refused_here(&start.thread, why) };
                 return Err(StartError { failure, error });
             }
         }
@@ -97,7 +97,7 @@ impl AgentServer {
         }
         match self.create_run(&start.thread, &body).await {
             Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),
-            Ok(_) => self.find_started(start, &mark, self.refused_here("the answer has no run id".into())).await,
+            Ok(_) => self.find_started(start, &mark, self.refused_here(&start.thread, "the answer has no run id".into())).await,
             Err(error) if error.is_refusal() => Err(StartError { failure: self.kind_of_refusal(&error).await, error }),
             Err(error) => self.find_started(start, &mark, error).await,
         }

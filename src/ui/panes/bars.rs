@@ -80,7 +80,7 @@ fn left(app: &App, names: bool) -> Line {
     if !streams.is_empty() && app.viewer().is_none() {
         let s = if streams.len() == 1 { "" } else { "s" };
         line.push(Tone::Dim, " │ ");
-        line.push(Tone::Good, "▶ ");
+        line.push(Tone::Good, "► ");
         line.push(Tone::Plain, &format!("{} stream{s}", streams.len()));
         line.push(Tone::Moving, if streams.iter().any(|v| v.news) { " *" } else { "" });
     }

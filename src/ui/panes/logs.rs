@@ -28,7 +28,7 @@ pub fn logs(app: &App, logs: &LogView, canvas: &mut Canvas<'_>, area: Area) {
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
     head.push(Tone::Plain, &names.join(" · "));
     let head = match (logs.place.follow, logs.unseen()) {
-        (true, _) => head.right(Tone::Good, "▶ FOLLOW"),
+        (true, _) => head.right(Tone::Good, "► FOLLOW"),
         (false, 0) => head.right(Tone::Dim, "PAUSED"),
         (false, n) => head.right(Tone::Moving, &format!("PAUSED +{} new", text::count(n))),
     };
