@@ -56,7 +56,7 @@ pub const BINDINGS: &[Binding] = {
     use Context::*;
     &[
         bind("app.help", Global, &["?"], A::Help, "help", "Show the keys that work here"),
-        bind("app.command", Global, &[":"], A::Command, "command", "Go anywhere: command, name, id, address, event"),
+        bind("app.command", Global, &[":"], A::Command, "commands", "Go anywhere: command, name, id, address, event"),
         bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; never loses what was typed"),
         bind("app.quit", Global, &["q"], A::Quit, "quit", "Back; closes a tab; on Deployments it quits"),
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Leave at once; runs go on"),
