@@ -80,6 +80,44 @@ fn signals_leave_a_normal_terminal() {
     }
 }
 
+/// Also those that only a fault, an abort or a limit sends.
+#[test]
+fn every_signal_that_ends_it_leaves_a_normal_terminal() {
+    let signals = [
+        libc::SIGABRT,
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGSYS,
+        libc::SIGTRAP,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGXCPU,
+        libc::SIGXFSZ,
+    ];
+    for signal in signals {
+        let mut term = demo(100, 30);
+        term.signal(signal);
+        let status = term.exit_status();
+        assert!(status.signal().is_some(), "{signal}: it is the signal that ends it: {status:?}");
+        assert_restored(&term);
+    }
+}
+
+#[test]
+fn a_failed_allocation_leaves_a_normal_terminal() {
+    let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "memory")], &["--demo"], 100, 30);
+    term.wait_for("support-bot");
+    term.keys("\x1b[24~");
+    assert!(term.exit_status().signal().is_some());
+    assert_restored(&term);
+    assert!(String::from_utf8_lossy(&term.raw_output()).contains("memory allocation of 8 bytes failed"));
+}
+
 #[test]
 fn a_closed_terminal_ends_it() {
     let mut term = demo(100, 30);

@@ -63,12 +63,12 @@ async fn run_on(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiErro
     }
     let query = ThreadQuery { limit: Found::THREADS_LOOKED_AT, ..ThreadQuery::default() };
     let threads = client.threads(&query).await?;
-    let looks = threads.into_iter().map(async |thread| {
+    let looks = threads.into_iter().map(|thread| async move {
         let run = client.run_row(&thread.thread_id, id).await;
         run.is_ok().then(|| Found::Run(thread.thread_id.clone()))
     });
     let mut found =
-        std::pin::pin!(futures::stream::iter(looks).buffer_unordered(AT_ONCE).filter_map(async |found| found));
+        std::pin::pin!(futures::stream::iter(looks).buffer_unordered(AT_ONCE).filter_map(std::future::ready));
     Ok(found.next().await)
 }
 

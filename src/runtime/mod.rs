@@ -6,6 +6,7 @@ mod browse;
 mod changes;
 mod effects;
 mod export;
+mod fatal;
 mod find;
 mod frames;
 mod input;
@@ -128,6 +129,7 @@ pub enum Ended {
 pub async fn run(options: Options) -> io::Result<Ended> {
     terminal::install_panic_hook();
     let mut signals = Signals::new()?;
+    fatal::catch();
     // Half-way in is a way out too.
     let mut screen = Screen::enter().inspect_err(|_| terminal::restore())?;
     let result = run_loop(options, &mut screen, &mut signals).await;

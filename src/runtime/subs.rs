@@ -154,12 +154,12 @@ impl Runner {
         })
     }
 
-    /// Panics on behalf of a test: in a task, else here.
+    /// Panics on behalf of a test, in a task or here, or runs out of memory.
     pub fn test_panic(&mut self, place: &str) {
-        if place == "task" {
-            self.tasks.spawn(async { panic!("a test asked this task to panic") });
-        } else {
-            panic!("a test asked the loop to panic");
+        match place {
+            "task" => drop(self.tasks.spawn(async { panic!("a test asked this task to panic") })),
+            "memory" => std::alloc::handle_alloc_error(std::alloc::Layout::new::<u64>()),
+            _ => panic!("a test asked the loop to panic"),
         }
     }
 

@@ -147,6 +147,8 @@ fn call(how: Notify, title: &str, text: &str) -> String {
 
 fn modes_on() -> io::Result<()> {
     let _ = UI_THREAD.set(std::thread::current().id());
+    #[cfg(unix)]
+    handler::remember();
     ENTERED.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
     execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)
@@ -170,6 +172,65 @@ pub fn restore() {
     let _ = disable_raw_mode();
 }
 
+/// Gives the terminal back from a signal handler, which may have interrupted anything.
+#[cfg(unix)]
+pub(super) fn restore_in_handler() {
+    if ENTERED.swap(false, Ordering::SeqCst) {
+        handler::restore();
+    }
+}
+
+/// The part that may run in a signal handler: no allocation, no lock.
+#[cfg(unix)]
+mod handler {
+    use std::cell::UnsafeCell;
+    use std::mem::MaybeUninit;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The same as [`super::restore`] writes: the update ends, no mouse, no focus, no bracketed paste, the normal screen, the
+    /// cursor.
+    pub(super) const RESTORE: &[u8] =
+        b"\x1b[?2026l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
+
+    struct Modes(UnsafeCell<MaybeUninit<libc::termios>>, AtomicBool);
+
+    // SAFETY: the modes are written once, before the flag is set, and only read after that.
+    unsafe impl Sync for Modes {}
+
+    static MODES: Modes = Modes(UnsafeCell::new(MaybeUninit::uninit()), AtomicBool::new(false));
+
+    /// Remembers how the terminal is before it is taken for the first time.
+    pub(super) fn remember() {
+        if MODES.1.load(Ordering::SeqCst) {
+            return;
+        }
+        // SAFETY: termios is plain data for which zeroes are valid; only the thread of the screen comes here, and nothing reads
+        // the modes until the flag is set.
+        unsafe {
+            let mut modes: libc::termios = std::mem::zeroed();
+            if libc::tcgetattr(libc::STDIN_FILENO, &raw mut modes) == 0 {
+                (&mut *MODES.0.get()).write(modes);
+                MODES.1.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+
+    pub(super) fn restore() {
+        // SAFETY: all of these are allowed in a signal handler; what they read is constant by now.
+        unsafe {
+            // Other threads run on until the process ends: what they still draw must not come behind this.
+            let terminal = libc::dup(libc::STDOUT_FILENO);
+            let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            let is_apart = terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
+            let out = if is_apart { terminal } else { libc::STDOUT_FILENO };
+            libc::write(out, RESTORE.as_ptr().cast(), RESTORE.len());
+            if MODES.1.load(Ordering::SeqCst) {
+                libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, (&*MODES.0.get()).as_ptr());
+            }
+        }
+    }
+}
+
 /// A panic where the screen is drawn gives the terminal back before its message is printed. One in a background task
 /// touches neither: its message reaches the dashboard.
 pub fn install_panic_hook() {
@@ -187,6 +248,24 @@ pub fn install_panic_hook() {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// One list of what has to be given back, in two forms.
+    #[cfg(unix)]
+    #[test]
+    fn a_handler_restores_what_a_normal_end_restores() {
+        let mut normal = Vec::new();
+        execute!(
+            normal,
+            EndSynchronizedUpdate,
+            DisableMouseCapture,
+            DisableFocusChange,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            cursor::Show
+        )
+        .unwrap();
+        assert_eq!(String::from_utf8_lossy(handler::RESTORE), String::from_utf8_lossy(&normal));
+    }
 
     proptest! {
         /// Whatever is told or copied, the sequence is one, and ends where we end it.

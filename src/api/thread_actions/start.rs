@@ -97,7 +97,10 @@ impl AgentServer {
         }
         match self.create_run(&start.thread, &body).await {
             Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),
-            Ok(_) => self.find_started(start, &mark, self.refused_here(&start.thread, "the answer has no run id".into())).await,
+            Ok(_) => {
+                self.find_started(start, &mark, self.refused_here(&start.thread, "the answer has no run id".into()))
+                    .await
+            }
             Err(error) if error.is_refusal() => Err(StartError { failure: self.kind_of_refusal(&error).await, error }),
             Err(error) => self.find_started(start, &mark, error).await,
         }
