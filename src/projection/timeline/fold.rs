@@ -1,8 +1,11 @@
 //! Attempts, steps and bars: how they begin, are found again and end, whichever mode tells of it.
 
-use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, SOURCES, Timeline, between};
+use super::{
+    Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between,
+};
 use crate::stream::{Event, Namespace, server_time};
 use jiff::{SignedDuration, Timestamp};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,6 +142,10 @@ impl Timeline {
             skew: timed.server.flatten().unwrap_or_default(),
             asked: false,
             is_timed: timed.known,
+            is_arrival_timed: timed.known && timed.server.is_none(),
+            recorded: Recorded { start: began.is_some(), end: false },
+            is_filled: false,
+            is_joined: false,
             is_recorded: false,
             is_superseded: false,
             scope: Scope { over: true, busy_until: Some(at), ..Scope::default() },
@@ -164,6 +171,7 @@ impl Timeline {
         attempt.detail = detail;
         attempt.ended = Some(ended);
         attempt.known.end = known;
+        attempt.is_arrival_timed |= known && attempt.clock == Clock::Arrival;
         let (first, exact) = (attempt.first_key.max(self.bars.evicted()), attempt.exact);
         let next = self.bars.evicted() + self.bars.len() as u64;
         for key in first..next {
@@ -186,27 +194,48 @@ impl Timeline {
         let skew = told.duration_since(arrived);
         let Some(attempt) = self.attempts.back_mut() else { return };
         attempt.skew = skew;
-        if attempt.clock == Clock::Server {
-            return;
+        if attempt.clock == Clock::Arrival {
+            // What came before the first of these was timed by its arrival: once for an attempt.
+            self.move_to_server(self.attempts.len() - 1, skew);
         }
-        // What came before the first of these was timed by its arrival: once for an attempt.
+    }
+
+    /// Makes all times of an attempt the server's: those that are times of arrival are moved by the difference of the clocks.
+    pub(super) fn move_to_server(&mut self, attempt: usize, skew: SignedDuration) {
         let moved = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
         let moved_if = |time: &mut Option<Timestamp>| time.iter_mut().for_each(moved);
         let moved_scope = |scope: &mut Scope| [&mut scope.after, &mut scope.busy_until].into_iter().for_each(moved_if);
-        attempt.clock = Clock::Server;
-        moved(&mut attempt.started);
+        let keys = self.keys_of(attempt);
+        let Some(attempt) = self.attempts.get_mut(attempt) else { return };
+        (attempt.clock, attempt.skew) = (Clock::Server, skew);
+        if !attempt.recorded.start {
+            moved(&mut attempt.started);
+        }
+        if !attempt.recorded.end {
+            moved_if(&mut attempt.ended);
+        }
         moved(&mut attempt.seen);
         moved_scope(&mut attempt.scope);
-        let first = attempt.first_key.max(self.bars.evicted());
-        let next = self.bars.evicted() + self.bars.len() as u64;
-        for key in first..next {
+        for key in keys {
             let Some(bar) = self.bar_mut(key) else { continue };
-            moved(&mut bar.started);
+            if !bar.recorded.start {
+                moved(&mut bar.started);
+            }
             moved(&mut bar.seen);
-            moved_if(&mut bar.ended);
+            if !bar.recorded.end {
+                moved_if(&mut bar.ended);
+            }
             moved_if(&mut bar.after);
             bar.scope.iter_mut().for_each(|scope| moved_scope(scope));
         }
+    }
+
+    /// The keys of an attempt's bars that are kept.
+    pub(super) fn keys_of(&self, attempt: usize) -> Range<u64> {
+        let first = |attempt: &Attempt| attempt.first_key.max(self.bars.evicted());
+        let end = self.bars.evicted() + self.bars.len() as u64;
+        let next = self.attempts.get(attempt + 1).map_or(end, first);
+        self.attempts.get(attempt).map_or(end, first)..next
     }
 
     /// The bars in a bar, or at the top of the newest attempt.
@@ -241,6 +270,9 @@ impl Timeline {
 
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
         let id = self.names.short(id);
+        if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node && bar.id.is_none()) {
+            bar.id = Some(id.clone());
+        }
         self.ids.insert(id, key);
     }
 
@@ -548,6 +580,7 @@ impl Timeline {
             // A stream that is joined in the middle of a run does not tell when it began.
             if let Some(attempt) = self.attempts.back_mut() {
                 attempt.known.start = false;
+                attempt.is_joined = true;
             }
         }
     }
@@ -571,6 +604,8 @@ impl Timeline {
             last_seq: told.seq,
             source: told.source,
             estimated: false,
+            id: None,
+            recorded: Recorded::default(),
             step: None,
             wave: 0,
             seen: told.time,

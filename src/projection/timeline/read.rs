@@ -2,7 +2,7 @@
 //! skipped over.
 
 use super::fold::{NEAR, Timed, Told};
-use super::{BarKind, BarSource, BarState, Timeline};
+use super::{BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::pair::OriginIn;
 use crate::projection::wire::{Fields, InterruptIn, Items, Number, Payload, Text, summary, text};
 use crate::stream::{Namespace, error_text};
@@ -141,6 +141,7 @@ impl Timeline {
             attempt.last_seq = event.seq;
             attempt.seen = attempt.seen.max(timed.at);
             attempt.is_timed = timed.known;
+            attempt.is_arrival_timed |= timed.known && attempt.clock == Clock::Arrival;
         }
     }
 
