@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bars without a told end, and tool calls without a result, that are remembered.
+/// Bars without a told end that are remembered.
 const MAX_OPEN: usize = 4096;
 /// Bytes of an error that a bar shows.
 pub(super) const DETAIL: usize = 200;
@@ -107,7 +107,7 @@ impl Timeline {
         self.ids.clear();
         self.announced.clear();
         self.speaking.clear();
-        self.calls.clear();
+        self.asked.clear();
         if self.attempts.len() >= MAX_ATTEMPTS {
             self.attempts.pop_front();
             self.attempts_gone += 1;
@@ -119,7 +119,7 @@ impl Timeline {
         for attempt in self.attempts.iter_mut().rev().take(NEAR).filter(of_run) {
             attempt.is_superseded = true;
             self.generation += 1;
-            began = Some(attempt.started).filter(|began| number == 1 && *began <= at);
+            began = Some(attempt.started).filter(|began| number == 1 && *began <= at && !timed.known);
         }
         self.shape += 1;
         self.attempts.push_back(Attempt {
@@ -431,39 +431,7 @@ impl Timeline {
         let mut bar = self.fresh(kind, name, ns, parent, told);
         bar.estimated = !told.source.is_exact();
         let key = self.push(bar, id);
-        if kind == BarKind::Tool {
-            if self.calls.len() >= MAX_OPEN {
-                self.calls.pop_front();
-            }
-            self.calls.push_back(key);
-        }
         key
-    }
-
-    /// Tool calls without a result, the oldest first.
-    pub(super) fn waiting(&self, name: &str) -> Option<u64> {
-        let waits = |key: &&u64| self.bar(**key).is_some_and(|b| b.state == BarState::Running && &*b.name == name);
-        self.calls.iter().find(waits).copied()
-    }
-
-    /// The model still writes what it asks for: its calls have not begun.
-    pub(super) fn still_asking(&mut self, model: u64, time: Timestamp) {
-        let Some(parent) = self.bar(model).map(|bar| bar.parent) else { return };
-        for back in 1..=NEAR {
-            let siblings = self.siblings(parent);
-            let key = siblings.len().checked_sub(back).map(|at| siblings[at]).filter(|key| *key > model);
-            let Some(bar) = key.and_then(|key| self.bar_mut(key)) else { return };
-            if bar.asked_by == Some(model) && bar.estimated && bar.state == BarState::Running {
-                bar.started = bar.started.max(time);
-                bar.seen = bar.seen.max(time);
-            }
-        }
-    }
-
-    pub(super) fn asked_by(&mut self, tool: u64, model: Option<u64>) {
-        if let Some(bar) = self.bar_mut(tool) {
-            bar.asked_by = model;
-        }
     }
 
     /// A better source tells when a bar began, and in which step.
@@ -527,14 +495,14 @@ impl Timeline {
         let mut inside = if kind == BarKind::Node { bar.children.clone() } else { Vec::new() };
         while let Some(key) = inside.pop() {
             let Some(child) = self.bar_mut(key) else { continue };
-            // A tool that was asked for outlives the node that asked.
-            if child.state != BarState::Running || child.kind == BarKind::Tool {
+            if child.state != BarState::Running {
                 continue;
             }
             child.state = if state == BarState::Failed { BarState::Abandoned } else { state };
             let end = if child.kind == BarKind::Model { child.seen } else { told.time };
             child.ended = Some(end.max(child.started));
-            child.known.end = told.known;
+            // A tool's end is told by itself, where it is told.
+            child.known.end = told.known && child.kind != BarKind::Tool;
             inside.extend(&child.children);
         }
         if kind != BarKind::Node {
@@ -609,7 +577,6 @@ impl Timeline {
             step: None,
             wave: 0,
             seen: told.time,
-            asked_by: None,
             scope: None,
         }
     }
@@ -669,6 +636,5 @@ impl Timeline {
         self.ids.retain(|_, key| *key >= first);
         self.speaking.retain(|_, key| *key >= first);
         self.announced.clear();
-        self.calls.retain(|key| *key >= first);
     }
 }

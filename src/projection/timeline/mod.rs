@@ -29,7 +29,7 @@ const LOOK_BACK: usize = 2000;
 pub enum BarKind {
     /// A task of a graph: one run of a node.
     Node,
-    /// A tool call, from the moment it was asked for (or began, where that is told) to its result.
+    /// A tool, in the node that ran it. A message that only asks for one is none.
     Tool,
     /// A call of a model.
     Model,
@@ -160,7 +160,7 @@ pub struct Bar {
     pub source: BarSource,
     /// Whether its start is only estimated.
     pub estimated: bool,
-    /// The id of its task, where that was told.
+    /// The id of its task, or of its tool call, where that was told.
     id: Option<Arc<str>>,
     /// Which of its times are those of checkpoints.
     recorded: Recorded,
@@ -170,8 +170,6 @@ pub struct Bar {
     wave: i64,
     /// When the last event told of it.
     seen: Timestamp,
-    /// For a tool: the model call that asked for it.
-    asked_by: Option<u64>,
     scope: Option<Box<Scope>>,
 }
 
@@ -318,8 +316,8 @@ pub struct Timeline {
     announced: HashMap<Box<str>, Option<u64>>,
     /// Messages of the newer protocol that grow, by namespace.
     speaking: HashMap<Namespace, u64>,
-    /// Tool calls that wait for their result.
-    calls: VecDeque<u64>,
+    /// Tool calls that messages of the newest attempt asked for, by id: the tool, and the model call that asked.
+    asked: HashMap<Box<str>, (Arc<str>, Option<u64>)>,
 }
 
 impl Default for Timeline {
@@ -336,7 +334,7 @@ impl Default for Timeline {
             ids: HashMap::new(),
             announced: HashMap::new(),
             speaking: HashMap::new(),
-            calls: VecDeque::new(),
+            asked: HashMap::new(),
         }
     }
 }

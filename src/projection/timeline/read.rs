@@ -268,9 +268,7 @@ impl Timeline {
                 let node = self.origin(&event.metadata, &payload.ns, Told { source: BarSource::Updates, ..told });
                 let name = event.metadata.ls_model_name.some().filter(|_| kind == BarKind::Model);
                 let name = name.or(event.name.some()).unwrap_or("unnamed");
-                // A tool call that a message asked for begins here.
-                let asked = if kind == BarKind::Tool { self.waiting(name) } else { self.find(id) };
-                match asked {
+                match self.find(id) {
                     Some(key) => {
                         self.began(key, None, told);
                         self.name_bar(id, key);

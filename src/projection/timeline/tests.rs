@@ -153,7 +153,7 @@ fn gaps_lie_between_the_steps_of_a_graph() {
 }
 
 #[test]
-fn tools_end_with_their_results() {
+fn tools_stand_under_the_node_that_ran_them() {
     let mut feed = Feed::default();
     let meta =
         |node: &str, task: &str| json!({"langgraph_node": node, "langgraph_checkpoint_ns": format!("{node}:{task}")});
@@ -168,10 +168,23 @@ fn tools_end_with_their_results() {
     feed.tell(200, "messages", &result("c1", "error"));
     feed.tell(300, "messages", &result("c2", "success"));
     feed.tell(400, "messages", &result("never asked for", "success"));
-    let tools: Vec<_> = feed.bars().into_iter().filter(|b| ["search", "fetch", "tool"].contains(&b.0)).collect();
-    let expected =
-        [("search", 100, Some(200), Failed), ("fetch", 150, Some(300), Done), ("tool", 100, Some(400), Done)];
+    feed.tell(500, "messages", &result("c2", "success"));
+    // Each is in the node that ran it, and only a callback tells when one began.
+    let timeline = &feed.timeline;
+    let in_node = |bar: &Bar| timeline.bar(bar.parent.unwrap()).unwrap().name.to_string();
+    let tools = timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool);
+    let tools: Vec<_> = tools.map(|bar| (&*bar.name, in_node(bar), bar.state, bar.took())).collect();
+    let ran = |ms| Some(Duration::from_millis(ms));
+    let expected = [("fetch", Done, ran(150)), ("search", Failed, None), ("tool", Done, None)];
+    let expected = expected.map(|(name, state, took)| (name, "tools".to_string(), state, took));
     assert_eq!(tools, expected);
+    // A call that is only asked for is no bar; its id may come again in a later message.
+    let asks = json!([{"id": "run-2", "type": "ai", "tool_calls": [{"id": "c1", "name": "search", "args": {}}]}, meta("chat", "C")]);
+    feed.tell(600, "messages", &asks.to_string());
+    let count = |feed: &Feed| feed.timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool).count();
+    assert_eq!(count(&feed), 3);
+    feed.tell(700, "messages", &result("c1", "success"));
+    assert_eq!(count(&feed), 4);
 }
 
 #[test]
