@@ -78,7 +78,7 @@ pub enum ThreadStatus {
         since: Option<Timestamp>,
         /// The nodes that are at work.
         nodes: Vec<String>,
-        /// The step.
+        /// The number of the step that runs: its tasks name it `langgraph_step`.
         step: Option<i64>,
         /// The run.
         run_id: Option<String>,
@@ -202,7 +202,7 @@ impl ThreadStatus {
                 None => ThreadStatus::Running {
                     since: changed,
                     nodes: at_work(state),
-                    step: state.and_then(|state| state.step),
+                    step: step_at_work(state),
                     run_id: None,
                     queued: 0,
                 },
@@ -353,7 +353,7 @@ fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<Threa
         return Some(ThreadStatus::Running {
             since: run.created_at,
             nodes: at_work(of_run),
-            step: of_run.and_then(|state| state.step),
+            step: step_at_work(of_run),
             run_id: Some(run.run_id.clone()),
             queued: waiting.len(),
         });
@@ -361,6 +361,13 @@ fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<Threa
     // Runs of a thread are taken in the order of their creation, and these are newest first.
     let next = waiting.last()?;
     Some(ThreadStatus::Queued { since: next.created_at, waiting: waiting.len(), run_id: Some(next.run_id.clone()) })
+}
+
+/// The number of the step that runs. A checkpoint has the number of the step that it was written after; what it lists runs in
+/// the next one.
+fn step_at_work(state: Option<&StateFacts>) -> Option<i64> {
+    let state = state.filter(|state| !state.next.is_empty() || !state.tasks.is_empty())?;
+    state.step.map(|step| step.saturating_add(1))
 }
 
 /// The nodes whose tasks have neither result nor error.

@@ -139,10 +139,10 @@ pub fn source(attempt: &Attempt) -> Line {
         return Line::of(Tone::Dim, &format!("No node or model timings of this run. {how}"));
     }
     let clock = match attempt.clock {
-        Clock::Server if attempt.is_filled() => "server clock, step times from checkpoints",
+        Clock::Server if attempt.is_filled() => "server clock (checkpoints)",
         Clock::Server => "server clock",
         Clock::Arrival if !attempt.is_arrival_timed() => "times unknown: a replay without server times",
-        Clock::Arrival if attempt.is_filled() => "client clock, earlier step times from checkpoints",
+        Clock::Arrival if attempt.is_filled() => "client clock, earlier steps by checkpoints",
         Clock::Arrival if attempt.is_start_arrival_timed() => "client clock",
         Clock::Arrival => "client clock, joined after the start",
     };

@@ -7,10 +7,11 @@ use crate::app::line::{Line, Tone};
 use crate::app::msg::{StreamTarget, ThreadRef};
 use crate::app::view_lines::runs;
 use crate::model::{Question, StatusRole, ThreadStatus, summary_of};
-use crate::projection::RunEntry;
+use crate::projection::{Attempt, RunEntry};
 use crate::stream::SnapshotPart;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Nodes that the badge names.
@@ -233,8 +234,28 @@ impl Viewer {
                 let events = if cancelling.sends_events { ", still sending events" } else { "" };
                 Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {asked} ago{events}"))
             }
-            None => badge(status, now),
+            None => badge(&self.with_step(status), now),
         }
+    }
+
+    /// The status with the number of the step that the timeline shows: after the snapshot that told one, a stream may continue
+    /// without numbers of steps.
+    fn with_step<'a>(&self, status: &'a ThreadStatus) -> Cow<'a, ThreadStatus> {
+        let ThreadStatus::Running { since, nodes, run_id, queued, step: Some(_) } = status else {
+            return Cow::Borrowed(status);
+        };
+        let timeline = &self.projections.timeline;
+        let is_it = |attempt: &Attempt| {
+            let is_of_run =
+                attempt.run_id.is_none() || run_id.is_none() || attempt.run_id.as_deref() == run_id.as_deref();
+            attempt.ended.is_none() && is_of_run
+        };
+        let newest = timeline.attempts().next_back().map(|(_, attempt)| attempt).filter(|attempt| is_it(attempt));
+        let bars = newest.into_iter().flat_map(|attempt| attempt.children.iter().rev());
+        let step = bars.filter_map(|key| timeline.step(timeline.bar(*key)?)).next();
+        let Some(step) = step else { return Cow::Borrowed(status) };
+        let (since, nodes, run_id, queued) = (*since, nodes.clone(), run_id.clone(), *queued);
+        Cow::Owned(ThreadStatus::Running { since, nodes, step: Some(step), run_id, queued })
     }
 
     /// Notes what a new event or snapshot says of a run that is being cancelled.

@@ -139,7 +139,7 @@ fn active_runs_come_before_everything_else() {
     let runs = json!([run("q", "pending", 6, 6), run("r", "running", 5, 5)]);
     let running = Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs);
     let ThreadStatus::Running { nodes, step, run_id, queued, since } = running.status() else { panic!() };
-    assert_eq!((nodes, step, run_id.as_deref(), queued), (vec!["chat".to_string()], Some(3), Some("r"), 1));
+    assert_eq!((nodes, step, run_id.as_deref(), queued), (vec!["chat".to_string()], Some(4), Some("r"), 1));
     assert_eq!(since, at(5).parse().ok());
     // The checkpoint is of an earlier run: where the new one is, nobody knows.
     let runs = json!([run("other", "running", 5, 5)]);

@@ -171,10 +171,11 @@ impl Live {
             "tasks" => self.task(payload.json, payload.is_root()),
             "debug" => {
                 let Some(debug) = payload.read::<DebugIn<'_>>() else { return Change::Nothing };
-                let moved = self.step(debug.step.filter(|_| payload.is_root()));
+                // A checkpoint has the number of the step that is over.
                 if !(debug.kind.is("task") || debug.kind.is("task_result")) {
-                    return moved;
+                    return self.any();
                 }
+                let moved = self.step(debug.step.filter(|_| payload.is_root()));
                 self.task(debug.payload.map(RawValue::get), payload.is_root()).max(moved)
             }
             "messages" => {

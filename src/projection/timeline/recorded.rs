@@ -92,6 +92,9 @@ impl Timeline {
         let written: HashMap<i64, Timestamp> =
             checkpoints.iter().filter_map(|facts| Some((facts.step?, facts.created_at?))).collect();
         let steps = self.steps_by(attempt, &checkpoints);
+        for (key, step) in &steps {
+            self.in_step(*key, Some(*step));
+        }
         let last = steps.iter().map(|(_, step)| *step).max();
         // A step that failed or asks has no checkpoint after it: it ended with its run.
         let ends_of = |step: i64| {
@@ -106,13 +109,14 @@ impl Timeline {
             return;
         }
         self.align_clock(attempt, &steps, &written);
+        let before = self.attempts.get(attempt).filter(|attempt| attempt.known.start).map(|attempt| attempt.started);
         for (key, step) in bars(self) {
             let is_alone = steps.iter().filter(|(_, other)| *other == step).count() == 1;
             let Some(bar) = self.bar_mut(key) else { continue };
             if let Some(began) = written.get(&(step - 1)).filter(|_| !bar.known.start || bar.recorded.start) {
                 (bar.started, bar.known.start, bar.recorded.start) = (*began, true, true);
-                // What was measured before it was measured by another clock.
-                bar.after = None;
+                // Between two steps nothing is missing; the run's own start may be earlier than its first step.
+                bar.after = before.filter(|_| bar.wave == 1);
             }
             let is_open_end = bar.ended.is_some() && (!bar.known.end || bar.recorded.end);
             if let Some(ended) = ends_of(step).filter(|_| is_open_end) {
@@ -123,7 +127,6 @@ impl Timeline {
             if let Some(ended) = bar.ended {
                 bar.started = bar.started.min(ended);
             }
-            self.in_step(key, Some(step));
             if let Some(attempt) = self.attempts.get_mut(attempt) {
                 attempt.is_filled = true;
             }
