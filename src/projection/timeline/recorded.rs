@@ -93,7 +93,13 @@ impl Timeline {
             checkpoints.iter().filter_map(|facts| Some((facts.step?, facts.created_at?))).collect();
         let steps = self.steps_by(attempt, &checkpoints);
         for (key, step) in &steps {
-            self.in_step(*key, Some(*step));
+            let Some(bar) = self.bar_mut(*key) else { continue };
+            bar.step = Some(*step);
+            let ahead = step.saturating_sub(bar.wave);
+            // The attempt need not be the newest.
+            if let Some(attempt) = self.attempts.get_mut(attempt) {
+                attempt.scope.offset.get_or_insert(ahead);
+            }
         }
         let last = steps.iter().map(|(_, step)| *step).max();
         // A step that failed or asks has no checkpoint after it: it ended with its run.

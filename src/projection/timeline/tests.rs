@@ -361,6 +361,21 @@ fn steps_are_found_without_tasks_in_the_history() {
     log.snapshot(history.clone());
     let expected = [("plan", Some(1), Some(3000), Some(6000)), ("write", Some(2), Some(6000), Some(8000))];
     assert_eq!(log.bars(), expected);
+    // A step that failed was not saved: it ended with its run.
+    let mut log = Log::default();
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
+    log.task(20_000, true, "a", "plan", false);
+    log.event(20_000, true, "updates", json!({"plan": {}}));
+    log.task(20_000, true, "a", "plan", true);
+    log.event(20_000, true, "values", json!({}));
+    log.task(20_000, true, "b", "write", false);
+    log.event(20_000, true, "error", json!({"error": "Error", "message": "boom"}));
+    log.event(20_000, true, "metadata", json!({"run_id": "later", "attempt": 1}));
+    log.task(20_000, true, "c", "other", false);
+    log.snapshot(json!([saved(8, 6000, &[]), saved(7, 3000, &[]), saved(6, 2500, &[("x", "__start__")])]));
+    let expected = [("plan", Some(8), Some(3000), Some(6000)), ("write", Some(9), Some(6000), Some(9000))];
+    assert_eq!(log.bars()[..2], expected);
+    assert_eq!(log.bars()[2].1, Some(1), "the steps of another run are its own");
     // Joined in the middle, the first step that is seen may be any.
     let mut log = Log::default();
     log.task(20_000, true, "b", "write", false);
