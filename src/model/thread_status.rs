@@ -137,7 +137,7 @@ pub enum ThreadStatus {
     Idle {
         /// When its newest run ended.
         ended: Option<Timestamp>,
-        /// When that run was requested.
+        /// When that run began, or was requested as far as that is known.
         began: Option<Timestamp>,
     },
     /// The server has no such thread any more.

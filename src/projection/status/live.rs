@@ -22,6 +22,8 @@ pub(super) struct LiveRun {
     pub id: Option<Arc<str>>,
     /// When it began, by the time of its first event.
     pub began: Option<Timestamp>,
+    /// The same, if that is the server's time.
+    pub server_began: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     /// The positions of its first event and of its end.
     pub first_seq: u64,
@@ -344,10 +346,13 @@ impl Live {
         }
         run.began = run.began.or(time);
         let attempt = metadata.attempt.unwrap_or(1);
+        if attempt == 1 {
+            run.server_began = run.server_began.or(payload.event.server_time());
+        }
         if attempt > run.attempt {
             // What the attempt before said of its end is no end.
-            let LiveRun { id, began, first_seq, is_replayed, .. } = std::mem::take(run);
-            *run = LiveRun { id, began, first_seq, is_replayed, attempt, ..LiveRun::default() };
+            let LiveRun { id, began, server_began, first_seq, is_replayed, .. } = std::mem::take(run);
+            *run = LiveRun { id, began, server_began, first_seq, is_replayed, attempt, ..LiveRun::default() };
         }
         Change::Run
     }

@@ -195,6 +195,7 @@ impl Status {
         self.live.settle(self.records.as_deref(), self.thread.is_some() || self.state.is_some());
         self.refresh_status();
         self.runs = runs::entries(self);
+        self.time_status();
     }
 
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
@@ -220,6 +221,25 @@ impl Status {
         }
         if change == Change::Run {
             self.runs = runs::entries(self);
+        }
+        if change > Change::Nothing {
+            self.time_status();
+        }
+    }
+
+    /// Makes the status tell the same start of the newest run as the list of runs: the records tell only when it was requested.
+    fn time_status(&mut self) {
+        match &mut self.status {
+            ThreadStatus::Idle { began, .. } => {
+                if let Some(run) = self.runs.last().filter(|run| run.is_recorded) {
+                    *began = run.began;
+                }
+            }
+            ThreadStatus::Running { since, run_id: Some(id), .. } => {
+                let run = self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id.as_str()));
+                *since = run.and_then(|run| run.began).or(*since);
+            }
+            _ => {}
         }
     }
 

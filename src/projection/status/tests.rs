@@ -314,3 +314,48 @@ fn how_a_run_ended_is_asked_until_a_newer_snapshot_is_there() {
     log.live("metadata", json!({"run_id": "s", "status": "run_done"}), 3);
     assert!(asks(&log));
 }
+
+#[test]
+fn a_run_does_not_take_the_time_that_it_was_queued() {
+    let input = |id: &str, second: i64| json!({"created_at": time(second), "metadata": {"source": "input", "step": -1, "run_id": id}, "tasks": []});
+    let began = |log: &Log| -> Vec<Option<i64>> {
+        let second = |run: &RunEntry| run.began.map(|began| began.as_second() - at(0).as_second());
+        log.told.status.runs().iter().map(second).collect()
+    };
+    let load = |log: &mut Log, history: Value, runs: Value| {
+        let thread = json!({"status": "idle"});
+        log.snapshot(&[(SnapshotPart::Thread, thread), (SnapshotPart::History, history), (SnapshotPart::Runs, runs)]);
+    };
+    let runs = json!([run("c", "success", 2, 20), run("b", "success", 1, 12), run("a", "success", 0, 10)]);
+    // The input of a run is written when it begins.
+    let mut log = Log::default();
+    load(&mut log, json!([input("c", 13), input("b", 11)]), runs.clone());
+    assert_eq!(began(&log), [Some(0), Some(11), Some(13)]);
+    let ThreadStatus::Idle { began: newest, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(*newest, Some(at(13)), "the status tells what the list of runs tells");
+    assert_eq!(log.told.status.runs()[2].queued().unwrap().as_secs(), 11);
+    // Without a checkpoint a run began when the one before it ended, at the earliest.
+    let mut log = Log::default();
+    load(&mut log, json!([]), runs.clone());
+    assert_eq!(began(&log), [Some(0), Some(10), Some(12)]);
+    // The server's time of its first event is its start.
+    log.seq += 1;
+    let id = Some(format!("{}-0", at(11).as_millisecond()).into());
+    let data = Data::Json(r#"{"run_id":"b","attempt":1}"#.into());
+    let (name, ns) = ("metadata".into(), [].into());
+    let event = Event { seq: log.seq, at: at(60), conn: 1, replayed: true, name, ns, id, data };
+    log.told.apply(&Item::Record(Record::Event(event)));
+    assert_eq!(began(&log)[1], Some(11));
+    // What waits has not begun, and what was cancelled while it waited never did.
+    let mut log = Log::default();
+    let runs = json!([
+        run("d", "pending", 4, 4),
+        run("c", "interrupted", 3, 5),
+        run("b", "running", 2, 11),
+        run("a", "success", 0, 10)
+    ]);
+    load(&mut log, json!([]), runs);
+    assert_eq!(began(&log), [Some(0), Some(10), None, None]);
+    let ThreadStatus::Running { since, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(*since, Some(at(10)));
+}
