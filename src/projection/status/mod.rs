@@ -50,6 +50,15 @@ pub struct Status {
 /// When messages were written, and by which run, by their ids.
 pub(super) type Origins = HashMap<Arc<str>, (Option<Timestamp>, Option<Arc<str>>)>;
 
+/// When the steps of runs were saved, by the history.
+#[derive(Debug, Default)]
+pub(super) struct StepTimes {
+    /// By run and number of the step.
+    pub steps: HashMap<(Arc<str>, i64), Timestamp>,
+    /// The inputs of runs.
+    pub inputs: HashMap<Arc<str>, Timestamp>,
+}
+
 /// The newest snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loaded {
@@ -154,6 +163,21 @@ impl Status {
             }
         }
         origins
+    }
+
+    /// Returns when the steps of runs were saved, as far as the history was loaded.
+    pub(super) fn step_times(&self) -> StepTimes {
+        let mut times = StepTimes::default();
+        for Checkpoint { facts, .. } in &self.history {
+            let Some((run, at)) = facts.run_id.as_deref().zip(facts.created_at) else { continue };
+            let run: Arc<str> = run.into();
+            if facts.source == "input" {
+                times.inputs.insert(run, at);
+            } else if let Some(step) = facts.step {
+                times.steps.insert((run, step), at);
+            }
+        }
+        times
     }
 
     /// Notes that a snapshot is on its way: until it is here, a replay says nothing of the status.

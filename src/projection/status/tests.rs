@@ -359,3 +359,34 @@ fn a_run_does_not_take_the_time_that_it_was_queued() {
     let ThreadStatus::Running { since, .. } = log.told.status.status() else { panic!("{}", log.word()) };
     assert_eq!(*since, Some(at(10)));
 }
+
+#[test]
+fn messages_of_another_graph_keep_their_place_and_are_timed_by_their_steps() {
+    let saved = |run: &str, step: i64, source: &str, second: i64| json!({"created_at": time(second), "metadata": {"source": source, "step": step, "run_id": run}, "tasks": []});
+    let human = json!({"id": "h", "type": "human", "content": "Hello"});
+    let mut log = Log::default();
+    log.thread("idle", json!([{"id": "old", "type": "human", "content": "before"}]), json!([]));
+    log.event("metadata", &json!({"run_id": "a", "attempt": 1}), 60, true);
+    log.event("values", &json!({"messages": [human]}), 60, true);
+    let origin = json!({"langgraph_node": "chat", "langgraph_step": 1, "langgraph_checkpoint_ns": "chat:x"});
+    log.event("messages", &json!([{"id": "m", "type": "ai", "content": "Hi"}, origin]), 60, true);
+    log.event("metadata", &json!({"run_id": "a", "status": "run_done"}), 60, true);
+    let times = |log: &Log| -> Vec<Option<Timestamp>> {
+        log.told.messages.items().iter().map(|message| message.ended_at).collect()
+    };
+    assert_eq!(times(&log), [None; 3]);
+    // Another graph ran after it: the state and the history show that graph's values.
+    let state = json!({"values": {"log": ["first"]}, "next": [], "tasks": [], "created_at": time(9),
+                       "metadata": {"source": "loop"}, "checkpoint": {"checkpoint_id": "c"}});
+    let history = json!([
+        saved("b", 3, "loop", 9),
+        saved("b", 2, "input", 8),
+        saved("a", 1, "loop", 5),
+        saved("a", 0, "loop", 4),
+        saved("a", -1, "input", 3)
+    ]);
+    let runs = json!([run("b", "success", 8, 9), run("a", "success", 2, 6)]);
+    log.snapshot(&[(SnapshotPart::State, state), (SnapshotPart::History, history), (SnapshotPart::Runs, runs)]);
+    assert_eq!(times(&log), [None, Some(at(3)), Some(at(5))]);
+    assert!(log.told.messages.items().iter().all(|message| message.removed_at.is_none()));
+}
