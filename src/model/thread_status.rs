@@ -44,11 +44,43 @@ impl<'a> ThreadRecords<'a> {
         matches!(ThreadStatus::derive(*self), ThreadStatus::Failed { .. }) && self.questions().iter().any(is_stuck)
     }
 
+    /// Returns what can be run again after a failure. A part of the records that is not known hides nothing.
+    pub fn again(&self) -> Again {
+        let has_steps = self.state.is_none_or(|state| !state.next.is_empty());
+        match self.runs {
+            _ if has_steps || self.keeps_rejected_answer() => Again::Steps,
+            Some([]) => Again::Nothing,
+            _ => Again::Input,
+        }
+    }
+
     /// Returns the assistant that the thread belongs to: a run of another one hides the thread's state (acting reference §1.4).
     pub fn assistant(&self) -> Option<&'a str> {
         let of_thread = self.thread.and_then(|thread| thread.assistant_id.as_deref().or(thread.graph_id.as_deref()));
         let of_run = || self.runs?.iter().map(|run| run.assistant_id.as_str()).find(|id| !id.is_empty());
         of_thread.or_else(of_run)
+    }
+}
+
+/// What of a thread that failed can be run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// The steps that are not finished.
+    Steps,
+    /// The input of its newest run: no step is left.
+    Input,
+    /// Nothing: its runs were deleted, and their inputs with them.
+    Nothing,
+}
+
+impl Again {
+    /// Returns the label of the key that does it, if it can be done.
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Again::Steps => Some("retry"),
+            Again::Input => Some("run again"),
+            Again::Nothing => None,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::api::{Kind, LoadedThread};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::{StreamTarget, ThreadRef};
 use crate::app::view_lines::runs;
-use crate::model::{Question, StatusRole, ThreadStatus, summary_of};
+use crate::model::{Again, Question, StatusRole, ThreadStatus, summary_of};
 use crate::projection::{Attempt, RunEntry};
 use crate::stream::SnapshotPart;
 use crate::text;
@@ -167,7 +167,7 @@ pub fn banner_text(status: &ThreadStatus) -> String {
 
 /// The keys of the banner, most useful first: their ids and what they do here. Of those that change something none where
 /// that can't be done.
-pub fn banner_keys(status: &ThreadStatus, can_act: bool) -> Vec<(&'static str, &'static str)> {
+pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&'static str, &'static str)> {
     let mut keys = Vec::new();
     match status {
         ThreadStatus::Waiting { questions, .. } => {
@@ -181,9 +181,7 @@ pub fn banner_keys(status: &ThreadStatus, can_act: bool) -> Vec<(&'static str, &
         }
         ThreadStatus::Failed { .. } => {
             keys.push(("stream.explain", "explain"));
-            if can_act {
-                keys.push(("stream.again", "retry"));
-            }
+            keys.extend(again.label().filter(|_| can_act).map(|label| ("stream.again", label)));
             keys.push(("app.copy", "copy error"));
         }
         _ => {
@@ -289,6 +287,16 @@ impl Viewer {
             state: records.state.cloned(),
             runs: records.runs.map(<[_]>::to_vec),
         }
+    }
+
+    /// What can be run again after a failure.
+    pub fn again(&self) -> Again {
+        let status = &self.present().status;
+        // The records are from before the failure.
+        if status.runs().last().is_some_and(|run| status.awaits_outcome(run)) {
+            return Again::Steps;
+        }
+        status.thread_records().again()
     }
 
     /// Whether the server has neither a record of the thread nor its state, so that the stream is all there is.

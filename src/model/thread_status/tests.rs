@@ -192,3 +192,23 @@ fn what_is_not_known_is_not_made_up() {
     let idle = Case::of(json!({"status": "idle"}), state("loop", &[]), json!([run("r", "success", 1, 2)]));
     assert_eq!(idle.status(), ThreadStatus::Idle { ended: at(2).parse().ok(), began: at(1).parse().ok() });
 }
+
+#[test]
+fn only_what_is_left_is_offered_again() {
+    let again = |state: Option<StateFacts>, runs: Option<&[RunFacts]>| {
+        let thread = ThreadFacts { status: "error".into(), ..ThreadFacts::default() };
+        ThreadRecords { thread: Some(&thread), state: state.as_ref(), runs }.again()
+    };
+    let state = |next: &[&str]| {
+        Some(StateFacts { next: next.iter().map(|node| node.to_string()).collect(), ..StateFacts::default() })
+    };
+    let runs = [RunFacts { run_id: "r".into(), status: "error".into(), ..RunFacts::default() }];
+    assert_eq!(again(state(&["boom"]), Some(&runs)), Again::Steps);
+    assert_eq!(again(state(&[]), Some(&runs)), Again::Input);
+    // JavaScript calls a thread failed though all of its runs were deleted, and its checkpoints with them.
+    assert_eq!(again(state(&[]), Some(&[])), Again::Nothing);
+    assert_eq!(Again::Nothing.label(), None);
+    // What is not known hides nothing.
+    assert_eq!(again(None, None), Again::Steps);
+    assert_eq!(again(state(&[]), None), Again::Input);
+}
