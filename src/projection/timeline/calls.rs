@@ -210,7 +210,7 @@ impl Timeline {
         let fits = |key: &&u64| {
             self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name)
         };
-        self.siblings(node).iter().rev().take(NEAR).filter(fits).last().copied()
+        self.siblings(node).iter().rev().take(NEAR).rfind(fits).copied()
     }
 
     pub(super) fn block(&mut self, payload: &Payload<'_>, told: Told) {

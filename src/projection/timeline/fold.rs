@@ -430,8 +430,7 @@ impl Timeline {
         let ns = parent.and_then(|key| self.bar(key)).map_or_else(|| [].into(), |bar| bar.ns.clone());
         let mut bar = self.fresh(kind, name, ns, parent, told);
         bar.estimated = !told.source.is_exact();
-        let key = self.push(bar, id);
-        key
+        self.push(bar, id)
     }
 
     /// A better source tells when a bar began, and in which step.

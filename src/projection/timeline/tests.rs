@@ -264,7 +264,10 @@ fn a_graph_that_says_that_it_runs_begins_an_attempt() {
     assert!(attempt.took().is_none() && attempt.is_timed);
 }
 
-/// A log of events without server times, and of snapshots, in seconds.
+/// Name, step and known times of a bar.
+type Row<'a> = (&'a str, Option<i64>, Option<i64>, Option<i64>);
+
+/// A log of events without server times, and of snapshots, in milliseconds.
 #[derive(Default)]
 struct Log {
     told: Projections,
@@ -302,8 +305,7 @@ impl Log {
         self.told.apply(&Item::Record(Record::Event(event)));
     }
 
-    /// Names, steps and known times of the bars.
-    fn bars(&self) -> Vec<(&str, Option<i64>, Option<i64>, Option<i64>)> {
+    fn bars(&self) -> Vec<Row<'_>> {
         let ms = |at: Timestamp| at.as_millisecond() - 1_800_000_000_000;
         let timeline = &self.told.timeline;
         let row = |bar: &'_ Bar| {
