@@ -84,7 +84,10 @@ fn of_stream(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hi
 fn by_status(viewer: &Viewer, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
     let explain = ("stream.explain", None);
     match viewer.thread_status() {
-        ThreadStatus::Failed { .. } if can_act => vec![explain, ("stream.again", Some("retry"))],
+        ThreadStatus::Failed { .. } if can_act => match viewer.again().label() {
+            Some(label) => vec![explain, ("stream.again", Some(label))],
+            None => vec![explain, ("stream.new_run", None)],
+        },
         ThreadStatus::Waiting { .. } if can_act => vec![("stream.answer", None)],
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_act => {
             vec![explain, ("stream.answer", Some("continue"))]

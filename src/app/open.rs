@@ -243,7 +243,7 @@ impl App {
         let tone = head::banner_tone(viewer.shown_status())?;
         let said = head::banner_text(viewer.shown_status());
         let can_act = !viewer.is_recording() && !self.is_read_only(&viewer.server.profile);
-        let mut keys = head::banner_keys(viewer.shown_status(), can_act);
+        let mut keys = head::banner_keys(viewer.shown_status(), viewer.again(), can_act);
         // There is no server that has more.
         keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
         let named = keys.iter().filter_map(|(id, label)| {

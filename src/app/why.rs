@@ -9,7 +9,7 @@ use super::view_lines::clock;
 use super::viewer::Viewer;
 use super::viewer::head::since;
 use super::{App, Overlay, Page};
-use crate::model::{Question, RunFacts, ThreadStatus};
+use crate::model::{Again, Question, RunFacts, ThreadStatus};
 use crate::projection::RunOutcome;
 use crate::text;
 use jiff::Timestamp;
@@ -162,10 +162,19 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => {
             let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
             let how = if *timed_out { "ran out of time" } else { "failed" };
-            let retry = if failed.is_empty() { "retry the steps that are not finished".into() } else { format!("retry {}", nodes(failed)) };
+            let retry = match viewer.again() {
+                Again::Steps if failed.is_empty() => Some("retry the steps that are not finished".into()),
+                Again::Steps => Some(format!("retry {}", nodes(failed))),
+                Again::Input => Some("run the last input again".into()),
+                Again::Nothing => None,
+            };
             Why {
-                story: format!("{name} {how}{place}. The steps that it had finished are saved."),
-                actions: vec![("stream.again", retry), new_run(" with new input")],
+                story: match viewer.again() {
+                    Again::Steps => format!("{name} {how}{place}. The steps that it had finished are saved."),
+                    Again::Input => format!("{name} {how}{place}. No step is left to retry."),
+                    Again::Nothing => "The server calls the thread failed. Its runs were deleted, so nothing can be retried.".into(),
+                },
+                actions: retry.map(|retry| ("stream.again", retry)).into_iter().chain([new_run(" with new input")]).collect(),
                 ..Why::default()
             }
         }

@@ -52,7 +52,7 @@ pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
-pub use thread_status::{StatusRole, ThreadRecords, ThreadStatus};
+pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
 
 pub use crate::config::Format;
 

@@ -44,11 +44,43 @@ impl<'a> ThreadRecords<'a> {
         matches!(ThreadStatus::derive(*self), ThreadStatus::Failed { .. }) && self.questions().iter().any(is_stuck)
     }
 
+    /// Returns what can be run again after a failure. A part of the records that is not known hides nothing.
+    pub fn again(&self) -> Again {
+        let has_steps = self.state.is_none_or(|state| !state.next.is_empty());
+        match self.runs {
+            _ if has_steps || self.keeps_rejected_answer() => Again::Steps,
+            Some([]) => Again::Nothing,
+            _ => Again::Input,
+        }
+    }
+
     /// Returns the assistant that the thread belongs to: a run of another one hides the thread's state (acting reference §1.4).
     pub fn assistant(&self) -> Option<&'a str> {
         let of_thread = self.thread.and_then(|thread| thread.assistant_id.as_deref().or(thread.graph_id.as_deref()));
         let of_run = || self.runs?.iter().map(|run| run.assistant_id.as_str()).find(|id| !id.is_empty());
         of_thread.or_else(of_run)
+    }
+}
+
+/// What of a thread that failed can be run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// The steps that are not finished.
+    Steps,
+    /// The input of its newest run: no step is left.
+    Input,
+    /// Nothing: its runs were deleted, and their inputs with them.
+    Nothing,
+}
+
+impl Again {
+    /// Returns the label of the key that does it, if it can be done.
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Again::Steps => Some("retry"),
+            Again::Input => Some("run again"),
+            Again::Nothing => None,
+        }
     }
 }
 
@@ -78,7 +110,7 @@ pub enum ThreadStatus {
         since: Option<Timestamp>,
         /// The nodes that are at work.
         nodes: Vec<String>,
-        /// The step.
+        /// The number of the step that runs: its tasks name it `langgraph_step`.
         step: Option<i64>,
         /// The run.
         run_id: Option<String>,
@@ -137,7 +169,7 @@ pub enum ThreadStatus {
     Idle {
         /// When its newest run ended.
         ended: Option<Timestamp>,
-        /// When that run was requested.
+        /// When that run began, or was requested as far as that is known.
         began: Option<Timestamp>,
     },
     /// The server has no such thread any more.
@@ -202,7 +234,7 @@ impl ThreadStatus {
                 None => ThreadStatus::Running {
                     since: changed,
                     nodes: at_work(state),
-                    step: state.and_then(|state| state.step),
+                    step: step_at_work(state),
                     run_id: None,
                     queued: 0,
                 },
@@ -353,7 +385,7 @@ fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<Threa
         return Some(ThreadStatus::Running {
             since: run.created_at,
             nodes: at_work(of_run),
-            step: of_run.and_then(|state| state.step),
+            step: step_at_work(of_run),
             run_id: Some(run.run_id.clone()),
             queued: waiting.len(),
         });
@@ -361,6 +393,13 @@ fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<Threa
     // Runs of a thread are taken in the order of their creation, and these are newest first.
     let next = waiting.last()?;
     Some(ThreadStatus::Queued { since: next.created_at, waiting: waiting.len(), run_id: Some(next.run_id.clone()) })
+}
+
+/// The number of the step that runs. A checkpoint has the number of the step that it was written after; what it lists runs in
+/// the next one.
+fn step_at_work(state: Option<&StateFacts>) -> Option<i64> {
+    let state = state.filter(|state| !state.next.is_empty() || !state.tasks.is_empty())?;
+    state.step.map(|step| step.saturating_add(1))
 }
 
 /// The nodes whose tasks have neither result nor error.

@@ -5,7 +5,7 @@ use super::content::{CallBit, Part, Said, bits};
 use super::message::{Dialect, Message, Role, ToolCall};
 use super::messages::{Messages, Place, fingerprint};
 use super::pair::{MessageIn, OriginIn, Pair};
-use super::status::Origins;
+use super::status::{Origins, StepTimes};
 use super::usage::Usage;
 use super::values::StateUpdate;
 use super::wire::{Fields, Items, Payload, Text};
@@ -197,7 +197,7 @@ impl Messages {
                     if self.announced.len() >= MAX_ANNOUNCED {
                         self.announced.clear();
                     }
-                    self.announced.insert(id.as_ref().into(), (node, run));
+                    self.announced.insert(id.as_ref().into(), (node, run, step_of(&metadata)));
                 }
             }
         }
@@ -208,7 +208,9 @@ impl Messages {
     pub(super) fn apply_snapshot(&mut self, seq: u64, values: &str, origins: &Origins) {
         self.forget_touched();
         let place = Place { seq, at: None, ns: Namespace::default(), is_snapshot: true };
-        let list = serde_json::from_str::<State<'_>>(values).map(|state| state.messages.0).unwrap_or_default();
+        // A state without messages says nothing of them: JavaScript shows the state of the graph that ran last, and leaves out
+        // what other graphs wrote.
+        let Ok(State { messages: Items(list) }) = serde_json::from_str(values) else { return };
         let (mut said, mut held) = (HashMap::new(), HashSet::new());
         for raw in list {
             let Some(i) = self.listed(raw, &mut said, &place, &OriginIn::default()) else { continue };
@@ -217,7 +219,7 @@ impl Messages {
             let origin = message.id.as_ref().and_then(|id| origins.get(id));
             let (at, run) = origin.cloned().unwrap_or_default();
             message.run_id = message.run_id.take().or(run);
-            if message.is_loaded {
+            if message.is_loaded || message.ended_at.is_none() {
                 (message.started_at, message.ended_at) = (message.started_at.or(at), message.ended_at.or(at));
             }
         }
@@ -225,6 +227,23 @@ impl Messages {
         for i in 0..self.items().len() {
             if self.items()[i].is_loaded && !held.contains(&i) {
                 self.remove(i, &place);
+            }
+        }
+    }
+
+    /// Times messages that were replayed without times by the checkpoints of their steps: a step's messages are saved with it, and
+    /// what a person said before the first node is saved with the run's input.
+    pub(super) fn time_by_steps(&mut self, times: &StepTimes) {
+        for message in self.untimed() {
+            let Some(run) = &message.run_id else { continue };
+            let is_input = message.role == Role::Human && message.node.is_none();
+            let at = match message.step {
+                Some(step) => times.steps.get(&(run.clone(), step)),
+                None => times.inputs.get(run).filter(|_| is_input),
+            };
+            if let Some(at) = at {
+                (message.started_at, message.ended_at) = (message.started_at.or(Some(*at)), Some(*at));
+                message.rev = message.rev.wrapping_add(1);
             }
         }
     }
@@ -360,12 +379,18 @@ impl Messages {
         }
         let node = meta.langgraph_node.some().map(|n| self.names.short(n));
         let run = meta.run_id.some().map(|n| self.names.short(n));
-        let (told_node, told_run) = announced.unwrap_or_default();
+        let (told_node, told_run, told_step) = announced.unwrap_or_default();
         if let Some(message) = self.get_mut(i) {
             message.node = message.node.take().or(node).or(told_node);
             message.run_id = message.run_id.take().or(run).or(told_run);
+            message.step = message.step.or(step_of(meta)).or(told_step);
         }
     }
+}
+
+/// The step of the thread's own graph that something is of: subgraphs count steps of their own.
+fn step_of(meta: &OriginIn<'_>) -> Option<i64> {
+    meta.langgraph_step.0.filter(|_| !meta.langgraph_checkpoint_ns.as_str().contains('|'))
 }
 
 fn says(message: &MessageIn<'_>) -> u64 {

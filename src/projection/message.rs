@@ -88,6 +88,8 @@ pub struct Message {
     pub name: Option<Arc<str>>,
     /// The node that wrote it.
     pub node: Option<Arc<str>>,
+    /// The step of the thread's own graph that wrote it.
+    pub(super) step: Option<i64>,
     /// The subgraph that the node lives in.
     pub ns: Namespace,
     /// The text so far.

@@ -26,8 +26,8 @@ pub(super) struct Place {
     pub is_snapshot: bool,
 }
 
-/// The node and the run of a message.
-pub(super) type Origin = (Option<Arc<str>>, Option<Arc<str>>);
+/// The node, the run and the step of a message.
+pub(super) type Origin = (Option<Arc<str>>, Option<Arc<str>>, Option<i64>);
 
 /// The messages of a tape.
 #[derive(Debug, Clone, Default)]
@@ -169,6 +169,11 @@ impl Messages {
         self.items.get_mut(i)
     }
 
+    /// Messages of which no time is known.
+    pub(super) fn untimed(&mut self) -> impl Iterator<Item = &mut Message> {
+        self.items.iter_mut().filter(|message| message.ended_at.is_none())
+    }
+
     /// The message with this id, if it is known.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         self.index.get(stem(id)).copied()
@@ -194,6 +199,7 @@ impl Messages {
             role,
             name: None,
             node: None,
+            step: None,
             ns: place.ns.clone(),
             text: String::new(),
             reasoning: String::new(),

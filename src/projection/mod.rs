@@ -178,6 +178,7 @@ impl Projections {
             self.messages.apply_snapshot(event.seq, loaded.get(), &self.status.origins());
         }
         if fields.history.is_some() {
+            self.messages.time_by_steps(&self.status.step_times());
             self.timeline.forget_records();
         }
         for run in self.status.runs() {

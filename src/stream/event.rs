@@ -31,7 +31,12 @@ impl Event {
     /// When it happened: the server's time if the id has one, else the time of arrival. A replayed event without a server
     /// time has none.
     pub fn time(&self) -> Option<Timestamp> {
-        self.id.as_deref().and_then(server_time).or((!self.replayed).then_some(self.at))
+        self.server_time().or((!self.replayed).then_some(self.at))
+    }
+
+    /// The server's time, if the id has one.
+    pub fn server_time(&self) -> Option<Timestamp> {
+        self.id.as_deref().and_then(server_time)
     }
 }
 

@@ -15,6 +15,9 @@ const MAX_KIND: usize = 40;
 /// Bytes of an error that a row shows.
 const MAX_ERROR: usize = 1024;
 
+/// A wait for its turn that a run's row tells.
+const QUEUED: SignedDuration = SignedDuration::from_secs(1);
+
 /// Outcomes of a stream that are those of its run.
 const OUTCOMES: [&str; 5] = ["success", "error", "interrupted", "cancelled", "timeout"];
 
@@ -65,6 +68,8 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
     if let Some(usage) = usage.filter(|usage| usage.input + usage.output > 0) {
         details.push(format!("{} tokens in, {} out", text::count(usage.input), text::count(usage.output)));
     }
+    let queued = run.queued().filter(|queued| *queued >= QUEUED);
+    details.extend(queued.map(|queued| format!("queued {}", span(queued))));
     RunWords { role, outcome, details }
 }
 
@@ -84,7 +89,7 @@ pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> L
     let RunWords { role, outcome, mut details } = words(run, projections);
     let (glyph, word) = tones(role);
     // What is told is how it ended, so it is told with that time.
-    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began), tz)));
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
     line.push(glyph, &format!("{} ", role.glyph()));
     line.push(Tone::Plain, &format!("{} ", run.name()));
     line.push(word, &outcome);

@@ -139,13 +139,16 @@ pub fn source(attempt: &Attempt) -> Line {
         return Line::of(Tone::Dim, &format!("No node or model timings of this run. {how}"));
     }
     let clock = match attempt.clock {
-        Clock::Arrival if attempt.known.start => "client clock",
-        Clock::Arrival if attempt.is_timed() => "client clock, joined after the start",
-        Clock::Arrival => "times unknown: a replay without server times",
+        Clock::Server if attempt.is_filled() => "server clock (checkpoints)",
         Clock::Server => "server clock",
+        Clock::Arrival if !attempt.is_arrival_timed() => "times unknown: a replay without server times",
+        Clock::Arrival if attempt.is_filled() => "client clock, earlier steps by checkpoints",
+        Clock::Arrival if attempt.is_start_arrival_timed() => "client clock",
+        Clock::Arrival => "client clock, joined after the start",
     };
     let mut said = format!("source: {} · {clock}", words.join(", "));
-    if !attempt.exact && !attempt.is_of_checkpoints() {
+    let is_by_checkpoints = attempt.is_of_checkpoints() || attempt.is_filled();
+    if !attempt.exact && !is_by_checkpoints {
         said.push_str(" · start times are estimates (enable tasks mode for exact ones)");
     }
     Line::of(Tone::Dim, &said)

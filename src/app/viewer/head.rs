@@ -6,11 +6,12 @@ use crate::api::{Kind, LoadedThread};
 use crate::app::line::{Line, Tone};
 use crate::app::msg::{StreamTarget, ThreadRef};
 use crate::app::view_lines::runs;
-use crate::model::{Question, StatusRole, ThreadStatus, summary_of};
-use crate::projection::RunEntry;
+use crate::model::{Again, Question, StatusRole, ThreadStatus, summary_of};
+use crate::projection::{Attempt, RunEntry};
 use crate::stream::SnapshotPart;
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Nodes that the badge names.
@@ -166,7 +167,7 @@ pub fn banner_text(status: &ThreadStatus) -> String {
 
 /// The keys of the banner, most useful first: their ids and what they do here. Of those that change something none where
 /// that can't be done.
-pub fn banner_keys(status: &ThreadStatus, can_act: bool) -> Vec<(&'static str, &'static str)> {
+pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&'static str, &'static str)> {
     let mut keys = Vec::new();
     match status {
         ThreadStatus::Waiting { questions, .. } => {
@@ -180,9 +181,7 @@ pub fn banner_keys(status: &ThreadStatus, can_act: bool) -> Vec<(&'static str, &
         }
         ThreadStatus::Failed { .. } => {
             keys.push(("stream.explain", "explain"));
-            if can_act {
-                keys.push(("stream.again", "retry"));
-            }
+            keys.extend(again.label().filter(|_| can_act).map(|label| ("stream.again", label)));
             keys.push(("app.copy", "copy error"));
         }
         _ => {
@@ -233,8 +232,28 @@ impl Viewer {
                 let events = if cancelling.sends_events { ", still sending events" } else { "" };
                 Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {asked} ago{events}"))
             }
-            None => badge(status, now),
+            None => badge(&self.with_step(status), now),
         }
+    }
+
+    /// The status with the number of the step that the timeline shows: after the snapshot that told one, a stream may continue
+    /// without numbers of steps.
+    fn with_step<'a>(&self, status: &'a ThreadStatus) -> Cow<'a, ThreadStatus> {
+        let ThreadStatus::Running { since, nodes, run_id, queued, step: Some(_) } = status else {
+            return Cow::Borrowed(status);
+        };
+        let timeline = &self.projections.timeline;
+        let is_it = |attempt: &Attempt| {
+            let is_of_run =
+                attempt.run_id.is_none() || run_id.is_none() || attempt.run_id.as_deref() == run_id.as_deref();
+            attempt.ended.is_none() && is_of_run
+        };
+        let newest = timeline.attempts().next_back().map(|(_, attempt)| attempt).filter(|attempt| is_it(attempt));
+        let bars = newest.into_iter().flat_map(|attempt| attempt.children.iter().rev());
+        let step = bars.filter_map(|key| timeline.step(timeline.bar(*key)?)).next();
+        let Some(step) = step else { return Cow::Borrowed(status) };
+        let (since, nodes, run_id, queued) = (*since, nodes.clone(), run_id.clone(), *queued);
+        Cow::Owned(ThreadStatus::Running { since, nodes, step: Some(step), run_id, queued })
     }
 
     /// Notes what a new event or snapshot says of a run that is being cancelled.
@@ -268,6 +287,16 @@ impl Viewer {
             state: records.state.cloned(),
             runs: records.runs.map(<[_]>::to_vec),
         }
+    }
+
+    /// What can be run again after a failure.
+    pub fn again(&self) -> Again {
+        let status = &self.present().status;
+        // The records are from before the failure.
+        if status.runs().last().is_some_and(|run| status.awaits_outcome(run)) {
+            return Again::Steps;
+        }
+        status.thread_records().again()
     }
 
     /// Whether the server has neither a record of the thread nor its state, so that the stream is all there is.

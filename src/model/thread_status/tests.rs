@@ -139,7 +139,7 @@ fn active_runs_come_before_everything_else() {
     let runs = json!([run("q", "pending", 6, 6), run("r", "running", 5, 5)]);
     let running = Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs);
     let ThreadStatus::Running { nodes, step, run_id, queued, since } = running.status() else { panic!() };
-    assert_eq!((nodes, step, run_id.as_deref(), queued), (vec!["chat".to_string()], Some(3), Some("r"), 1));
+    assert_eq!((nodes, step, run_id.as_deref(), queued), (vec!["chat".to_string()], Some(4), Some("r"), 1));
     assert_eq!(since, at(5).parse().ok());
     // The checkpoint is of an earlier run: where the new one is, nobody knows.
     let runs = json!([run("other", "running", 5, 5)]);
@@ -191,4 +191,24 @@ fn what_is_not_known_is_not_made_up() {
     assert_eq!(busy.word(), "running");
     let idle = Case::of(json!({"status": "idle"}), state("loop", &[]), json!([run("r", "success", 1, 2)]));
     assert_eq!(idle.status(), ThreadStatus::Idle { ended: at(2).parse().ok(), began: at(1).parse().ok() });
+}
+
+#[test]
+fn only_what_is_left_is_offered_again() {
+    let again = |state: Option<StateFacts>, runs: Option<&[RunFacts]>| {
+        let thread = ThreadFacts { status: "error".into(), ..ThreadFacts::default() };
+        ThreadRecords { thread: Some(&thread), state: state.as_ref(), runs }.again()
+    };
+    let state = |next: &[&str]| {
+        Some(StateFacts { next: next.iter().map(|node| node.to_string()).collect(), ..StateFacts::default() })
+    };
+    let runs = [RunFacts { run_id: "r".into(), status: "error".into(), ..RunFacts::default() }];
+    assert_eq!(again(state(&["boom"]), Some(&runs)), Again::Steps);
+    assert_eq!(again(state(&[]), Some(&runs)), Again::Input);
+    // JavaScript calls a thread failed though all of its runs were deleted, and its checkpoints with them.
+    assert_eq!(again(state(&[]), Some(&[])), Again::Nothing);
+    assert_eq!(Again::Nothing.label(), None);
+    // What is not known hides nothing.
+    assert_eq!(again(None, None), Again::Steps);
+    assert_eq!(again(state(&[]), None), Again::Input);
 }

@@ -22,6 +22,8 @@ pub(super) struct LiveRun {
     pub id: Option<Arc<str>>,
     /// When it began, by the time of its first event.
     pub began: Option<Timestamp>,
+    /// The same, if that is the server's time.
+    pub server_began: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     /// The positions of its first event and of its end.
     pub first_seq: u64,
@@ -171,10 +173,11 @@ impl Live {
             "tasks" => self.task(payload.json, payload.is_root()),
             "debug" => {
                 let Some(debug) = payload.read::<DebugIn<'_>>() else { return Change::Nothing };
-                let moved = self.step(debug.step.filter(|_| payload.is_root()));
+                // A checkpoint has the number of the step that is over.
                 if !(debug.kind.is("task") || debug.kind.is("task_result")) {
-                    return moved;
+                    return self.any();
                 }
+                let moved = self.step(debug.step.filter(|_| payload.is_root()));
                 self.task(debug.payload.map(RawValue::get), payload.is_root()).max(moved)
             }
             "messages" => {
@@ -343,10 +346,13 @@ impl Live {
         }
         run.began = run.began.or(time);
         let attempt = metadata.attempt.unwrap_or(1);
+        if attempt == 1 {
+            run.server_began = run.server_began.or(payload.event.server_time());
+        }
         if attempt > run.attempt {
             // What the attempt before said of its end is no end.
-            let LiveRun { id, began, first_seq, is_replayed, .. } = std::mem::take(run);
-            *run = LiveRun { id, began, first_seq, is_replayed, attempt, ..LiveRun::default() };
+            let LiveRun { id, began, server_began, first_seq, is_replayed, .. } = std::mem::take(run);
+            *run = LiveRun { id, began, server_began, first_seq, is_replayed, attempt, ..LiveRun::default() };
         }
         Change::Run
     }

@@ -50,6 +50,15 @@ pub struct Status {
 /// When messages were written, and by which run, by their ids.
 pub(super) type Origins = HashMap<Arc<str>, (Option<Timestamp>, Option<Arc<str>>)>;
 
+/// When the steps of runs were saved, by the history.
+#[derive(Debug, Default)]
+pub(super) struct StepTimes {
+    /// By run and number of the step.
+    pub steps: HashMap<(Arc<str>, i64), Timestamp>,
+    /// The inputs of runs.
+    pub inputs: HashMap<Arc<str>, Timestamp>,
+}
+
 /// The newest snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loaded {
@@ -156,6 +165,21 @@ impl Status {
         origins
     }
 
+    /// Returns when the steps of runs were saved, as far as the history was loaded.
+    pub(super) fn step_times(&self) -> StepTimes {
+        let mut times = StepTimes::default();
+        for Checkpoint { facts, .. } in &self.history {
+            let Some((run, at)) = facts.run_id.as_deref().zip(facts.created_at) else { continue };
+            let run: Arc<str> = run.into();
+            if facts.source == "input" {
+                times.inputs.insert(run, at);
+            } else if let Some(step) = facts.step {
+                times.steps.insert((run, step), at);
+            }
+        }
+        times
+    }
+
     /// Notes that a snapshot is on its way: until it is here, a replay says nothing of the status.
     pub fn await_snapshot(&mut self) {
         self.is_awaited = true;
@@ -195,6 +219,7 @@ impl Status {
         self.live.settle(self.records.as_deref(), self.thread.is_some() || self.state.is_some());
         self.refresh_status();
         self.runs = runs::entries(self);
+        self.time_status();
     }
 
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
@@ -220,6 +245,25 @@ impl Status {
         }
         if change == Change::Run {
             self.runs = runs::entries(self);
+        }
+        if change > Change::Nothing {
+            self.time_status();
+        }
+    }
+
+    /// Makes the status tell the same start of the newest run as the list of runs: the records tell only when it was requested.
+    fn time_status(&mut self) {
+        match &mut self.status {
+            ThreadStatus::Idle { began, .. } => {
+                if let Some(run) = self.runs.last().filter(|run| run.is_recorded) {
+                    *began = run.began;
+                }
+            }
+            ThreadStatus::Running { since, run_id: Some(id), .. } => {
+                let run = self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id.as_str()));
+                *since = run.and_then(|run| run.began).or(*since);
+            }
+            _ => {}
         }
     }
 

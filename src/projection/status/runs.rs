@@ -63,7 +63,10 @@ pub struct RunEntry {
     pub number: Option<usize>,
     /// How it is, or ended.
     pub outcome: RunOutcome,
-    /// When it was requested, or began; by the server's record, else by the times of its events.
+    /// When it was requested, by the server's record.
+    pub requested: Option<Timestamp>,
+    /// When it began: by the server's times of its events and checkpoints, else when it was requested. Of one that had to
+    /// wait for another run, when that one ended; none while it waits.
     pub began: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
@@ -87,6 +90,11 @@ impl RunEntry {
     /// Returns how long it took.
     pub fn took(&self) -> Option<SignedDuration> {
         Some(self.ended?.duration_since(self.began?)).filter(|took| !took.is_negative())
+    }
+
+    /// Returns how long it waited for its turn.
+    pub fn queued(&self) -> Option<SignedDuration> {
+        Some(self.began?.duration_since(self.requested?)).filter(|wait| !wait.is_negative())
     }
 
     /// Returns what it is called: `run 3`, or by its id.
@@ -172,6 +180,7 @@ fn recorded(
         .or_else(|| record.error.clone())
         .or_else(|| seen?.error.clone())
         .or_else(|| failed?.error.clone());
+    let ended = record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended));
     let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
     let node = match outcome {
         RunOutcome::Failed | RunOutcome::TimedOut => {
@@ -184,8 +193,9 @@ fn recorded(
         run_id: Some(record.run_id.as_str().into()),
         number,
         outcome,
-        began: record.created_at,
-        ended: record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended)),
+        requested: record.created_at,
+        began: began(status, record, seen, outcome, ended),
+        ended,
         error: error.filter(|_| has_failed),
         node,
         assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
@@ -195,6 +205,39 @@ fn recorded(
             .or(status.loaded.map(|loaded| loaded.seq).filter(|_| outcome.is_over())),
         resumable: record.resumable,
         is_recorded: true,
+    }
+}
+
+/// When a run began. Its record tells only when it was requested, and a thread runs one at a time: time in the queue is no
+/// time of the run.
+fn began(
+    status: &Status,
+    record: &RunFacts,
+    seen: Option<&LiveRun>,
+    outcome: RunOutcome,
+    ended: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let is_input =
+        |one: &&Checkpoint| one.facts.source == "input" && one.facts.run_id.as_deref() == Some(record.run_id.as_str());
+    let by_input = || status.history.iter().rev().find(is_input)?.facts.created_at;
+    if let Some(began) = seen.and_then(|run| run.server_began).or_else(by_input) {
+        return Some(began);
+    }
+    // Newest first, so those before it are behind it.
+    let records = status.records.as_deref().unwrap_or_default();
+    let before = records.iter().skip_while(|run| run.run_id != record.run_id).skip(1);
+    let requested = record.created_at?;
+    let (active, over): (Vec<&RunFacts>, Vec<&RunFacts>) = before.partition(|run| run.is_active());
+    let may_not_have_begun = matches!(outcome, RunOutcome::Queued | RunOutcome::Cancelled);
+    if outcome == RunOutcome::Queued || may_not_have_begun && !active.is_empty() {
+        return None;
+    }
+    let free = over.iter().filter_map(|run| run.updated_at).max().map_or(requested, |last| last.max(requested));
+    match ended {
+        Some(ended) if ended < free && may_not_have_begun => None,
+        // The other run's record changed after its end.
+        Some(ended) if ended < free => Some(requested),
+        _ => Some(free),
     }
 }
 
@@ -261,6 +304,7 @@ fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
         run_id: run.id.clone(),
         number,
         outcome,
+        requested: None,
         began: run.began,
         ended: run.ended,
         error: run.error.clone(),

@@ -332,3 +332,79 @@ fn a_run_that_is_missing_in_newer_records_was_deleted() {
     log.thread("idle", json!([]), json!(page));
     assert_eq!(log.told.status.run("r").map(|run| run.outcome), Some(RunOutcome::Unknown));
 }
+
+#[test]
+fn a_run_does_not_take_the_time_that_it_was_queued() {
+    let input = |id: &str, second: i64| json!({"created_at": time(second), "metadata": {"source": "input", "step": -1, "run_id": id}, "tasks": []});
+    let began = |log: &Log| -> Vec<Option<i64>> {
+        let second = |run: &RunEntry| run.began.map(|began| began.as_second() - at(0).as_second());
+        log.told.status.runs().iter().map(second).collect()
+    };
+    let load = |log: &mut Log, history: Value, runs: Value| {
+        let thread = json!({"status": "idle"});
+        log.snapshot(&[(SnapshotPart::Thread, thread), (SnapshotPart::History, history), (SnapshotPart::Runs, runs)]);
+    };
+    let runs = json!([run("c", "success", 2, 20), run("b", "success", 1, 12), run("a", "success", 0, 10)]);
+    // The input of a run is written when it begins.
+    let mut log = Log::default();
+    load(&mut log, json!([input("c", 13), input("b", 11)]), runs.clone());
+    assert_eq!(began(&log), [Some(0), Some(11), Some(13)]);
+    let ThreadStatus::Idle { began: newest, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(*newest, Some(at(13)), "the status tells what the list of runs tells");
+    assert_eq!(log.told.status.runs()[2].queued().unwrap().as_secs(), 11);
+    // Without a checkpoint a run began when the one before it ended, at the earliest.
+    let mut log = Log::default();
+    load(&mut log, json!([]), runs.clone());
+    assert_eq!(began(&log), [Some(0), Some(10), Some(12)]);
+    // The server's time of its first event is its start.
+    log.seq += 1;
+    let id = Some(format!("{}-0", at(11).as_millisecond()).into());
+    let data = Data::Json(r#"{"run_id":"b","attempt":1}"#.into());
+    let (name, ns) = ("metadata".into(), [].into());
+    let event = Event { seq: log.seq, at: at(60), conn: 1, replayed: true, name, ns, id, data };
+    log.told.apply(&Item::Record(Record::Event(event)));
+    assert_eq!(began(&log)[1], Some(11));
+    // What waits has not begun, and what was cancelled while it waited never did.
+    let mut log = Log::default();
+    let runs = json!([
+        run("d", "pending", 4, 4),
+        run("c", "interrupted", 3, 5),
+        run("b", "running", 2, 11),
+        run("a", "success", 0, 10)
+    ]);
+    load(&mut log, json!([]), runs);
+    assert_eq!(began(&log), [Some(0), Some(10), None, None]);
+    let ThreadStatus::Running { since, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(*since, Some(at(10)));
+}
+
+#[test]
+fn messages_of_another_graph_keep_their_place_and_are_timed_by_their_steps() {
+    let saved = |run: &str, step: i64, source: &str, second: i64| json!({"created_at": time(second), "metadata": {"source": source, "step": step, "run_id": run}, "tasks": []});
+    let human = json!({"id": "h", "type": "human", "content": "Hello"});
+    let mut log = Log::default();
+    log.thread("idle", json!([{"id": "old", "type": "human", "content": "before"}]), json!([]));
+    log.event("metadata", &json!({"run_id": "a", "attempt": 1}), 60, true);
+    log.event("values", &json!({"messages": [human]}), 60, true);
+    let origin = json!({"langgraph_node": "chat", "langgraph_step": 1, "langgraph_checkpoint_ns": "chat:x"});
+    log.event("messages", &json!([{"id": "m", "type": "ai", "content": "Hi"}, origin]), 60, true);
+    log.event("metadata", &json!({"run_id": "a", "status": "run_done"}), 60, true);
+    let times = |log: &Log| -> Vec<Option<Timestamp>> {
+        log.told.messages.items().iter().map(|message| message.ended_at).collect()
+    };
+    assert_eq!(times(&log), [None; 3]);
+    // Another graph ran after it: the state and the history show that graph's values.
+    let state = json!({"values": {"log": ["first"]}, "next": [], "tasks": [], "created_at": time(9),
+                       "metadata": {"source": "loop"}, "checkpoint": {"checkpoint_id": "c"}});
+    let history = json!([
+        saved("b", 3, "loop", 9),
+        saved("b", 2, "input", 8),
+        saved("a", 1, "loop", 5),
+        saved("a", 0, "loop", 4),
+        saved("a", -1, "input", 3)
+    ]);
+    let runs = json!([run("b", "success", 8, 9), run("a", "success", 2, 6)]);
+    log.snapshot(&[(SnapshotPart::State, state), (SnapshotPart::History, history), (SnapshotPart::Runs, runs)]);
+    assert_eq!(times(&log), [None, Some(at(3)), Some(at(5))]);
+    assert!(log.told.messages.items().iter().all(|message| message.removed_at.is_none()));
+}

@@ -2,7 +2,7 @@
 
 use super::fold::{NEAR, Told};
 use super::read::{PhaseIn, short};
-use super::{BarKind, BarSource, BarState, Timeline};
+use super::{Bar, BarKind, BarSource, BarState, Timeline};
 use crate::projection::pair::{MessageIn, OriginIn, Pair};
 use crate::projection::wire::{Fields, Items, Payload, Text};
 use crate::stream::{MAX_NAME, error_text};
@@ -121,11 +121,10 @@ impl Timeline {
         let calls = if is_piece { message.tool_call_chunks } else { message.tool_calls };
         for raw in calls.filter(|_| is_ai).map(Items::of).unwrap_or_default() {
             if let Ok(call) = serde_json::from_str::<CallIn<'_>>(raw.get()) {
-                self.asked(&call, node, speaker, told);
+                self.asked(&call, speaker);
             }
         }
         let Some(speaker) = speaker else { return };
-        self.still_asking(speaker, told.time);
         let reason = |raw: &RawValue| {
             let said = |key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
             said("\"finish_reason\":\"") || said("\"stop_reason\":\"")
@@ -150,21 +149,26 @@ impl Timeline {
         self.siblings(Some(node)).iter().rev().take(NEAR).find(speaks).copied()
     }
 
-    /// A message asks for a tool call.
-    fn asked(&mut self, call: &CallIn<'_>, node: Option<u64>, model: Option<u64>, told: Told) {
+    /// A message asks for a tool call. Which node will run the tool, and when, is not known yet: no bar says anything of it.
+    fn asked(&mut self, call: &CallIn<'_>, model: Option<u64>) {
         let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else { return };
-        if let Some(bar) = self.find(id).and_then(|key| self.bar(key)) {
-            // Some models count their calls from one in every message.
-            let again = bar.ended.is_some() && bar.asked_by.is_some() && model.is_some() && bar.asked_by != model;
-            if !again {
-                return;
-            }
+        // Some models count their calls from one in every message.
+        let is_known = self.asked.get(id).is_some_and(|(_, by)| model.is_none() || *by == model);
+        if is_known || id.len() > MAX_NAME {
+            return;
         }
-        let key = self.add_call(BarKind::Tool, node, name, Some(id), told);
-        self.asked_by(key, model);
+        if self.asked.len() >= MAX_ANNOUNCED {
+            self.asked.clear();
+        }
+        let name = self.names.short(name);
+        self.asked.insert(id.into(), (name, model));
+        let is_over = |key: u64| self.bar(key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.ended.is_some());
+        if self.find(id).is_some_and(is_over) {
+            self.ids.remove(id);
+        }
     }
 
-    /// The result of a tool call.
+    /// The result of a tool call, sent by the node that ran the tool. It tells when the tool ended, and not when it began.
     fn result(
         &mut self,
         id: &str,
@@ -175,17 +179,38 @@ impl Timeline {
         told: Told,
     ) {
         let known = self.find(id).filter(|_| !id.is_empty());
-        let key = known.unwrap_or_else(|| {
+        // Another node may pass on a result.
+        let is_told = |bar: &Bar| bar.ended.is_some() && bar.id.is_some() && bar.source <= told.source;
+        if known.and_then(|key| self.bar(key)).is_some_and(is_told) {
+            return;
+        }
+        let name = name.map(|name| self.names.short(name)).or_else(|| self.asked.get(id).map(|(name, _)| name.clone()));
+        let name = name.unwrap_or_else(|| "tool".into());
+        let key = known.or_else(|| self.uncalled(node, &name)).unwrap_or_else(|| {
             let began = node.and_then(|node| self.bar(node)).map(|bar| bar.started);
-            let id = Some(id).filter(|id| !id.is_empty());
-            let key = self.add_call(BarKind::Tool, node, name.unwrap_or("tool"), id, told);
-            if let (Some(bar), Some(began)) = (self.bar_mut(key), began) {
-                bar.started = began.min(told.time);
+            let key = self.add_call(BarKind::Tool, node, &name, None, told);
+            if let Some(bar) = self.bar_mut(key) {
+                bar.started = began.unwrap_or(told.time).min(told.time);
+                bar.known.start = false;
             }
             key
         });
+        if !id.is_empty() {
+            self.name_bar(id, key);
+            let id = self.names.short(id);
+            if let Some(bar) = self.bar_mut(key) {
+                bar.id = Some(id);
+            }
+        }
         self.close(key, state, detail, told);
-        self.calls.retain(|call| *call != key);
+    }
+
+    /// The tool of this name that ran in a node, and of which no call is known: callbacks have ids of their own.
+    fn uncalled(&self, node: Option<u64>, name: &str) -> Option<u64> {
+        let fits = |key: &&u64| {
+            self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name)
+        };
+        self.siblings(node).iter().rev().take(NEAR).rfind(fits).copied()
     }
 
     pub(super) fn block(&mut self, payload: &Payload<'_>, told: Told) {
@@ -208,9 +233,8 @@ impl Timeline {
         self.touch(Some(key), told);
         // JavaScript closes a call's block as a text that has a call's fields.
         if let Some(call) = block.content.and_then(|raw| serde_json::from_str::<CallIn<'_>>(raw.get()).ok()) {
-            self.asked(&call, node, Some(key), told);
+            self.asked(&call, Some(key));
         }
-        self.still_asking(key, told.time);
         if block.event.is("message-finish") {
             self.close(key, BarState::Done, None, told);
             self.speaking.remove(&payload.ns);

@@ -1,12 +1,15 @@
 //! Attempts, steps and bars: how they begin, are found again and end, whichever mode tells of it.
 
-use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, SOURCES, Timeline, between};
+use super::{
+    Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between,
+};
 use crate::stream::{Event, Namespace, server_time};
 use jiff::{SignedDuration, Timestamp};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bars without a told end, and tool calls without a result, that are remembered.
+/// Bars without a told end that are remembered.
 const MAX_OPEN: usize = 4096;
 /// Bytes of an error that a bar shows.
 pub(super) const DETAIL: usize = 200;
@@ -104,7 +107,7 @@ impl Timeline {
         self.ids.clear();
         self.announced.clear();
         self.speaking.clear();
-        self.calls.clear();
+        self.asked.clear();
         if self.attempts.len() >= MAX_ATTEMPTS {
             self.attempts.pop_front();
             self.attempts_gone += 1;
@@ -116,7 +119,7 @@ impl Timeline {
         for attempt in self.attempts.iter_mut().rev().take(NEAR).filter(of_run) {
             attempt.is_superseded = true;
             self.generation += 1;
-            began = Some(attempt.started).filter(|began| number == 1 && *began <= at);
+            began = Some(attempt.started).filter(|began| number == 1 && *began <= at && !timed.known);
         }
         self.shape += 1;
         self.attempts.push_back(Attempt {
@@ -139,6 +142,10 @@ impl Timeline {
             skew: timed.server.flatten().unwrap_or_default(),
             asked: false,
             is_timed: timed.known,
+            is_arrival_timed: timed.known && timed.server.is_none(),
+            recorded: Recorded { start: began.is_some(), end: false },
+            is_filled: false,
+            is_joined: false,
             is_recorded: false,
             is_superseded: false,
             scope: Scope { over: true, busy_until: Some(at), ..Scope::default() },
@@ -164,6 +171,7 @@ impl Timeline {
         attempt.detail = detail;
         attempt.ended = Some(ended);
         attempt.known.end = known;
+        attempt.is_arrival_timed |= known && attempt.clock == Clock::Arrival;
         let (first, exact) = (attempt.first_key.max(self.bars.evicted()), attempt.exact);
         let next = self.bars.evicted() + self.bars.len() as u64;
         for key in first..next {
@@ -186,27 +194,48 @@ impl Timeline {
         let skew = told.duration_since(arrived);
         let Some(attempt) = self.attempts.back_mut() else { return };
         attempt.skew = skew;
-        if attempt.clock == Clock::Server {
-            return;
+        if attempt.clock == Clock::Arrival {
+            // What came before the first of these was timed by its arrival: once for an attempt.
+            self.move_to_server(self.attempts.len() - 1, skew);
         }
-        // What came before the first of these was timed by its arrival: once for an attempt.
+    }
+
+    /// Makes all times of an attempt the server's: those that are times of arrival are moved by the difference of the clocks.
+    pub(super) fn move_to_server(&mut self, attempt: usize, skew: SignedDuration) {
         let moved = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
         let moved_if = |time: &mut Option<Timestamp>| time.iter_mut().for_each(moved);
         let moved_scope = |scope: &mut Scope| [&mut scope.after, &mut scope.busy_until].into_iter().for_each(moved_if);
-        attempt.clock = Clock::Server;
-        moved(&mut attempt.started);
+        let keys = self.keys_of(attempt);
+        let Some(attempt) = self.attempts.get_mut(attempt) else { return };
+        (attempt.clock, attempt.skew) = (Clock::Server, skew);
+        if !attempt.recorded.start {
+            moved(&mut attempt.started);
+        }
+        if !attempt.recorded.end {
+            moved_if(&mut attempt.ended);
+        }
         moved(&mut attempt.seen);
         moved_scope(&mut attempt.scope);
-        let first = attempt.first_key.max(self.bars.evicted());
-        let next = self.bars.evicted() + self.bars.len() as u64;
-        for key in first..next {
+        for key in keys {
             let Some(bar) = self.bar_mut(key) else { continue };
-            moved(&mut bar.started);
+            if !bar.recorded.start {
+                moved(&mut bar.started);
+            }
             moved(&mut bar.seen);
-            moved_if(&mut bar.ended);
+            if !bar.recorded.end {
+                moved_if(&mut bar.ended);
+            }
             moved_if(&mut bar.after);
             bar.scope.iter_mut().for_each(|scope| moved_scope(scope));
         }
+    }
+
+    /// The keys of an attempt's bars that are kept.
+    pub(super) fn keys_of(&self, attempt: usize) -> Range<u64> {
+        let first = |attempt: &Attempt| attempt.first_key.max(self.bars.evicted());
+        let end = self.bars.evicted() + self.bars.len() as u64;
+        let next = self.attempts.get(attempt + 1).map_or(end, first);
+        self.attempts.get(attempt).map_or(end, first)..next
     }
 
     /// The bars in a bar, or at the top of the newest attempt.
@@ -241,6 +270,9 @@ impl Timeline {
 
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
         let id = self.names.short(id);
+        if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node && bar.id.is_none()) {
+            bar.id = Some(id.clone());
+        }
         self.ids.insert(id, key);
     }
 
@@ -398,40 +430,7 @@ impl Timeline {
         let ns = parent.and_then(|key| self.bar(key)).map_or_else(|| [].into(), |bar| bar.ns.clone());
         let mut bar = self.fresh(kind, name, ns, parent, told);
         bar.estimated = !told.source.is_exact();
-        let key = self.push(bar, id);
-        if kind == BarKind::Tool {
-            if self.calls.len() >= MAX_OPEN {
-                self.calls.pop_front();
-            }
-            self.calls.push_back(key);
-        }
-        key
-    }
-
-    /// Tool calls without a result, the oldest first.
-    pub(super) fn waiting(&self, name: &str) -> Option<u64> {
-        let waits = |key: &&u64| self.bar(**key).is_some_and(|b| b.state == BarState::Running && &*b.name == name);
-        self.calls.iter().find(waits).copied()
-    }
-
-    /// The model still writes what it asks for: its calls have not begun.
-    pub(super) fn still_asking(&mut self, model: u64, time: Timestamp) {
-        let Some(parent) = self.bar(model).map(|bar| bar.parent) else { return };
-        for back in 1..=NEAR {
-            let siblings = self.siblings(parent);
-            let key = siblings.len().checked_sub(back).map(|at| siblings[at]).filter(|key| *key > model);
-            let Some(bar) = key.and_then(|key| self.bar_mut(key)) else { return };
-            if bar.asked_by == Some(model) && bar.estimated && bar.state == BarState::Running {
-                bar.started = bar.started.max(time);
-                bar.seen = bar.seen.max(time);
-            }
-        }
-    }
-
-    pub(super) fn asked_by(&mut self, tool: u64, model: Option<u64>) {
-        if let Some(bar) = self.bar_mut(tool) {
-            bar.asked_by = model;
-        }
+        self.push(bar, id)
     }
 
     /// A better source tells when a bar began, and in which step.
@@ -495,14 +494,14 @@ impl Timeline {
         let mut inside = if kind == BarKind::Node { bar.children.clone() } else { Vec::new() };
         while let Some(key) = inside.pop() {
             let Some(child) = self.bar_mut(key) else { continue };
-            // A tool that was asked for outlives the node that asked.
-            if child.state != BarState::Running || child.kind == BarKind::Tool {
+            if child.state != BarState::Running {
                 continue;
             }
             child.state = if state == BarState::Failed { BarState::Abandoned } else { state };
             let end = if child.kind == BarKind::Model { child.seen } else { told.time };
             child.ended = Some(end.max(child.started));
-            child.known.end = told.known;
+            // A tool's end is told by itself, where it is told.
+            child.known.end = told.known && child.kind != BarKind::Tool;
             inside.extend(&child.children);
         }
         if kind != BarKind::Node {
@@ -548,6 +547,7 @@ impl Timeline {
             // A stream that is joined in the middle of a run does not tell when it began.
             if let Some(attempt) = self.attempts.back_mut() {
                 attempt.known.start = false;
+                attempt.is_joined = true;
             }
         }
     }
@@ -571,10 +571,11 @@ impl Timeline {
             last_seq: told.seq,
             source: told.source,
             estimated: false,
+            id: None,
+            recorded: Recorded::default(),
             step: None,
             wave: 0,
             seen: told.time,
-            asked_by: None,
             scope: None,
         }
     }
@@ -634,6 +635,5 @@ impl Timeline {
         self.ids.retain(|_, key| *key >= first);
         self.speaking.retain(|_, key| *key >= first);
         self.announced.clear();
-        self.calls.retain(|key| *key >= first);
     }
 }

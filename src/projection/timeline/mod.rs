@@ -29,7 +29,7 @@ const LOOK_BACK: usize = 2000;
 pub enum BarKind {
     /// A task of a graph: one run of a node.
     Node,
-    /// A tool call, from the moment it was asked for (or began, where that is told) to its result.
+    /// A tool, in the node that ran it. A message that only asks for one is none.
     Tool,
     /// A call of a model.
     Model,
@@ -116,6 +116,13 @@ impl Known {
     }
 }
 
+/// Which times are those of the server's records, although the stream is timed by another clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Recorded {
+    start: bool,
+    end: bool,
+}
+
 /// Something that ran.
 #[derive(Debug, Clone)]
 pub struct Bar {
@@ -153,14 +160,16 @@ pub struct Bar {
     pub source: BarSource,
     /// Whether its start is only estimated.
     pub estimated: bool,
+    /// The id of its task, or of its tool call, where that was told.
+    id: Option<Arc<str>>,
+    /// Which of its times are those of checkpoints.
+    recorded: Recorded,
     /// Its step as the server numbers them, where that was told.
     step: Option<i64>,
     /// Its step counted from the start of its graph in this attempt.
     wave: i64,
     /// When the last event told of it.
     seen: Timestamp,
-    /// For a tool: the model call that asked for it.
-    asked_by: Option<u64>,
     scope: Option<Box<Scope>>,
 }
 
@@ -231,6 +240,14 @@ pub struct Attempt {
     asked: bool,
     /// Whether the time of its newest event is known.
     is_timed: bool,
+    /// Whether any of its times is that of an event's arrival.
+    is_arrival_timed: bool,
+    /// Which of its times are those of the run's record.
+    recorded: Recorded,
+    /// Whether steps are timed by checkpoints, since the stream gave them no time.
+    is_filled: bool,
+    /// Whether the stream was joined in the middle of it.
+    is_joined: bool,
     /// Whether only the server's records tell of it.
     is_recorded: bool,
     /// Whether the stream tells of its run in an attempt of its own.
@@ -246,9 +263,19 @@ impl Attempt {
         SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
     }
 
-    /// Whether its newest event has a known time; a replay without server times has none.
-    pub fn is_timed(&self) -> bool {
-        self.is_timed
+    /// Whether any of its times is that of an event's arrival.
+    pub fn is_arrival_timed(&self) -> bool {
+        self.is_arrival_timed
+    }
+
+    /// Whether arrivals tell when it began; else it was joined later, or only its record tells that.
+    pub fn is_start_arrival_timed(&self) -> bool {
+        self.is_arrival_timed && self.known.start && !self.recorded.start
+    }
+
+    /// Whether steps are timed by checkpoints, since the stream gave them no time.
+    pub fn is_filled(&self) -> bool {
+        self.is_filled
     }
 
     /// Whether its bars are made from checkpoints alone.
@@ -289,8 +316,8 @@ pub struct Timeline {
     announced: HashMap<Box<str>, Option<u64>>,
     /// Messages of the newer protocol that grow, by namespace.
     speaking: HashMap<Namespace, u64>,
-    /// Tool calls that wait for their result.
-    calls: VecDeque<u64>,
+    /// Tool calls that messages of the newest attempt asked for, by id: the tool, and the model call that asked.
+    asked: HashMap<Box<str>, (Arc<str>, Option<u64>)>,
 }
 
 impl Default for Timeline {
@@ -307,7 +334,7 @@ impl Default for Timeline {
             ids: HashMap::new(),
             announced: HashMap::new(),
             speaking: HashMap::new(),
-            calls: VecDeque::new(),
+            asked: HashMap::new(),
         }
     }
 }
@@ -381,11 +408,16 @@ impl Timeline {
     /// `checkpoints` are those of the run, oldest first: of a run that the stream has not shown they tell the steps.
     pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
-        let mut of_run = self.attempts.iter_mut().filter(|attempt| attempt.run_id.as_deref() == Some(id));
-        if let Some(first) = of_run.next() {
-            first.take_record(run, true);
-            if let Some(last) = of_run.next_back() {
-                last.take_record(run, false);
+        let is_of_run = |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
+        let mut of_run = self.attempts.iter_mut().enumerate().filter(|(_, attempt)| is_of_run(attempt));
+        if let Some((first, attempt)) = of_run.next() {
+            attempt.take_record(run, true);
+            // The steps of a run that was tried again have the same numbers in each attempt.
+            let is_only = attempt.number == 1 && !attempt.is_recorded;
+            match of_run.next_back() {
+                Some((_, last)) => last.take_record(run, false),
+                None if is_only => self.fill_times(first, run, checkpoints),
+                None => {}
             }
         } else if (run.outcome.is_over() || run.outcome == RunOutcome::Running)
             && !self.is_open()

@@ -2,7 +2,7 @@
 //! skipped over.
 
 use super::fold::{NEAR, Timed, Told};
-use super::{BarKind, BarSource, BarState, Timeline};
+use super::{BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::pair::OriginIn;
 use crate::projection::wire::{Fields, InterruptIn, Items, Number, Payload, Text, summary, text};
 use crate::stream::{Namespace, error_text};
@@ -141,6 +141,7 @@ impl Timeline {
             attempt.last_seq = event.seq;
             attempt.seen = attempt.seen.max(timed.at);
             attempt.is_timed = timed.known;
+            attempt.is_arrival_timed |= timed.known && attempt.clock == Clock::Arrival;
         }
     }
 
@@ -267,9 +268,7 @@ impl Timeline {
                 let node = self.origin(&event.metadata, &payload.ns, Told { source: BarSource::Updates, ..told });
                 let name = event.metadata.ls_model_name.some().filter(|_| kind == BarKind::Model);
                 let name = name.or(event.name.some()).unwrap_or("unnamed");
-                // A tool call that a message asked for begins here.
-                let asked = if kind == BarKind::Tool { self.waiting(name) } else { self.find(id) };
-                match asked {
+                match self.find(id) {
                     Some(key) => {
                         self.began(key, None, told);
                         self.name_bar(id, key);

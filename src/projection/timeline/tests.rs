@@ -1,9 +1,10 @@
 //! Bars from events that were made up: attempts, several modes at once, gaps, and a great many of them.
 
 use super::*;
+use crate::projection::Projections;
 use crate::projection::pair::Metadata;
-use crate::stream::{Data, End, Event, EventNames};
-use serde_json::json;
+use crate::stream::{Data, End, Event, EventNames, Loaded, SnapshotPart, ThreadSnapshot};
+use serde_json::{Value, json};
 
 /// A timeline that is fed by hand, one event a time.
 #[derive(Default)]
@@ -152,7 +153,7 @@ fn gaps_lie_between_the_steps_of_a_graph() {
 }
 
 #[test]
-fn tools_end_with_their_results() {
+fn tools_stand_under_the_node_that_ran_them() {
     let mut feed = Feed::default();
     let meta =
         |node: &str, task: &str| json!({"langgraph_node": node, "langgraph_checkpoint_ns": format!("{node}:{task}")});
@@ -167,10 +168,23 @@ fn tools_end_with_their_results() {
     feed.tell(200, "messages", &result("c1", "error"));
     feed.tell(300, "messages", &result("c2", "success"));
     feed.tell(400, "messages", &result("never asked for", "success"));
-    let tools: Vec<_> = feed.bars().into_iter().filter(|b| ["search", "fetch", "tool"].contains(&b.0)).collect();
-    let expected =
-        [("search", 100, Some(200), Failed), ("fetch", 150, Some(300), Done), ("tool", 100, Some(400), Done)];
+    feed.tell(500, "messages", &result("c2", "success"));
+    // Each is in the node that ran it, and only a callback tells when one began.
+    let timeline = &feed.timeline;
+    let in_node = |bar: &Bar| timeline.bar(bar.parent.unwrap()).unwrap().name.to_string();
+    let tools = timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool);
+    let tools: Vec<_> = tools.map(|bar| (&*bar.name, in_node(bar), bar.state, bar.took())).collect();
+    let ran = |ms| Some(Duration::from_millis(ms));
+    let expected = [("fetch", Done, ran(150)), ("search", Failed, None), ("tool", Done, None)];
+    let expected = expected.map(|(name, state, took)| (name, "tools".to_string(), state, took));
     assert_eq!(tools, expected);
+    // A call that is only asked for is no bar; its id may come again in a later message.
+    let asks = json!([{"id": "run-2", "type": "ai", "tool_calls": [{"id": "c1", "name": "search", "args": {}}]}, meta("chat", "C")]);
+    feed.tell(600, "messages", &asks.to_string());
+    let count = |feed: &Feed| feed.timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool).count();
+    assert_eq!(count(&feed), 3);
+    feed.tell(700, "messages", &result("c1", "success"));
+    assert_eq!(count(&feed), 4);
 }
 
 #[test]
@@ -247,5 +261,153 @@ fn a_graph_that_says_that_it_runs_begins_an_attempt() {
     feed.tell(200, "updates", r#"{"fine":null}"#);
     feed.tell(300, "lifecycle", r#"{"event":"completed"}"#);
     let attempt = feed.timeline.attempt(0).unwrap();
-    assert!(attempt.took().is_none() && attempt.is_timed());
+    assert!(attempt.took().is_none() && attempt.is_timed);
+}
+
+/// Name, step and known times of a bar.
+type Row<'a> = (&'a str, Option<i64>, Option<i64>, Option<i64>);
+
+/// A log of events without server times, and of snapshots, in milliseconds.
+#[derive(Default)]
+struct Log {
+    told: Projections,
+    seq: u64,
+}
+
+impl Log {
+    fn time(ms: i64) -> String {
+        Feed::at(ms).to_string()
+    }
+
+    fn event(&mut self, ms: i64, replayed: bool, name: &str, data: Value) {
+        self.seq += 1;
+        let data = Data::Json(data.to_string().into());
+        let (seq, at) = (self.seq, Feed::at(ms));
+        let event = Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
+        self.told.apply(&Item::Record(Record::Event(event)));
+    }
+
+    fn task(&mut self, ms: i64, replayed: bool, id: &str, node: &str, is_done: bool) {
+        let data = match is_done {
+            true => json!({"id": id, "name": node, "result": {}, "interrupts": []}),
+            false => json!({"id": id, "name": node, "input": {}, "triggers": []}),
+        };
+        self.event(ms, replayed, "tasks", data);
+    }
+
+    /// A finished run `r`, from 1 s to 9 s, and its history, newest first.
+    fn snapshot(&mut self, history: Value) {
+        self.seq += 1;
+        let runs = json!([{"run_id": "r", "status": "success", "created_at": Self::time(1000), "updated_at": Self::time(9000)}]);
+        let parts = [(SnapshotPart::Runs, runs), (SnapshotPart::History, history)];
+        let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into()))).collect();
+        let event = ThreadSnapshot { at: Feed::at(0), parts }.into_event(self.seq);
+        self.told.apply(&Item::Record(Record::Event(event)));
+    }
+
+    fn bars(&self) -> Vec<Row<'_>> {
+        let ms = |at: Timestamp| at.as_millisecond() - 1_800_000_000_000;
+        let timeline = &self.told.timeline;
+        let row = |bar: &'_ Bar| {
+            let (start, end) = (Some(ms(bar.started)).filter(|_| bar.known.start), bar.ended.map(ms));
+            (timeline.step(bar), start, end.filter(|_| bar.known.end))
+        };
+        timeline.bars().iter().map(|bar| (&*bar.name, row(bar).0, row(bar).1, row(bar).2)).collect()
+    }
+
+    fn attempt(&self) -> &Attempt {
+        self.told.timeline.attempts().next_back().unwrap().1
+    }
+}
+
+fn saved(step: i64, ms: i64, tasks: &[(&str, &str)]) -> Value {
+    let source = if tasks.iter().any(|(_, node)| *node == "__start__") { "input" } else { "loop" };
+    let tasks: Vec<Value> = tasks.iter().map(|(id, node)| json!({"id": id, "name": node, "result": {}})).collect();
+    json!({"created_at": Log::time(ms), "metadata": {"source": source, "step": step, "run_id": "r"}, "tasks": tasks})
+}
+
+#[test]
+fn checkpoints_time_the_steps_of_a_replay_without_times() {
+    let mut log = Log::default();
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
+    for (id, node) in [("a", "plan"), ("b", "write")] {
+        log.task(20_000, true, id, node, false);
+        log.task(20_000, true, id, node, true);
+    }
+    assert_eq!(log.bars(), [("plan", Some(1), None, None), ("write", Some(2), None, None)]);
+    assert!(log.attempt().clock == Clock::Arrival && !log.attempt().is_arrival_timed());
+    let history = json!([
+        saved(6, 8000, &[]),
+        saved(5, 6000, &[("b", "write")]),
+        saved(4, 3000, &[("a", "plan")]),
+        saved(3, 2500, &[("x", "__start__")])
+    ]);
+    log.snapshot(history);
+    let expected = [("plan", Some(5), Some(3000), Some(6000)), ("write", Some(6), Some(6000), Some(8000))];
+    assert_eq!(log.bars(), expected);
+    assert!(log.attempt().clock == Clock::Server && log.attempt().is_filled());
+    assert!(log.attempt().known.is_both());
+}
+
+#[test]
+fn steps_are_found_without_tasks_in_the_history() {
+    // JavaScript lists no tasks of a run of another graph than the thread's.
+    let history =
+        json!([saved(2, 8000, &[]), saved(1, 6000, &[]), saved(0, 3000, &[]), saved(-1, 2500, &[("x", "__start__")])]);
+    let mut log = Log::default();
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
+    log.task(20_000, true, "a", "plan", false);
+    log.task(20_000, true, "a", "plan", true);
+    log.task(20_000, true, "b", "write", false);
+    log.task(20_000, true, "b", "write", true);
+    log.snapshot(history.clone());
+    let expected = [("plan", Some(1), Some(3000), Some(6000)), ("write", Some(2), Some(6000), Some(8000))];
+    assert_eq!(log.bars(), expected);
+    // A step that failed was not saved: it ended with its run.
+    let mut log = Log::default();
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
+    log.task(20_000, true, "a", "plan", false);
+    log.event(20_000, true, "updates", json!({"plan": {}}));
+    log.task(20_000, true, "a", "plan", true);
+    log.event(20_000, true, "values", json!({}));
+    log.task(20_000, true, "b", "write", false);
+    log.event(20_000, true, "error", json!({"error": "Error", "message": "boom"}));
+    log.event(20_000, true, "metadata", json!({"run_id": "later", "attempt": 1}));
+    log.task(20_000, true, "c", "other", false);
+    log.snapshot(json!([saved(8, 6000, &[]), saved(7, 3000, &[]), saved(6, 2500, &[("x", "__start__")])]));
+    let expected = [("plan", Some(8), Some(3000), Some(6000)), ("write", Some(9), Some(6000), Some(9000))];
+    assert_eq!(log.bars()[..2], expected);
+    assert_eq!(log.bars()[2].1, Some(1), "the steps of another run are its own");
+    // Joined in the middle, the first step that is seen may be any.
+    let mut log = Log::default();
+    log.task(20_000, true, "b", "write", false);
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1, "status": "run_done"}));
+    log.snapshot(history);
+    assert!(log.bars().iter().all(|bar| bar.2.is_none()), "{:?}", log.bars());
+}
+
+#[test]
+fn checkpoints_time_the_steps_of_updates_by_their_names() {
+    let mut log = Log::default();
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
+    log.event(20_000, true, "updates", json!({"plan": {}}));
+    log.event(20_000, true, "updates", json!({"write": {}}));
+    log.snapshot(json!([saved(2, 8000, &[]), saved(1, 6000, &[("b", "write")]), saved(0, 3000, &[("a", "plan")])]));
+    let expected = [("plan", Some(1), Some(3000), Some(6000)), ("write", Some(2), Some(6000), Some(8000))];
+    assert_eq!(log.bars(), expected);
+}
+
+#[test]
+fn a_run_that_is_joined_in_its_middle_has_one_clock() {
+    let mut log = Log::default();
+    log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
+    log.task(20_000, true, "a", "plan", false);
+    log.task(26_000, false, "a", "plan", true);
+    log.task(26_000, false, "b", "write", false);
+    log.task(28_500, false, "b", "write", true);
+    log.snapshot(json!([saved(2, 8000, &[]), saved(1, 6000, &[("b", "write")]), saved(0, 3000, &[("a", "plan")])]));
+    // The first end is known by both clocks: ours is 20 s ahead.
+    let expected = [("plan", Some(1), Some(3000), Some(6000)), ("write", Some(2), Some(6000), Some(8500))];
+    assert_eq!(log.bars(), expected);
+    assert_eq!(log.attempt().clock, Clock::Server);
 }
