@@ -27,6 +27,46 @@ pub(super) enum Said {
     Unsure,
 }
 
+/// The places of one print, ascending. Nearly always there is one.
+#[derive(Debug)]
+enum Places {
+    One(u64),
+    Many(VecDeque<u64>),
+}
+
+impl Places {
+    /// The first place from `from` on.
+    fn first(&self, from: u64) -> Option<u64> {
+        let is_before = |place: &u64| {
+            #[cfg(test)]
+            tests::COMPARED.with(|compared| compared.set(compared.get() + 1));
+            *place < from
+        };
+        match self {
+            Places::One(place) => Some(*place).filter(|place| !is_before(place)),
+            Places::Many(places) => places.get(places.partition_point(is_before)).copied(),
+        }
+    }
+
+    fn push(&mut self, place: u64) {
+        match self {
+            Places::One(first) => *self = Places::Many([*first, place].into()),
+            Places::Many(places) => places.push_back(place),
+        }
+    }
+
+    /// Lets the first place go. Returns whether none is left.
+    fn pop(&mut self) -> bool {
+        match self {
+            Places::One(_) => true,
+            Places::Many(places) => {
+                places.pop_front();
+                places.is_empty()
+            }
+        }
+    }
+}
+
 /// What came on one connection, as long as a repetition may come.
 #[derive(Debug, Default)]
 pub(super) struct Overlap {
@@ -35,7 +75,11 @@ pub(super) struct Overlap {
     newest: Option<(Arc<str>, (u64, u64))>,
     is_possible: bool,
     said: VecDeque<((u64, u64), u64)>,
+    /// Where each print stands, counted from the first event of the connection: one id may be that of many thousand events,
+    /// and a search through them for each of them would take quadratic time.
+    places: HashMap<u64, Places, RandomState>,
     /// How many were let go at the front, and the newest id among them.
+    dropped: u64,
     forgotten: Option<(u64, u64)>,
     /// The block has begun: where in `said` its next event is looked for.
     next: Option<usize>,
@@ -150,17 +194,11 @@ impl Overlap {
         *self = Overlap::default();
     }
 
-    /// The first event from `from` on that equals this one. Ids ascend here.
+    /// The first event from `from` on that equals this one.
     fn find(&self, from: usize, at: (u64, u64), print: u64) -> Option<usize> {
-        // Nearly all that is looked for is at the end.
-        let behind = self.said.iter().rev().take(8).take_while(|(key, _)| *key >= at).count();
-        let first = match behind {
-            0..8 => self.said.len() - behind,
-            _ => self.said.partition_point(|(key, _)| *key < at),
-        };
-        let first = first.max(from);
-        let same = self.said.iter().enumerate().skip(first).take_while(|(_, (key, _))| *key == at);
-        same.filter(|(_, (_, known))| *known == print).map(|(i, _)| i).next()
+        let place = self.places.get(&print)?.first(self.dropped + from as u64)?;
+        let i = usize::try_from(place - self.dropped).ok()?;
+        self.said.get(i).is_some_and(|(key, _)| *key == at).then_some(i)
     }
 
     /// Whether the repetition may begin in this millisecond: only around the moment when the connection was made.
@@ -171,9 +209,17 @@ impl Overlap {
     }
 
     fn remember(&mut self, at: (u64, u64), print: u64) -> Said {
+        let place = self.dropped + self.said.len() as u64;
+        self.places.entry(print).and_modify(|places| places.push(place)).or_insert(Places::One(place));
         self.said.push_back((at, print));
-        if self.said.len() > REMEMBERED {
-            self.forgotten = self.said.pop_front().map(|(key, _)| key);
+        if self.said.len() > REMEMBERED
+            && let Some((key, print)) = self.said.pop_front()
+        {
+            self.forgotten = Some(key);
+            self.dropped += 1;
+            if self.places.get_mut(&print).is_some_and(Places::pop) {
+                self.places.remove(&print);
+            }
         }
         Said::Once
     }
@@ -194,6 +240,12 @@ mod tests {
     use super::*;
     use crate::stream::Data;
     use Said::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Places that were compared in a search.
+        pub(super) static COMPARED: Cell<u64> = const { Cell::new(0) };
+    }
 
     fn say(overlap: &mut Overlap, id: &str, data: &str) -> Said {
         let data = Data::Json(data.into());
@@ -241,6 +293,26 @@ mod tests {
         let mut live = Overlap::default();
         live.opened(false, Some(1_000), None);
         assert_eq!([say(&mut live, "5-0", "a"), say(&mut live, "5-0", "a")], [Once, Once]);
+    }
+
+    #[test]
+    fn the_cost_of_an_event_is_the_same_under_any_ids() {
+        const EVENTS: u64 = 300_000;
+        let compared = |event: &dyn Fn(u64) -> (String, String)| {
+            let before = COMPARED.get();
+            let mut overlap = Overlap::default();
+            overlap.opened(true, None, None);
+            for i in 0..EVENTS {
+                let (id, data) = event(i);
+                say(&mut overlap, &id, &data);
+            }
+            (COMPARED.get() - before) / EVENTS
+        };
+        assert_eq!(compared(&|i| (format!("{i}-0"), "1".into())), 0, "ids that ascend");
+        assert_eq!(compared(&|i| ("5-0".into(), i.to_string())), 0, "one id");
+        // A search in as many places as are remembered takes 17 steps.
+        assert!(compared(&|_| ("5-0".into(), "1".into())) <= 20, "one event again and again");
+        assert!(compared(&|i| (format!("{}-0", i % 2), (i / 3).to_string())) <= 20, "ids that go back and forth");
     }
 
     #[test]
