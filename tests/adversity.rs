@@ -350,3 +350,34 @@ fn a_recording_with_any_numbers_is_read() {
     term.exit_status();
     assert_restored(&term);
 }
+
+/// Opening one waits for its other end, and the first signal used to be lost on the way.
+#[test]
+fn a_named_pipe_is_refused_where_a_file_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: a path that ends with a zero and lives over the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let pipe = pipe.to_str().unwrap();
+    let config = folder.path().join("config.toml");
+    std::fs::write(
+        &config,
+        format!("[profiles.p]\nagent_server = \"http://127.0.0.1:9\"\napi_key_file = \"{pipe}\"\n"),
+    )
+    .unwrap();
+    let config = config.to_str().unwrap();
+    let input = format!("@{pipe}");
+    let commands: [&[&str]; 6] = [
+        &["--url", "http://127.0.0.1:9", "join", "t", "r", "--record", pipe],
+        &["--url", "http://127.0.0.1:9", "--log", pipe, "threads", "list"],
+        &["--config", pipe, "deployments", "list"],
+        &["--config", config, "threads", "list"],
+        &["--url", "http://127.0.0.1:9", "run", "a", "--input", &input],
+        &["--demo", "revisions", "wait", "d", "--summary-file", pipe],
+    ];
+    for command in commands {
+        let done = process::run(command);
+        assert!(done.stderr.contains("named pipe"), "{command:?}: {} {}", done.stdout, done.stderr);
+    }
+}

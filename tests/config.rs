@@ -28,7 +28,7 @@ agent_server = { python = "http://127.0.0.1:2024/", js = "http://localhost:2025"
 interval = "200s"
 timeout = "1h30m"
 
-[tape]
+[limits]
 max_rows = 5_000
 max_bytes = "1GB"
 max_event = 65536
@@ -98,8 +98,16 @@ fn an_empty_file_is_all_defaults() {
 }
 
 #[test]
+fn limits_have_an_old_name() {
+    let config = Config::parse("[profiles.p]\nregion = \"us\"\n[tape]\nmax_rows = 7\nmax_event = \"2MiB\"\n[limits]\nmax_rows = 9\nmax_answer = \"8MiB\"\n", None).unwrap();
+    assert_eq!((config.tape.max_rows, config.tape.max_event), (9, 2 << 20));
+    assert_eq!(config.profiles[0].max_answer, Some(8 << 20));
+    assert_eq!(config.warnings, ["3:2: `tape` is now called `limits`; both are read"]);
+}
+
+#[test]
 fn unknown_keys_are_warned_about_and_change_nothing() {
-    let text = "colour = 1\n[profiles.a]\nregion = \"us\"\nlable = \"PROD\"\napi_key = \"canary\"\n\n[pol]\n[tape]\nmax_row = 5\n[ui]\n\"\\u001b[31m\" = 1\n";
+    let text = "colour = 1\n[profiles.a]\nregion = \"us\"\nlable = \"PROD\"\napi_key = \"canary\"\n\n[pol]\n[limits]\nmax_row = 5\n[ui]\n\"\\u001b[31m\" = 1\n";
     let config = Config::parse(text, Some(Path::new("c.toml"))).unwrap();
     assert_eq!(
         config.warnings,
@@ -109,7 +117,7 @@ fn unknown_keys_are_warned_about_and_change_nothing() {
             "c.toml:5:1: unknown key `api_key` in [profiles.a], ignored; a key does not belong in this file: name where \
              it is with api_key_env, api_key_file or api_key_command",
             "c.toml:7:2: unknown key `pol`, ignored; did you mean `poll`?",
-            "c.toml:9:1: unknown key `max_row` in [tape], ignored; did you mean `max_rows`?",
+            "c.toml:9:1: unknown key `max_row` in [limits], ignored; did you mean `max_rows`?",
             "c.toml:11:1: unknown key `` in [ui], ignored",
         ]
     );
@@ -154,10 +162,10 @@ fn every_mistake_is_shown_where_it_is() {
         ("[poll]\ninterval = 60\n".into(), (2, 12), "expected a duration such as"),
         ("[poll]\ninterval = \"1ms\"\n".into(), (2, 12), "more than once a second"),
         ("[poll]\ntimeout = \"soon\"\n".into(), (2, 11), "expected a duration such as"),
-        ("[tape]\nmax_rows = 0\n".into(), (2, 12), "expected a whole number above zero, found 0"),
-        ("[tape]\nmax_rows = -3\n".into(), (2, 12), "expected a whole number above zero, found -3"),
-        ("[tape]\nmax_bytes = \"a lot\"\n".into(), (2, 13), "expected a size such as"),
-        ("[tape]\nmax_event = 5\n".into(), (2, 13), "too small to hold an event"),
+        ("[limits]\nmax_rows = 0\n".into(), (2, 12), "expected a whole number above zero, found 0"),
+        ("[limits]\nmax_rows = -3\n".into(), (2, 12), "expected a whole number above zero, found -3"),
+        ("[limits]\nmax_bytes = \"a lot\"\n".into(), (2, 13), "expected a size such as"),
+        ("[limits]\nmax_event = 5\n".into(), (2, 13), "too small to hold an event"),
         ("[ui]\nmouse = \"left\"\n".into(), (2, 9), "expected one of \"auto\", \"on\", \"off\""),
         ("[ui]\ntimestamps = \"utc\"\n".into(), (2, 14), "expected one of \"absolute\", \"relative\", \"delta\""),
         ("[ui]\ntheme = \"termnial\"\n".into(), (2, 9), "there is no theme \"termnial\""),

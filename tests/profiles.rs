@@ -266,7 +266,7 @@ fn keys_and_marks_of_the_file_count_at_once() {
     let mut dash = Dash::new(TWO, (140, 40));
     reload(
         &mut dash,
-        &format!("{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[tape]\nmax_rows = 5\n[pol]\n"),
+        &format!("{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_rows = 5\n[pol]\n"),
     );
     assert!(dash.keys("p").is_empty() && dash.app.overlays.is_empty());
     dash.keys("<F2>");
@@ -274,7 +274,10 @@ fn keys_and_marks_of_the_file_count_at_once() {
     assert!(dash.app.settings.ascii && dash.app.settings.tape.max_rows == 5);
     let said: Vec<&str> = dash.app.notices.iter().map(|n| n.text.as_str()).collect();
     let said = said.join("\n");
-    assert!(said.contains("unknown key `pol`") && said.contains("[tape] counts for streams that are opened"), "{said}");
+    assert!(
+        said.contains("unknown key `pol`") && said.contains("[limits] counts for streams that are opened"),
+        "{said}"
+    );
     // Another pace begins the polls anew, and no stream.
     let epoch = dash.app.profiles[0].epoch;
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));

@@ -2,7 +2,7 @@
 
 use super::agent_server::Capabilities;
 use super::answer::{self, About, Plane, Shown};
-use super::body::{read_body, read_head};
+use super::body::{Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
 use super::journal::{Journal, Noted, Outcome};
 use super::keyless::Keyless;
@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the head of a stream's answer may take. The stream itself has no limit.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Largest answer that is read whole. A thread's state may well have 50 MB.
-pub(super) const MAX_BODY: usize = 256 << 20;
+/// For calls without a limit of their own: the configuration's holds.
+pub(super) const MAX_BODY: usize = usize::MAX;
 /// Largest part of a refusal's body that is read.
 const MAX_REFUSAL: usize = 64 << 10;
 /// Over how long the requests that waited while a server wanted to be left alone are spread.
@@ -54,6 +54,8 @@ struct Inner {
     sealed: Option<String>,
     journal: Journal,
     allow_http: bool,
+    /// Largest answer that is read, in bytes.
+    max_answer: usize,
     /// Origins (scheme, host, port) that may be sent the profile's keys, or anything at all.
     origins: Mutex<HashSet<String>>,
     /// What the server's clock is ahead of ours, in seconds; 0 while it is about right.
@@ -141,6 +143,7 @@ impl Http {
             }),
             journal,
             allow_http: profile.allow_http,
+            max_answer: usize::try_from(profile.max_answer.unwrap_or(config::MAX_ANSWER)).unwrap_or(usize::MAX),
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
@@ -170,6 +173,7 @@ impl Http {
             sealed: Some("it is only asked".into()),
             journal: Journal::default(),
             allow_http: self.0.allow_http,
+            max_answer: self.0.max_answer,
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
@@ -247,7 +251,11 @@ impl Http {
             self.check_write(&at)?;
         }
         let mut request = self.request(call.plane, &call.method, &call.url, call.reads)?;
-        request = request.header(header::ACCEPT, "application/json").timeout(call.timeout);
+        // Unpacked here, within bounds, and not by the HTTP client.
+        request = request
+            .header(header::ACCEPT, "application/json")
+            .header(header::ACCEPT_ENCODING, "gzip")
+            .timeout(call.timeout);
         if let Some(body) = call.body {
             request = request.json(body);
         }
@@ -285,11 +293,21 @@ impl Http {
             return Err(error);
         }
         let headers = response.headers().clone();
-        let body = read_body(response, call.max_body).await.map_err(|e| broken(&e))?;
-        let Some(body) = body else {
-            let detail = format!("the answer is larger than {}", text::bytes(call.max_body as u64));
-            return Err(ApiError { kind: Kind::TooLarge(call.max_body), at, detail, hint: None });
-        };
+        let limit = call.max_body.min(self.0.max_answer);
+        let too_large = |detail| ApiError { kind: Kind::TooLarge(limit), at: at.clone(), detail, hint: None };
+        let body = read_body(response, limit).await.map_err(|why| match why {
+            Unread::Broken(e) => broken(&e),
+            Unread::TooLarge => too_large(format!("the answer is larger than {}", text::bytes(limit as u64))),
+            Unread::Unpacks(wire, unpacked) => too_large(format!(
+                "the answer unpacks to more than 100 times its size ({} from {}): it was not read any further",
+                text::bytes(unpacked as u64),
+                text::bytes(wire as u64)
+            )),
+            Unread::Undecodable(detail) => ApiError { kind: Kind::Protocol, at: at.clone(), detail, hint: None },
+        })?;
+        if is_too_costly(&body) {
+            return Err(too_large("the answer has more values than memory is spent on".into()));
+        }
         let (body, repeated) = self.without_keys(body, call.plane);
         Ok(Answer { headers, body, at, secrets: self.secrets(call.body), repeated })
     }

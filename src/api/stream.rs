@@ -9,7 +9,7 @@ use crate::text;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use reqwest::header::{CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use std::fmt;
 use std::pin::Pin;
@@ -62,6 +62,13 @@ pub(super) async fn of_response(
             format!("{} instead of a stream of events", text::fit(&text::clean(&kind), 80))
         };
         let hint = Some("is this the address of an agent server?".to_string());
+        return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
+    }
+    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
+        let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+        let detail =
+            format!("a compressed stream ({}), which was not asked for", text::fit(&text::clean(&encoding), 40));
+        let hint = Some("a proxy may compress what it passes on: switch that off for streams of events".to_string());
         return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
     }
     let (thread_id, run_id) = names(headers, &url);

@@ -413,7 +413,7 @@ impl App {
         self.habits.configure(config);
         if self.settings.tape != config.tape {
             self.settings.tape = config.tape.clone();
-            words.push("[tape] counts for streams that are opened from now on".into());
+            words.push("[limits] counts for streams that are opened from now on".into());
         }
         for warning in config.warnings.iter().filter(|w| !self.settings.warnings.contains(w)) {
             words.push(warning.clone());

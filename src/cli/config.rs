@@ -82,7 +82,7 @@ fn show(config: &Config) -> String {
     let tape = &config.tape;
     let _ = writeln!(
         out,
-        "\n[tape]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}",
+        "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}",
         tape.max_rows, tape.max_bytes, tape.max_event
     );
     let ui = &config.ui;

@@ -1,6 +1,7 @@
 //! JSON that a person gives: on the command line, in a file, or on stdin. What is wrong with it is shown at its place.
 
 use super::Failure;
+use crate::config::files;
 use crate::text;
 use serde_json::Value;
 use std::io::Read;
@@ -15,8 +16,8 @@ pub(super) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
     }
     match given.strip_prefix('@') {
         Some(path) => {
-            let bytes =
-                std::fs::read(path).map_err(|e| Failure::usage(format!("{option}: {}: {e}", text::clean(path))))?;
+            let bytes = files::read(path.as_ref())
+                .map_err(|e| Failure::usage(format!("{option}: {}: {e}", text::clean(path))))?;
             parse(&format!("{option} ({path})"), &bytes)
         }
         None => parse(option, given.as_bytes()),

@@ -1,6 +1,7 @@
 //! The file of `--log`: diagnostics of this program alone. Libraries below it might tell of headers.
 
 use super::{Failure, Globals};
+use crate::config::files;
 use crate::text;
 use std::fs::OpenOptions;
 use std::sync::Mutex;
@@ -17,7 +18,7 @@ pub(super) fn start(globals: &Globals) -> Result<(), Failure> {
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|e| failed(&e))?;
+    let file = files::open_with(&options, path).map_err(|e| failed(&e))?;
     // One that is there already may have been made by other rules.
     #[cfg(unix)]
     if file.metadata().is_ok_and(|found| found.is_file()) {

@@ -75,7 +75,7 @@ async fn read(what: Service, written: Written) -> Result<ServiceChange, Failure>
     let read = match written {
         Written::File(path) if path.as_os_str() == "-" => what.read(&input::stdin_text().await?, None),
         Written::File(path) => {
-            let text = std::fs::read_to_string(&path)
+            let text = crate::config::files::read_text(&path)
                 .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
             what.read(&text, Some(&path))
         }

@@ -1,7 +1,7 @@
 //! `verify FILE`: whether a recording is whole, and agrees with itself.
 
 use super::{Exit, Failure, output, replay};
-use crate::stream::{Chain, Data, End, LineParser, Linked, ReadError, Record, let_go};
+use crate::stream::{Chain, Data, End, LineParser, Lines, Linked, ReadError, Record, let_go};
 use crate::text;
 use clap::Args;
 use std::path::PathBuf;
@@ -30,6 +30,7 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
         let parsed = lines.parse(&mut parser);
         if !lines.was_cut() {
             audit.link(lines.number(), lines.bytes());
+            audit.around(&lines);
         }
         match parsed {
             Ok(Some(record)) => audit.record(&record),
@@ -41,6 +42,9 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
             tokio::task::yield_now().await;
         }
     }
+    if audit.sealed > 0 && lines.empty_before() > 0 {
+        audit.problem("empty lines follow the last line".into());
+    }
     if lines.was_cut() {
         audit.problem("the file ends in the middle of a line".into());
     }
@@ -50,9 +54,13 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
         audit.problem(format!("its seal is {}, not the one that was noted", audit.chain.seal_text()));
     }
     let name = text::clean(&options.file.to_string_lossy()).into_owned();
-    let seal = match audit.sealed {
-        0 => "no hashes, so an edit would not be seen".to_string(),
-        _ => format!("seal {}", audit.chain.seal_text()),
+    let unpacked = if lines.is_packed() { " of the unpacked lines" } else { "" };
+    let seal = match (audit.sealed, &options.seal) {
+        (0, _) => "no hashes: only numbers, counts and the end were checked".to_string(),
+        (_, None) => {
+            format!("every line fits its hash, no noted seal was compared; seal{unpacked} {}", audit.chain.seal_text())
+        }
+        (_, Some(_)) => format!("seal{unpacked} {}", audit.chain.seal_text()),
     };
     let Audit { events, missing, gaps, problems, untold, end, .. } = audit.finish();
     for problem in &problems {
@@ -109,6 +117,22 @@ impl Audit {
             }
             Linked::No if self.sealed > 0 => self.problem(format!("line {number} has no hash, those before it have")),
             Linked::No => {}
+        }
+    }
+
+    /// What no hash covers: the bytes between the lines.
+    fn around(&mut self, lines: &Lines) {
+        if self.sealed == 0 {
+            return;
+        }
+        let number = lines.number();
+        if lines.empty_before() > 0 {
+            self.problem(format!("empty lines stand before line {number}"));
+        }
+        if !lines.is_as_written() {
+            self.problem(format!(
+                "line {number} does not end as it was written: blanks or another line end were added"
+            ));
         }
     }
 

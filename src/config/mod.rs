@@ -5,6 +5,7 @@ mod document;
 pub mod edit;
 mod env;
 mod error;
+pub mod files;
 mod node;
 mod parse;
 mod secret;
@@ -71,6 +72,10 @@ impl Default for Poll {
         Poll { interval: Duration::from_secs(60), timeout: Duration::from_secs(1800) }
     }
 }
+
+/// Largest answer of a server that is read, unpacked, in bytes, unless `[limits] max_answer` says otherwise. A thread's state
+/// may well have 50 MB.
+pub const MAX_ANSWER: u64 = 64 << 20;
 
 /// Bounds of a tape.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,6 +230,9 @@ pub struct Profile {
     pub agent_servers: Vec<(String, Url)>,
     /// Whether plain http to other machines is accepted.
     pub allow_http: bool,
+    /// Largest answer that is read, unpacked, in bytes (`[limits] max_answer`); none means [`MAX_ANSWER`]. Streams have other
+    /// limits.
+    pub max_answer: Option<u64>,
 }
 
 impl Profile {
@@ -285,7 +293,7 @@ impl Config {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        match std::fs::read_to_string(path) {
+        match files::read_text(path) {
             Ok(text) => Config::parse(&text, Some(path)),
             Err(e) => {
                 let mut error = ConfigError::new(match e.kind() {

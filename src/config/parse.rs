@@ -49,8 +49,15 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("poll")? {
         config.poll = poll(source, table)?;
     }
-    if let Some(table) = root.table("tape")? {
-        config.tape = tape(source, table)?;
+    // The first name of the table; what `limits` says counts for more.
+    let old = root.in_order().find(|(key, _)| key.value == "tape").map(|(key, _)| key.span);
+    if let Some(span) = old {
+        source.warn(span, "`tape` is now called `limits`; both are read");
+    }
+    for name in ["tape", "limits"] {
+        if let Some(table) = root.table(name)? {
+            limits(source, table, &mut config)?;
+        }
     }
     config.themes = Themes::read(source, root.raw("themes"))?;
     if let Some(table) = root.table("ui")? {
@@ -103,6 +110,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
         agent_servers,
         allow_http,
+        max_answer: None,
     };
     table.finish();
     Ok(profile)
@@ -223,21 +231,28 @@ fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, Co
     Ok(poll)
 }
 
-fn tape<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<TapeLimits, ConfigError> {
-    let mut tape = TapeLimits::default();
+fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Config) -> Result<(), ConfigError> {
     if let Some(rows) = table.count("max_rows")? {
-        tape.max_rows = rows;
+        config.tape.max_rows = rows;
     }
-    for (key, target) in [("max_bytes", &mut tape.max_bytes), ("max_event", &mut tape.max_event)] {
-        if let Some(at) = table.measure(key, SIZE_FORM, units::size, Some)? {
-            if at.value < 1024 {
-                return Err(source.error(at.span, "this is too small to hold an event: 1KiB at least"));
-            }
-            *target = at.value;
+    let TapeLimits { max_bytes, max_event, .. } = &mut config.tape;
+    let mut max_answer = None;
+    for key in ["max_bytes", "max_event", "max_answer"] {
+        let Some(at) = table.measure(key, SIZE_FORM, units::size, Some)? else { continue };
+        if at.value < 1024 {
+            return Err(source.error(at.span, "this is too small to hold an event or an answer: 1KiB at least"));
+        }
+        match key {
+            "max_bytes" => *max_bytes = at.value,
+            "max_event" => *max_event = at.value,
+            _ => max_answer = Some(at.value).filter(|size| *size != super::MAX_ANSWER),
         }
     }
+    if max_answer.is_some() {
+        config.profiles.iter_mut().for_each(|profile| profile.max_answer = max_answer);
+    }
     table.finish();
-    Ok(tape)
+    Ok(())
 }
 
 fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, themes: &Themes) -> Result<Ui, ConfigError> {

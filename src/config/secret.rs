@@ -206,7 +206,7 @@ impl fmt::Debug for SecretSource {
 
 fn read_file(path: &Path) -> Result<String, SecretError> {
     let failed = |e: std::io::Error| SecretError::File { path: path.to_path_buf(), why: e.to_string() };
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let file = super::files::open(path).map_err(failed)?;
     // Asked of the open file, not of the path: nobody can swap it in between.
     #[cfg(unix)]
     {

@@ -131,7 +131,7 @@ impl fmt::Debug for Draft {
 /// The text of a file; none where there is no such file.
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let failed = |why: String| ConfigError { path: Some(path.to_path_buf()), ..ConfigError::new(why) };
-    match std::fs::read_to_string(path) {
+    match super::files::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
             Ok(target) => Err(failed(format!("this is a link to {}, which is not there", target.display()))),

@@ -24,7 +24,7 @@ type Stamp = Option<(Option<SystemTime>, u64, u64)>;
 impl Watch {
     /// Begins with the file as it is now. Make this before the file is read, or a change in between is missed.
     pub fn new(path: PathBuf) -> Watch {
-        let digest = std::fs::read(&path).ok().map(|bytes| digest(&bytes));
+        let digest = super::files::read(&path).ok().map(|bytes| digest(&bytes));
         Watch { read: stamp(&path), path, digest, seen: None }
     }
 
@@ -46,7 +46,7 @@ impl Watch {
             return None;
         }
         (self.read, self.seen) = (now, None);
-        let text = std::fs::read(&self.path).ok().map(|bytes| digest(&bytes));
+        let text = super::files::read(&self.path).ok().map(|bytes| digest(&bytes));
         if text.is_some() && text == self.digest {
             return None;
         }

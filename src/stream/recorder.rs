@@ -1,5 +1,6 @@
 //! The file that a recording is written to: new, the person's own, and readable up to its last line whatever happens.
 
+use crate::config::files;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs::{File, OpenOptions};
@@ -84,7 +85,7 @@ fn private(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made,
     }
-    let file = options.open(path)?;
+    let file = files::open_with(&options, path)?;
     let found = file.metadata()?;
     if found.is_file() && found.len() > 0 {
         return Err(io::ErrorKind::AlreadyExists.into());

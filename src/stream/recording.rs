@@ -384,6 +384,10 @@ pub struct Lines {
     longest: u64,
     /// The line was longer, and was passed over.
     too_long: bool,
+    /// The lines come out of a gzip.
+    packed: bool,
+    /// Empty lines before this one, since the line before it.
+    empty: u64,
 }
 
 impl Lines {
@@ -404,7 +408,16 @@ impl Lines {
         let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let input: Box<dyn BufRead + Send> =
             if gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { Box::new(input) };
-        Ok(Lines { input, line: 0, text: Vec::new(), cut: false, longest: MAX_LINE, too_long: false })
+        Ok(Lines {
+            input,
+            line: 0,
+            text: Vec::new(),
+            cut: false,
+            longest: MAX_LINE,
+            too_long: false,
+            packed: gzip,
+            empty: 0,
+        })
     }
 
     /// Goes to the next line that is not empty; false after the last one, and after one that could not be read to its end.
@@ -412,6 +425,7 @@ impl Lines {
     /// # Errors
     /// What reading said.
     pub fn advance(&mut self) -> io::Result<bool> {
+        self.empty = 0;
         loop {
             self.text.clear();
             self.too_long = false;
@@ -438,6 +452,7 @@ impl Lines {
             if self.too_long || !self.text.trim_ascii().is_empty() {
                 return Ok(true);
             }
+            self.empty += 1;
         }
     }
 
@@ -449,6 +464,21 @@ impl Lines {
     /// Its number, from 1.
     pub fn number(&self) -> u64 {
         self.line
+    }
+
+    /// Whether the line is to the last byte as it is written: one line end, and nothing else around it.
+    pub fn is_as_written(&self) -> bool {
+        self.text.strip_suffix(b"\n") == Some(self.bytes())
+    }
+
+    /// Empty lines between this line and the one before it; behind the last line, those that follow it.
+    pub fn empty_before(&self) -> u64 {
+        self.empty
+    }
+
+    /// Whether the lines come out of a gzip.
+    pub fn is_packed(&self) -> bool {
+        self.packed
     }
 
     /// What the line says; nothing where its kind is not known, or where the file ends in the middle of it.

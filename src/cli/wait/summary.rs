@@ -33,7 +33,7 @@ impl SummaryFile {
         // One that is there already belongs to whoever reads it, such as a CI's page.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(path) {
+        match crate::config::files::open_with(&options, path) {
             Ok(file) => Ok(SummaryFile { path: path.to_path_buf(), file }),
             Err(e) => Err(Failure::usage(format!("the summary file {} cannot be written: {e}", path.display()))),
         }

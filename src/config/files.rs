@@ -1,0 +1,65 @@
+//! Files that a person names for what has to be there at once: opened without ever waiting for the other end of a pipe.
+//! Recordings are not read here: a pipe may bring one, and a signal ends that.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Largest file that is read whole: a configuration, an input, a change.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// Opens a file to read it. A pipe that the shell has opened (`<(COMMAND)`) is one too.
+///
+/// # Errors
+/// What the system says, or that it is a named pipe.
+pub fn open(path: &Path) -> io::Result<File> {
+    refuse_pipe(path)?;
+    File::open(path)
+}
+
+/// Opens a file with these options.
+///
+/// # Errors
+/// What the system says, or that it is a named pipe.
+pub fn open_with(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    refuse_pipe(path)?;
+    options.open(path)
+}
+
+/// Reads a file whole.
+///
+/// # Errors
+/// What the system says, that it is a named pipe, or that it is larger than such a file ever is (`/dev/zero`).
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_TEXT {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 64 MiB")),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads a text file whole.
+///
+/// # Errors
+/// As [`read`]; `InvalidData` where it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Opening a named pipe waits until somebody opens its other end, and no signal that is listened for ends that.
+fn refuse_pipe(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let is_open = ["/dev/fd", "/proc/self/fd"].iter().any(|open| path.starts_with(open));
+        if !is_open && std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+            let why =
+                "it is a named pipe, and opening it could wait for ever: name a file, or use <(COMMAND) or >(COMMAND)";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
