@@ -136,7 +136,9 @@ async fn json_lines_and_recordings_to_the_letter() {
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
     let record = file.to_str().unwrap();
-    let ended = runtail(folder.path(), &["run", "agent", "--input", "{\"x\": null}", "--record", record]).await;
+    let ended =
+        runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{\"x\": null}", "--record", record])
+            .await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let modes = r#""messages-tuple","updates","values""#;
     assert_eq!(without_times(&without_hashes(&ended.out)), lines(server.url.as_str(), modes));
@@ -348,7 +350,7 @@ fn send(child: &tokio::process::Child, signal: i32) {
 async fn an_ignored_hangup_stays_ignored() {
     let server = endless().await;
     let folder = configured(&server);
-    let mut command = command(folder.path(), &["run", "agent", "--input", "{}"]);
+    let mut command = command(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{}"]);
     dispositions::nohup(command.as_std_mut());
     let mut child = command.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -376,8 +378,8 @@ async fn signals_end_a_stream_in_order() {
     let folder = configured(&server);
     for (signal, code, args) in [
         (libc::SIGINT, 130, &["tail", "t-1", "--mode", "state_update", "--since", "5"][..]),
-        (libc::SIGTERM, 143, &["run", "agent", "--input", "{}"]),
-        (libc::SIGHUP, 129, &["run", "agent", "--input", "{}"]),
+        (libc::SIGTERM, 143, &["run", "agent", "--thread", "t-1", "--input", "{}"]),
+        (libc::SIGHUP, 129, &["run", "agent", "--thread", "t-1", "--input", "{}"]),
     ] {
         let file = folder.path().join(format!("{code}.jsonl"));
         let args = [args, &["--record", file.to_str().unwrap()]].concat();
@@ -409,7 +411,7 @@ async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
     for (format, record) in [("jsonl", false), ("text", false), ("raw", false), ("jsonl", true)] {
-        let mut args = vec!["run", "agent", "--input", "{}", "-o", format];
+        let mut args = vec!["run", "agent", "--thread", "t-1", "--input", "{}", "-o", format];
         if record {
             args.extend(["--record", file.to_str().unwrap()]);
         }
@@ -467,7 +469,9 @@ async fn recordings_are_replayed_and_verified() {
     }
     for file in [&plain, &zipped] {
         let ended = runtail(folder.path(), &["verify", file]).await;
-        let expected = format!("{file}: sound; 4 events, 0 gaps, success; seal ");
+        let what = if file.ends_with(".gz") { "seal of the unpacked lines" } else { "seal" };
+        let checked = "every line fits its hash, no noted seal was compared";
+        let expected = format!("{file}: sound; 4 events, 0 gaps, success; {checked}; {what} ");
         assert!(
             ended.code == 0 && ended.out.starts_with(&expected) && ended.err.is_empty(),
             "{}{}",
@@ -497,6 +501,11 @@ async fn recordings_are_replayed_and_verified() {
         (text[..text.len() - 9].to_string(), "ends in the middle of a line"),
         (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "it has no head"),
         (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is no record"),
+        (text.replace('\n', "\r\n"), "line 1 does not end as it was written"),
+        (text.replacen('\n', " \n", 1), "line 1 does not end as it was written"),
+        (text.replacen('\n', "\n\n", 1), "empty lines stand before line 3"),
+        (format!("{text}\n"), "empty lines follow the last line"),
+        (text.trim_end().to_string(), "line 8 does not end as it was written"),
     ] {
         std::fs::write(path("c.jsonl"), damaged).unwrap();
         let ended = runtail(folder.path(), &["verify", &path("c.jsonl")]).await;
@@ -769,7 +778,7 @@ async fn behind_a_gap_the_state_is_offered_once() {
     })
     .await;
     let folder = configured(&server);
-    let ended = runtail(folder.path(), &["run", "agent", "--input", "{}"]).await;
+    let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{}"]).await;
     assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
 }
 
@@ -1075,4 +1084,27 @@ async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
     // Records are for programs.
     let lines = runtail(folder.path(), &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"]).await.out;
     assert!(!lines.contains('\u{1b}'));
+}
+
+/// What a server says about another thread is never taken for the one that was asked for: it may be deleted again.
+#[tokio::test]
+async fn a_thread_that_was_not_asked_for_is_neither_used_nor_deleted() {
+    let other = "11111111-1111-4111-8111-111111111111";
+    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/threads") => json(200, value!({"thread_id": other})),
+        ("POST", _) if seen.path.ends_with("/runs/stream") => json(409, r#"{"detail":"no"}"#),
+        _ => around(seen, "success", &idle()),
+    })
+    .await;
+    let folder = configured(&server);
+    for args in [&["run", "agent", "--input", "{}"][..], &["threads", "create", "--id", RUN]] {
+        let before = server.seen().len();
+        let ended = runtail(folder.path(), args).await;
+        assert_eq!(ended.code, 1, "{}", ended.err);
+        let asked = server.seen()[before..].iter().find(|seen| seen.path == "/threads").unwrap().json();
+        let asked = asked["thread_id"].as_str().unwrap().to_string();
+        assert!(ended.err.contains(&asked) && ended.err.contains(other), "both are named: {}", ended.err);
+    }
+    let seen = server.seen();
+    assert!(seen.iter().all(|seen| seen.method != "DELETE" && !seen.path.ends_with("/runs/stream")), "{seen:?}");
 }

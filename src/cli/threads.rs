@@ -163,13 +163,20 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Create(options) => {
             context.check_write(&site.profile)?;
             let mut body = json!({});
-            if let Some(id) = options.id {
-                body["thread_id"] = id.into();
+            if let Some(id) = &options.id {
+                body["thread_id"] = id.as_str().into();
             }
             if let Some(metadata) = options.metadata {
                 body["metadata"] = metadata;
             }
-            options.output.one(&server.create_thread_row(&body).await?)?;
+            let row = server.create_thread_row(&body).await?;
+            if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
+                let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
+                let what =
+                    format!("the server was asked to create the thread {id} and answered with the thread {made}");
+                return Err(Failure::new(Exit::Failed, what));
+            }
+            options.output.one(&row)?;
         }
         Command::State(options) => {
             let state = server.thread_state(&options.thread).await;

@@ -117,8 +117,16 @@ impl RunLink {
     async fn create_thread(&mut self) -> Result<(), ApiError> {
         let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
         let thread = self.server.create_thread(&body).await?;
-        // Only a thread with the id that we chose is known to be ours, and may be deleted again.
         self.made = self.thread.as_ref() == Some(&thread.thread_id);
+        // The contract knows no id that the client chooses: such a server names the thread, and it is never deleted.
+        if !self.made && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
+            let wanted = self.thread.as_deref().unwrap_or_default();
+            let made = crate::text::clean(&thread.thread_id);
+            let detail = format!(
+                "the server was asked to create the thread {wanted} and answered with the thread {made}: nothing was started"
+            );
+            return Err(ApiError { kind: Kind::Protocol, ..refused(&detail) });
+        }
         self.thread = Some(thread.thread_id);
         self.to_create = false;
         Ok(())
