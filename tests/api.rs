@@ -56,6 +56,20 @@ async fn all_pages_of_deployments() {
     assert!(queries.len() <= 5, "few are asked for beyond the end: {queries:?}");
 }
 
+/// As many as are read at most are no more than that, unless one follows.
+#[tokio::test]
+async fn a_list_that_is_as_long_as_what_is_read_is_whole() {
+    for (rows, is_whole) in [(100_000, true), (100_001, false)] {
+        let server = Server::start(move |seen| {
+            let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
+            json(200, numbered(offset, limit.min(rows - offset.min(rows))))
+        })
+        .await;
+        let all = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+        assert_eq!((all.items.len(), all.incomplete.is_none()), (100_000, is_whole), "{:?}", all.incomplete);
+    }
+}
+
 #[tokio::test]
 async fn servers_that_do_not_page() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;

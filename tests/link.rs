@@ -125,8 +125,16 @@ async fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
     assert_eq!(starts(&server), 1);
     assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream") && seen.method == "GET"));
     assert!(matches!(failed(&items).unwrap().kind, Kind::Invalid(_)));
-    // 429 says without a doubt that nothing was started.
+    // A 429 that names a time to wait says that nothing was started; one without may come from a proxy behind its back.
     let (server, _) = losing(true, 429).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!((starts(&server), &failed(&items).unwrap().kind), (1, &Kind::Status(429)));
+    assert!(failed(&items).unwrap().to_string().contains("was not sent again"));
+    let server = Server::start(|_| {
+        let answer = Response::builder().status(429).header("content-type", "application/json");
+        answer.header("retry-after", "0").body("{}".into()).unwrap()
+    })
+    .await;
     collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!(starts(&server), 5);
 }

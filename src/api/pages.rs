@@ -70,14 +70,18 @@ impl Pages {
         // Until this page is known to be good.
         self.ended = true;
         let what = self.list.what;
-        if self.pages >= MAX_PAGES {
-            let many = self.seen.len();
-            return Err(self.control_plane.odd(format!("more than {many} {what}: the rest is left out")));
-        }
         self.ask();
         let Some(page) = self.coming.next().await else { return Ok(None) };
         let (answer, value) = page?;
         let mut rows = rows(&answer, value, "resources")?;
+        // A look behind the last page that is read tells whether there is more.
+        if self.pages >= MAX_PAGES {
+            let many = self.seen.len();
+            return match rows.is_empty() {
+                true => Ok(None),
+                false => Err(self.control_plane.odd(format!("more than {many} {what}: the rest is left out"))),
+            };
+        }
         self.pages += 1;
         let count = rows.len();
         // Rows shift when something is made or deleted between two pages: one that came already is let pass.
@@ -96,7 +100,7 @@ impl Pages {
     /// were, the more are asked for beyond it: a short list costs one request, and few are made past the end.
     fn ask(&mut self) {
         let ahead = (self.pages + 1).min(ControlPlane::AT_ONCE);
-        while self.coming.len() < ahead && self.asked < MAX_PAGES {
+        while self.coming.len() < ahead && self.asked <= MAX_PAGES {
             let (control_plane, list) = (self.control_plane.clone(), self.list.clone());
             let paging = [("limit", PAGE.to_string()), ("offset", (self.asked * PAGE).to_string())];
             self.coming.push_back(Box::pin(async move { control_plane.page(&list, &paging).await }));

@@ -157,7 +157,8 @@ impl RunLink {
             }
             Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
-                if self.made && !error.is_transient() {
+                let error = without_retry(error);
+                if self.made && !error.is_transient() && error.status() != Some(429) {
                     self.delete_thread().await;
                 }
                 Err(error)
@@ -370,6 +371,18 @@ impl Link for RunLink {
 
     fn notice(&mut self) -> Option<Notice> {
         self.notice.take()
+    }
+}
+
+/// A 429 without `Retry-After` may come from something that counts requests after it has passed them on, so it does not say
+/// that nothing was done, and the start is not sent again.
+fn without_retry(error: ApiError) -> ApiError {
+    match error.kind {
+        Kind::RateLimited(None) => {
+            let hint = "the answer names no time to wait (Retry-After), so the start was not sent again".to_string();
+            ApiError { kind: Kind::Status(429), hint: Some(hint), ..error }
+        }
+        _ => error,
     }
 }
 

@@ -118,7 +118,10 @@ impl<L: Link> Source<L> {
             return (Outcome::Error, Some(error));
         }
         if closed != Closed::Eof {
-            let why = "the connection was lost, and a stateless run can't be joined again";
+            let why = match self.link.everything() {
+                Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
+                None => "the connection was lost, and a stateless run can't be joined again",
+            };
             self.gap(why.into());
             return (Outcome::Unknown, Some(why.into()));
         }
