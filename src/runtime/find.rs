@@ -20,12 +20,12 @@ pub async fn find(services: &Services, source: &Source, id: &str) -> Result<Opti
             Source::Server(server) => on_server(services, server, id).await,
             Source::Deployments(profile) => {
                 let plane = services.control_plane(profile).await?;
-                let row = known(plane.deployment_row(id).await)?;
+                let row = known(plane.deployment_row(id).await)?.filter(|row| is_of(row, id));
                 Ok(row.map(|row| Found::Deployment(row["name"].as_str().unwrap_or(id).to_string())))
             }
             Source::Revisions(profile, deployment, _) => {
                 let plane = services.control_plane(profile).await?;
-                let row = known(plane.revision_row(deployment, id).await)?;
+                let row = known(plane.revision_row(deployment, id).await)?.filter(|row| is_of(row, id));
                 Ok(row.map(|_| Found::Revision))
             }
         }
@@ -70,6 +70,11 @@ async fn run_on(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiErro
     let mut found =
         std::pin::pin!(futures::stream::iter(looks).buffer_unordered(AT_ONCE).filter_map(std::future::ready));
     Ok(found.next().await)
+}
+
+/// Whether a record is the one that was asked for: a server or a proxy may answer with anything.
+fn is_of(row: &serde_json::Value, id: &str) -> bool {
+    row["id"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(id))
 }
 
 /// Turns an answer that means that the server has nothing of that id into none. One that is no UUID is answered with 422.
