@@ -2,6 +2,7 @@
 //! it reaches a cell, a title, stdout or an error: whole escape sequences are dropped, other controls and invisible
 //! or direction-changing characters are made visible.
 
+pub mod keys;
 pub mod markdown;
 
 use std::borrow::Cow;
@@ -13,19 +14,34 @@ const MAX_CLUSTER_CHARS: usize = 12;
 /// Bytes of each end of an identifier that are looked at.
 const MAX_ID: usize = 512;
 
-/// Makes text safe to show on one line: line breaks become `⏎`, tabs a space.
+/// Makes text safe to show on one line: line breaks become `⏎`, tabs a space, and keys are masked (see [`keys`]).
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if is_plain(text, false) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, false)) }
+    cleaned(text, false)
 }
 
 /// Makes text safe to show on several lines: line breaks are kept (CRLF as one), tabs become four spaces.
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
-    if is_plain(text, true) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, true)) }
+    cleaned(text, true)
+}
+
+fn cleaned(text: &str, lines: bool) -> Cow<'_, str> {
+    // Before anything is dropped from it: what stands between the letters of a key hides it from nobody.
+    if let Some(masked) = keys::masked(text) {
+        return Cow::Owned(scrub(&masked, lines));
+    }
+    if is_plain(text, lines) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, lines)) }
 }
 
 /// Makes JSON safe to show: what [`clean`] would not let through is written as an escape (`\u202e`), which says the same in
-/// JSON. Line ends stay.
+/// JSON, and keys are masked. Line ends stay.
 pub fn json(json: &str) -> Cow<'_, str> {
+    match keys::masked_json(json) {
+        Some(masked) => Cow::Owned(harmless_json(&masked).into_owned()),
+        None => harmless_json(json),
+    }
+}
+
+fn harmless_json(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     // A look at whole words of memory, which is all that most JSON costs.
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');

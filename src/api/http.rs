@@ -150,6 +150,7 @@ impl Http {
             connections,
             capabilities: Mutex::default(),
         };
+        inner.key.iter().chain(&inner.bearer).for_each(|key| text::keys::guard(key.expose_secret()));
         let http = Http(Arc::new(inner));
         for url in profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url)) {
             http.allow(url);

@@ -602,6 +602,7 @@ fn copy_path(app: &mut App) -> Vec<Effect> {
 
 /// Offers a text to the clipboard, as much of it as terminals take.
 fn offer(app: &mut App, text: &str) -> Vec<Effect> {
+    let text = &*crate::text::keys::without(text);
     let all = crate::text::bytes(text.len() as u64);
     let offered = crate::text::head(text, COPY_CAP);
     let said = match offered.len() == text.len() {

@@ -146,7 +146,7 @@ pub fn complain(line: &str) {
 pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     // Also into a pipe: what reads it there may well print it on a terminal.
-    let safe = if is_json { text::json(data) } else { data.into() };
+    let safe = if is_json { text::json(data) } else { text::keys::without(data) };
     match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),

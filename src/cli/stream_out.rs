@@ -268,7 +268,8 @@ impl Printer {
         if self.closed.is_none() {
             let written = match self.format {
                 StreamFormat::Jsonl => write(text::json(&utf8(&self.lines)).as_bytes()),
-                StreamFormat::Text | StreamFormat::Raw => write(self.out.as_bytes()),
+                StreamFormat::Text => write(text::keys::without(&self.out).as_bytes()),
+                StreamFormat::Raw => write(self.out.as_bytes()),
             };
             self.closed = written.err();
         }

@@ -198,8 +198,11 @@ impl Teller {
         if revised {
             told.text = 0;
         }
-        let fresh = message.text.get(told.text..).unwrap_or_default().to_string();
         let is_done = message.complete || all;
+        let fresh = message.text.get(told.text..).unwrap_or_default();
+        // What may be the beginning of a key waits for what follows it.
+        let open = if is_done { 0 } else { text::keys::open_end(fresh) };
+        let fresh = fresh[..fresh.len() - open].to_string();
         let calls: Vec<String> = match is_done {
             true => message.tool_calls.iter().skip(told.calls).map(called).collect(),
             false => Vec::new(),

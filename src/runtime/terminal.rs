@@ -81,7 +81,7 @@ impl Screen {
 
     /// Offers a text to the clipboard.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        write!(io::stdout(), "{}", clipboard(text))?;
+        write!(io::stdout(), "{}", clipboard(&text::keys::without(text)))?;
         io::stdout().flush()
     }
 

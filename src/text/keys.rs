@@ -1,0 +1,365 @@
+//! The keys of this process, which nothing that is shown may hold: not in clear, and not spelled so that a person or a
+//! one-line script reads it all the same.
+//!
+//! A key is looked for among letters and digits alone, in any case: whatever stands between two of them (escape sequences,
+//! spaces, marks, line ends) hides nothing, and letters that are written as `%6c`, `&#108;`, `\u006c` or `\x6c` are read.
+//! Its base64 and its hex are looked for too.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What stands in a key's place.
+const MASK: &str = "***";
+/// Letters and digits that a key has at least, to be looked for in this way: fewer are found in ordinary texts.
+const SHORTEST: usize = 12;
+
+static ANY: AtomicBool = AtomicBool::new(false);
+static KEYS: RwLock<Option<Arc<Needles>>> = RwLock::new(None);
+
+/// The forms of all keys, each of letters and digits in lower case.
+#[derive(Default)]
+struct Needles(Vec<Vec<u8>>);
+
+/// Adds a key to those that nothing may show. It holds until the process ends.
+pub fn guard(key: &str) {
+    let mut keys = KEYS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = keys.as_ref().map(|keys| keys.0.clone()).unwrap_or_default();
+    for form in forms(key) {
+        if !all.contains(&form) {
+            all.push(form);
+        }
+    }
+    if !all.is_empty() {
+        // The longest first: one may be a part of another.
+        all.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        *keys = Some(Arc::new(Needles(all)));
+        ANY.store(true, Ordering::Release);
+    }
+}
+
+/// A text without these keys; nothing where none is in it.
+pub fn masked(text: &str) -> Option<String> {
+    needles()?.masked(text)
+}
+
+/// A JSON text without these keys in its strings; nothing where none is in it. What is left is JSON of the same shape.
+pub fn masked_json(json: &str) -> Option<String> {
+    needles()?.masked_json(json)
+}
+
+/// How many bytes at the end of a text may be the beginning of a key, so that who shows a text as it comes has to wait.
+pub fn open_end(text: &str) -> usize {
+    needles().map_or(0, |needles| needles.open_end(text))
+}
+
+fn needles() -> Option<Arc<Needles>> {
+    if !ANY.load(Ordering::Acquire) {
+        return None;
+    }
+    KEYS.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// What a key may look like.
+fn forms(key: &str) -> Vec<Vec<u8>> {
+    let letters = |text: &str| Letters::of(text).map(|letter| letter.byte).collect::<Vec<u8>>();
+    let mut forms = vec![letters(key), letters(&key.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())];
+    // Base64 shifts with what stands before: the letters that only the key decides are looked for.
+    for shift in 0..3_usize {
+        let text = STANDARD.encode([&vec![0; shift][..], key.as_bytes()].concat());
+        let from = (shift * 8).div_ceil(6);
+        let to = (shift + key.len()) * 8 / 6;
+        forms.push(letters(text.get(from..to).unwrap_or_default()));
+    }
+    forms.retain(|form| form.len() >= SHORTEST);
+    forms
+}
+
+impl Needles {
+    /// Where keys stand in a text, in bytes.
+    fn places(&self, text: &str) -> Vec<(usize, usize)> {
+        if text.len() < SHORTEST {
+            return Vec::new();
+        }
+        let letters: Vec<u8> = Letters::of(text).map(|letter| letter.byte).collect();
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for needle in self.0.iter().filter(|needle| needle.len() <= letters.len()) {
+            found.extend(memchr::memmem::find_iter(&letters, needle).map(|at| (at, at + needle.len())));
+        }
+        // A text that still grows must not show all but the last letter.
+        for needle in &self.0 {
+            let begun = (SHORTEST..needle.len().min(letters.len() + 1)).rev();
+            let begun = begun.filter(|len| letters.ends_with(&needle[..*len])).max();
+            found.extend(begun.map(|len| (letters.len() - len, letters.len())));
+        }
+        if found.is_empty() {
+            return found;
+        }
+        found.sort_unstable();
+        let places: Vec<(usize, usize)> = Letters::of(text).map(|letter| (letter.from, letter.to)).collect();
+        let mut merged: Vec<(usize, usize)> = Vec::new();
+        for (from, to) in found {
+            let (from, to) = (places[from].0, places[to - 1].1);
+            match merged.last_mut() {
+                Some((_, end)) if from < *end => *end = to.max(*end),
+                _ => merged.push((from, to)),
+            }
+        }
+        merged
+    }
+
+    fn masked(&self, text: &str) -> Option<String> {
+        let places = self.places(text);
+        if places.is_empty() {
+            return None;
+        }
+        let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+        for (from, to) in places {
+            out.push_str(&text[at..from]);
+            out.push_str(MASK);
+            at = to;
+        }
+        out.push_str(&text[at..]);
+        Some(out)
+    }
+
+    fn masked_json(&self, json: &str) -> Option<String> {
+        // Nearly always there is none, and this tells it without a look at the strings one by one.
+        if self.places(json).is_empty() {
+            return None;
+        }
+        let (mut out, mut rest, mut any) = (String::with_capacity(json.len()), json, false);
+        while let Some(open) = memchr::memchr(b'"', rest.as_bytes()) {
+            let inner = &rest[open + 1..];
+            let close = string_end(inner);
+            let text = &inner[..close];
+            out.push_str(&rest[..=open]);
+            match self.masked(text) {
+                Some(masked) => {
+                    any = true;
+                    out.push_str(&masked);
+                }
+                None => out.push_str(text),
+            }
+            let end = (close + 1).min(inner.len());
+            out.push_str(&inner[close..end]);
+            rest = &inner[end..];
+        }
+        out.push_str(rest);
+        any.then_some(out)
+    }
+
+    fn open_end(&self, text: &str) -> usize {
+        let longest = self.0.iter().map(Vec::len).max().unwrap_or(0);
+        let letters: Vec<Letter> = Letters::of(text).collect();
+        let tail = &letters[letters.len().saturating_sub(longest)..];
+        let bytes: Vec<u8> = tail.iter().map(|letter| letter.byte).collect();
+        let begins = |at: &usize| {
+            let rest = &bytes[*at..];
+            self.0.iter().any(|needle| needle.len() > rest.len() && needle.starts_with(rest))
+        };
+        (0..bytes.len()).find(begins).map_or(0, |at| text.len() - tail[at].from)
+    }
+}
+
+/// Where a JSON string ends whose opening quotation mark was passed.
+fn string_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at;
+        }
+        at = (at + 2).min(bytes.len());
+    }
+    text.len()
+}
+
+/// A letter or a digit, in lower case, and the bytes that stand for it.
+struct Letter {
+    byte: u8,
+    from: usize,
+    to: usize,
+}
+
+/// The letters and digits of a text, however they are written.
+struct Letters<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Letters<'t> {
+    fn of(text: &'t str) -> Letters<'t> {
+        Letters { text, at: 0 }
+    }
+
+    /// A character that is written by its number, and the bytes that it takes.
+    fn written(rest: &str) -> Option<(u8, usize)> {
+        // What is beyond ASCII is no letter of a key.
+        let ascii = |code: u32| u8::try_from(code).ok().filter(u8::is_ascii).unwrap_or(b' ');
+        let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().map(ascii);
+        let fixed = |skip: usize, len: usize| {
+            let digits = rest.get(skip..skip + len).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+            Some((hex(digits)?, skip + len))
+        };
+        if rest.starts_with('%') {
+            return fixed(1, 2);
+        }
+        if let Some(escape) = rest.strip_prefix('\\') {
+            return match escape.as_bytes().first()? {
+                b'u' => fixed(2, 4),
+                b'x' => fixed(2, 2),
+                // Not letters, though they are written with some.
+                b'n' | b't' | b'r' | b'b' | b'f' | b'"' | b'\\' | b'/' => Some((b' ', 2)),
+                _ => None,
+            };
+        }
+        let number = rest.strip_prefix("&#")?;
+        let end = number.bytes().take(8).position(|b| b == b';')?;
+        let digits = &number[..end];
+        let code = match digits.strip_prefix(['x', 'X']) {
+            Some(digits) => hex(digits)?,
+            None => ascii(digits.parse().ok()?),
+        };
+        Some((code, 2 + end + 1))
+    }
+
+    /// Bytes of an escape sequence of a terminal.
+    fn sequence(rest: &str) -> usize {
+        let mut chars = rest.chars().peekable();
+        let whole = rest.len();
+        match chars.next() {
+            Some('\u{1b}') => super::skip_escape(&mut chars),
+            Some('\u{9b}') => super::skip_csi(&mut chars),
+            _ => return 0,
+        }
+        whole - chars.map(char::len_utf8).sum::<usize>()
+    }
+}
+
+impl Iterator for Letters<'_> {
+    type Item = Letter;
+
+    fn next(&mut self) -> Option<Letter> {
+        loop {
+            let bytes = self.text.as_bytes();
+            let from = self.at;
+            let byte = *bytes.get(from)?;
+            let (byte, len) = match byte {
+                b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => (byte, 1),
+                b'%' | b'\\' | b'&' => Letters::written(&self.text[from..]).unwrap_or((b' ', 1)),
+                0x1b => (b' ', Letters::sequence(near(&self.text[from..])).max(1)),
+                0xc2 if bytes.get(from + 1) == Some(&0x9b) => {
+                    (b' ', Letters::sequence(near(&self.text[from..])).max(2))
+                }
+                _ if byte < 0x80 => (b' ', 1),
+                _ => (b' ', self.text[from..].chars().next().map_or(1, char::len_utf8)),
+            };
+            self.at = from + len;
+            if byte.is_ascii_alphanumeric() {
+                return Some(Letter { byte: byte.to_ascii_lowercase(), from, to: self.at });
+            }
+        }
+    }
+}
+
+/// As much as a sequence is looked at: one that never ends must not make the search quadratic.
+fn near(text: &str) -> &str {
+    super::head(text, 4096)
+}
+
+/// A text without keys, as [`masked`] has it.
+pub fn without(text: &str) -> Cow<'_, str> {
+    masked(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KEY: &str = "lsv2_pt_0123456789abcdef_ghij";
+
+    fn needles() -> Needles {
+        Needles(forms(KEY))
+    }
+
+    #[test]
+    fn a_key_is_found_however_it_is_written() {
+        let spread = KEY.chars().map(|c| format!("{c}\u{1b}[0m")).collect::<String>();
+        let spaced = KEY.chars().map(|c| format!("{c}\n ")).collect::<String>();
+        let hidden = KEY.chars().map(|c| format!("{c}\u{200b}")).collect::<String>();
+        let unicode = KEY.chars().map(|c| format!("\\u{:04X}", c as u32)).collect::<String>();
+        let percent = KEY.chars().map(|c| format!("%{:02x}", c as u32)).collect::<String>();
+        let html = KEY.chars().map(|c| format!("&#{};&#x{:x};", 0x200b, c as u32)).collect::<String>();
+        let hex = KEY.bytes().map(|b| format!("{b:02X}")).collect::<String>();
+        let base64 = STANDARD.encode(format!("user:{KEY}"));
+        for text in [KEY, &KEY.to_uppercase(), &spread, &spaced, &hidden, &unicode, &percent, &html, &hex, &base64] {
+            let masked = needles().masked(&format!("before {text} behind"));
+            let masked = masked.unwrap_or_else(|| panic!("{text:?} is not found"));
+            assert!(masked.starts_with("before ") && masked.ends_with(" behind") && masked.contains(MASK), "{masked}");
+        }
+        assert_eq!(needles().masked(&format!("a {KEY}, b {KEY}.")).as_deref(), Some("a ***, b ***."));
+        // What has begun and may go on, but not what only looks like it.
+        assert_eq!(needles().masked("so lsv2_pt_0123456789ab").as_deref(), Some("so ***"));
+        assert_eq!(needles().masked("so lsv2_pt_0123456789ab, no"), None);
+        assert_eq!(needles().masked("so lsv2_pt_01"), None);
+    }
+
+    #[test]
+    fn json_keeps_its_shape() {
+        let json = format!(r#"{{"a":["x\n{KEY}","\u006c{}"],"{KEY}":1.50,"b":"\\\"{KEY}\\"}}"#, &KEY[1..]);
+        let masked = needles().masked_json(&json).unwrap();
+        assert_eq!(masked, r#"{"a":["x\n***","***"],"***":1.50,"b":"\\\"***\\"}"#);
+        assert_eq!(needles().masked_json(r#"{"a":"lsv2","b":"_pt_"}"#), None);
+        // One letter a string: each says nothing, and all together are no text.
+        let split: Vec<String> = KEY.chars().map(String::from).collect();
+        assert_eq!(needles().masked_json(&serde_json::to_string(&split).unwrap()), None);
+    }
+
+    #[test]
+    fn what_may_be_a_beginning_is_held_back() {
+        assert_eq!(needles().open_end("hello lsv2_p"), "lsv2_p".len());
+        assert!(needles().open_end("hello lsv2 x") < 2);
+        assert!(needles().open_end(&format!("{KEY} and more")) < 4);
+        assert_eq!(Needles::default().open_end("lsv2"), 0);
+    }
+
+    proptest! {
+        /// A text that comes in pieces shows no key, and in the end all the rest.
+        #[test]
+        fn pieces_show_no_key(
+            parts in prop::collection::vec(prop::sample::select(vec!["l", "lsv2_", "pt_", KEY, "x ", "\n", "é", "0123"]), 0..12),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        ) {
+            let (needles, text) = (needles(), parts.concat());
+            let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).filter(|at| text.is_char_boundary(*at)).collect();
+            ends.push(text.len());
+            ends.sort_unstable();
+            let (mut shown, mut done) = (String::new(), 0);
+            for (n, end) in ends.iter().enumerate() {
+                let part = &text[done..*end];
+                let open = if n + 1 == ends.len() { 0 } else { needles.open_end(part) };
+                let part = &part[..part.len() - open];
+                shown.push_str(&needles.masked(part).unwrap_or_else(|| part.into()));
+                done += part.len();
+            }
+            prop_assert_eq!(done, text.len());
+            prop_assert!(needles.masked(&shown).is_none(), "{:?}", shown);
+        }
+
+        #[test]
+        fn no_text_breaks_it(text in any::<String>(), wild in "[%&#;\\\\ux0-9a-f\u{1b}\\[\u{9b}\"é]{0,60}") {
+            for text in [&text, &wild] {
+                let letters: Vec<_> = Letters::of(text).map(|l| (l.from, l.to)).collect();
+                prop_assert!(letters.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+                prop_assert!(letters.iter().all(|(from, to)| text.get(*from..*to).is_some()));
+                needles().open_end(text);
+                needles().masked_json(text);
+            }
+        }
+    }
+}
