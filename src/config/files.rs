@@ -47,7 +47,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
-/// Opening a named pipe waits until somebody opens its other end, and no signal that is listened for ends that.
+/// Opening a named pipe blocks until its other end is opened, and a signal with a listener does not interrupt that.
 fn refuse_pipe(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

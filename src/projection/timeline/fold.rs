@@ -500,7 +500,7 @@ impl Timeline {
             child.state = if state == BarState::Failed { BarState::Abandoned } else { state };
             let end = if child.kind == BarKind::Model { child.seen } else { told.time };
             child.ended = Some(end.max(child.started));
-            // A tool's end is told by itself, where it is told.
+            // A tool ends with its own event, if there is one.
             child.known.end = told.known && child.kind != BarKind::Tool;
             inside.extend(&child.children);
         }

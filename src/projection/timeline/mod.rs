@@ -160,7 +160,7 @@ pub struct Bar {
     pub source: BarSource,
     /// Whether its start is only estimated.
     pub estimated: bool,
-    /// The id of its task, or of its tool call, where that was told.
+    /// The id of its task, or of its tool call, if an event had it.
     id: Option<Arc<str>>,
     /// Which of its times are those of checkpoints.
     recorded: Recorded,
