@@ -25,7 +25,7 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
 }
 
 fn cleaned(text: &str, lines: bool) -> Cow<'_, str> {
-    // Before anything is dropped from it: what stands between the letters of a key hides it from nobody.
+    // Keys first: dropping an escape sequence from the middle of a key would make it readable.
     if let Some(masked) = keys::masked(text) {
         return Cow::Owned(scrub(&masked, lines));
     }
@@ -236,6 +236,19 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// Where a JSON string ends whose opening quotation mark was passed: at its closing one, else at the end of the text.
+pub fn string_end(json: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &json[at..]) {
+        at += found;
+        if json[at] == b'"' {
+            return at;
+        }
+        at = (at + 2).min(json.len());
+    }
+    json.len()
+}
+
 fn is_plain(text: &str, lines: bool) -> bool {
     text.bytes().all(|b| (0x20..0x7f).contains(&b) || (lines && b == b'\n'))
 }
@@ -382,6 +395,11 @@ mod tests {
         assert_eq!(read["a"], value);
         assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "between tokens there are no escapes");
         assert!(matches!(json("{\"a\":\"é ☀\"}\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_strings_end_at_their_own_quotation_mark() {
+        assert_eq!((string_end(b"a\\"), string_end(b"a\\\\\" rest"), string_end(b"\\\"b\"")), (2, 3, 3));
     }
 
     #[test]

@@ -351,7 +351,7 @@ fn a_recording_with_any_numbers_is_read() {
     assert_restored(&term);
 }
 
-/// Opening one waits for its other end, and the first signal used to be lost on the way.
+/// Opening one blocks until its other end is opened; the first signal used to be lost meanwhile.
 #[test]
 fn a_named_pipe_is_refused_where_a_file_is_meant() {
     let folder = tempfile::tempdir().unwrap();

@@ -56,9 +56,9 @@ async fn all_pages_of_deployments() {
     assert!(queries.len() <= 5, "few are asked for beyond the end: {queries:?}");
 }
 
-/// As many as are read at most are no more than that, unless one follows.
+/// The longest list that is read is complete unless another row follows.
 #[tokio::test]
-async fn a_list_that_is_as_long_as_what_is_read_is_whole() {
+async fn a_list_of_exactly_the_most_rows_is_complete() {
     for (rows, is_whole) in [(100_000, true), (100_001, false)] {
         let server = Server::start(move |seen| {
             let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));

@@ -1086,7 +1086,7 @@ async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
     assert!(!lines.contains('\u{1b}'));
 }
 
-/// What a server says about another thread is never taken for the one that was asked for: it may be deleted again.
+/// A refused start deletes the thread that was created for it, so it must be that thread.
 #[tokio::test]
 async fn a_thread_that_was_not_asked_for_is_neither_used_nor_deleted() {
     let other = "11111111-1111-4111-8111-111111111111";

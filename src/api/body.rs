@@ -1,5 +1,6 @@
-//! Reading the body of an answer within bounds: of its size, of what it unpacks to, and of what it costs to parse.
+//! Reads the body of an answer, with limits on its size, its unpacked size and the memory that parsing it takes.
 
+use crate::text::string_end;
 use bytes::{Bytes, BytesMut};
 use flate2::write::MultiGzDecoder;
 use futures::StreamExt;
@@ -7,17 +8,17 @@ use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 use std::io::{self, Write};
 
-/// Up to here an answer may unpack to any multiple of its size on the wire.
+/// Unpacked size in bytes up to which an answer may have any ratio to its size on the wire.
 const FREE: usize = 16 << 20;
-/// Beyond that, an answer that unpacks to more than this many times its size is no data.
-const MOST_UNPACKED: usize = 100;
-/// Compressed bytes that are unpacked at once: at a thousand times their size, which is the most that gzip reaches, 4 MiB.
+/// Beyond that, an answer may unpack to at most this many times its size on the wire.
+pub(super) const MOST_UNPACKED: usize = 100;
+/// Compressed bytes that are unpacked at once. Gzip expands them to a thousand times their size at most, so to 4 MiB.
 const PIECE: usize = 4 << 10;
-/// Bytes of memory that the parsed form of one answer may take, by estimate.
+/// Estimated memory in bytes that the parsed form of one answer may take.
 const PARSED: usize = 384 << 20;
-/// Estimated bytes of a parsed value beside its text: the value, and the spare room of the list that it is in.
+/// Estimated bytes of a parsed value without its text: the value itself and unused capacity of its list.
 const VALUE: usize = 64;
-/// Estimated bytes of a parsed key beside its text: the text's place, its entry and its place in the index.
+/// Estimated bytes of a parsed key without its text: the string, the entry and its part of the index.
 const KEY: usize = 96;
 
 /// Why a body was not read.
@@ -27,9 +28,9 @@ pub(super) enum Unread {
     Broken(reqwest::Error),
     /// It is larger than the limit.
     TooLarge,
-    /// It unpacks to more than data does. Holds the bytes on the wire, and what they had unpacked to by then.
+    /// It unpacks to too many times its size. Holds the bytes on the wire, and the bytes that they had unpacked to.
     Unpacks(usize, usize),
-    /// It is not what its head says.
+    /// Its encoding is unknown, or its bytes are not in that encoding.
     Undecodable(String),
 }
 
@@ -55,7 +56,7 @@ pub(super) async fn read_body(response: Response, limit: usize) -> Result<Bytes,
     body.finish()
 }
 
-/// Reads the head of a body, as far as it comes.
+/// Reads the first bytes of a body, up to a limit or to where it breaks off.
 pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
     let Ok(mut body) = Body::new(response.headers()) else { return Bytes::new() };
     let mut chunks = response.bytes_stream();
@@ -71,14 +72,14 @@ pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
     head
 }
 
-/// A body as it comes.
+/// A body that is being received.
 struct Body {
     /// Bytes on the wire.
     wire: usize,
     bytes: Form,
 }
 
-/// What has come, in the form in which it comes.
+/// What was received so far.
 enum Form {
     Plain(BytesMut),
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
@@ -125,7 +126,7 @@ impl Body {
 
     fn finish(self) -> Result<Bytes, Unread> {
         match self.bytes {
-            // An answer without a body may carry the header all the same.
+            // An answer without a body may have the header too.
             Form::Gzip(unpacked) if self.wire > 0 => unpacked.finish().map(Bytes::from).map_err(|e| undecodable(&e)),
             _ => Ok(self.so_far()),
         }
@@ -133,11 +134,11 @@ impl Body {
 }
 
 fn undecodable(error: &io::Error) -> Unread {
-    Unread::Undecodable(format!("the answer is not the gzip that its head promises: {error}"))
+    Unread::Undecodable(format!("the answer is not valid gzip: {error}"))
 }
 
-/// Whether parsing a JSON text would take more memory than an answer may: its bytes, and what is added for each value and key.
-/// A text of ten bytes a value, which is dense, passes up to about 50 MiB.
+/// Whether parsing a JSON text would take more memory than an answer may: its bytes and an estimate for each value and key.
+/// A dense text, with ten bytes for each value, is accepted up to about 50 MiB.
 pub(super) fn is_too_costly(json: &[u8]) -> bool {
     // The densest text has one value in two bytes.
     if json.len() + json.len() / 2 * VALUE <= PARSED {
@@ -146,7 +147,7 @@ pub(super) fn is_too_costly(json: &[u8]) -> bool {
     let mut cost = json.len();
     let mut rest = json;
     while let Some(at) = memchr::memchr3(b'"', b',', b':', rest) {
-        // Each opening bracket is a value too; strings are passed over, so none of these is text.
+        // Each opening bracket is a value too. Strings are skipped, so none of these is inside one.
         let opened = rest[..at].iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
         cost += opened * VALUE;
         match rest[at] {
@@ -154,27 +155,16 @@ pub(super) fn is_too_costly(json: &[u8]) -> bool {
             b':' => cost += KEY,
             _ => {}
         }
-        let is_text = rest[at] == b'"';
+        let is_string = rest[at] == b'"';
         rest = &rest[at + 1..];
-        if is_text {
-            rest = behind_string(rest);
+        if is_string {
+            rest = rest.get(string_end(rest) + 1..).unwrap_or_default();
         }
         if cost > PARSED {
             return true;
         }
     }
     cost + rest.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() * VALUE > PARSED
-}
-
-/// What follows a string whose opening quotation mark was just passed.
-fn behind_string(mut rest: &[u8]) -> &[u8] {
-    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
-        match rest[at] {
-            b'"' => return &rest[at + 1..],
-            _ => rest = rest.get(at + 2..).unwrap_or_default(),
-        }
-    }
-    &[]
 }
 
 #[cfg(test)]
@@ -186,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_too_much_is_told_by_its_values_and_not_by_its_size() {
+    fn values_count_and_not_only_bytes() {
         assert!(is_too_costly(&repeated("0,", 60 << 20)));
         assert!(is_too_costly(&repeated("[],", 60 << 20)));
         assert!(is_too_costly(&repeated(r#"{"a":1},"#, 60 << 20)));
@@ -198,12 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_ends_anywhere_is_counted_to_its_end() {
+    fn a_text_that_is_cut_off_anywhere_is_counted() {
         let text = repeated(r#"{"a\\":"b\"",[1,2]},"#, 30 << 20);
         for cut in [text.len() - 1, text.len() - 5, text.len() - 13, text.len() - 14] {
             let _ = is_too_costly(&text[..cut]);
         }
-        assert_eq!(behind_string(b"a\\"), b"");
-        assert_eq!(behind_string(b"a\\\\\" rest"), b" rest");
     }
 }

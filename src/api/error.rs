@@ -104,7 +104,7 @@ impl ApiError {
             | Kind::Stale
             | Kind::ReadOnly => true,
             Kind::Status(code) => (400..500).contains(&code) && code != 408,
-            // Not implemented: whoever answers, nothing was done.
+            // Not implemented: nothing was done, even if a proxy answers so.
             Kind::Server(501) => true,
             Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
         }

@@ -2,7 +2,7 @@
 
 use super::agent_server::Capabilities;
 use super::answer::{self, About, Plane, Shown};
-use super::body::{Unread, is_too_costly, read_body, read_head};
+use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
 use super::journal::{Journal, Noted, Outcome};
 use super::keyless::Keyless;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the head of a stream's answer may take. The stream itself has no limit.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// For calls without a limit of their own: the configuration's holds.
+/// The limit of calls that have none of their own: `max_answer` applies to all.
 pub(super) const MAX_BODY: usize = usize::MAX;
 /// Largest part of a refusal's body that is read.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -252,7 +252,7 @@ impl Http {
             self.check_write(&at)?;
         }
         let mut request = self.request(call.plane, &call.method, &call.url, call.reads)?;
-        // Unpacked here, within bounds, and not by the HTTP client.
+        // Unpacked by `read_body`, which has limits, and not by the HTTP client.
         request = request
             .header(header::ACCEPT, "application/json")
             .header(header::ACCEPT_ENCODING, "gzip")
@@ -300,14 +300,14 @@ impl Http {
             Unread::Broken(e) => broken(&e),
             Unread::TooLarge => too_large(format!("the answer is larger than {}", text::bytes(limit as u64))),
             Unread::Unpacks(wire, unpacked) => too_large(format!(
-                "the answer unpacks to more than 100 times its size ({} from {}): it was not read any further",
+                "the answer unpacks to more than {MOST_UNPACKED} times its size ({} from {}): the rest was not read",
                 text::bytes(unpacked as u64),
                 text::bytes(wire as u64)
             )),
             Unread::Undecodable(detail) => ApiError { kind: Kind::Protocol, at: at.clone(), detail, hint: None },
         })?;
         if is_too_costly(&body) {
-            return Err(too_large("the answer has more values than memory is spent on".into()));
+            return Err(too_large("parsing the answer would take too much memory: it has too many values".into()));
         }
         let (body, repeated) = self.without_keys(body, call.plane);
         Ok(Answer { headers, body, at, secrets: self.secrets(call.body), repeated })

@@ -74,7 +74,7 @@ impl Pages {
         let Some(page) = self.coming.next().await else { return Ok(None) };
         let (answer, value) = page?;
         let mut rows = rows(&answer, value, "resources")?;
-        // A look behind the last page that is read tells whether there is more.
+        // One page beyond the last that is read shows whether there are more rows.
         if self.pages >= MAX_PAGES {
             let many = self.seen.len();
             return match rows.is_empty() {

@@ -162,14 +162,15 @@ fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => {
             let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
             let how = if *timed_out { "ran out of time" } else { "failed" };
-            let retry = match viewer.again() {
+            let again = viewer.again();
+            let retry = match again {
                 Again::Steps if failed.is_empty() => Some("retry the steps that are not finished".into()),
                 Again::Steps => Some(format!("retry {}", nodes(failed))),
                 Again::Input => Some("run the last input again".into()),
                 Again::Nothing => None,
             };
             Why {
-                story: match viewer.again() {
+                story: match again {
                     Again::Steps => format!("{name} {how}{place}. The steps that it had finished are saved."),
                     Again::Input => format!("{name} {how}{place}. No step is left to retry."),
                     Again::Nothing => "The server calls the thread failed. Its runs were deleted, so nothing can be retried.".into(),

@@ -200,7 +200,7 @@ impl Teller {
         }
         let is_done = message.complete || all;
         let fresh = message.text.get(told.text..).unwrap_or_default();
-        // What may be the beginning of a key waits for what follows it.
+        // What may begin a key is held back until more of the text is known.
         let open = if is_done { 0 } else { text::keys::open_end(fresh) };
         let fresh = fresh[..fresh.len() - open].to_string();
         let calls: Vec<String> = match is_done {

@@ -120,7 +120,7 @@ impl Audit {
         }
     }
 
-    /// What no hash covers: the bytes between the lines.
+    /// Checks what no hash covers: the bytes between the lines.
     fn around(&mut self, lines: &Lines) {
         if self.sealed == 0 {
             return;
@@ -131,14 +131,14 @@ impl Audit {
         }
         if !lines.is_as_written() {
             self.problem(format!(
-                "line {number} does not end as it was written: blanks or another line end were added"
+                "line {number} does not end as it was written: spaces were added, or the line ending was changed"
             ));
         }
     }
 
     fn record(&mut self, record: &Record) {
         self.records += 1;
-        // A page loads the thread once more when its stream has ended.
+        // A thread page loads the thread once more after its stream has ended.
         let is_snapshot = matches!(record, Record::Event(event) if event.is_snapshot());
         if self.end.is_some() && !is_snapshot {
             self.problem("something follows the end".into());

@@ -1,5 +1,5 @@
-//! Files that a person names for what has to be there at once: opened without ever waiting for the other end of a pipe.
-//! Recordings are not read here: a pipe may bring one, and a signal ends that.
+//! Opens files that the user names, and refuses named pipes, which could block. Recordings are opened elsewhere: a pipe may
+//! bring one, and a signal ends reading it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub fn open_with(options: &OpenOptions, path: &Path) -> io::Result<File> {
 /// Reads a file whole.
 ///
 /// # Errors
-/// What the system says, that it is a named pipe, or that it is larger than such a file ever is (`/dev/zero`).
+/// What the system says, that it is a named pipe, or that it is larger than 64 MiB (`/dev/zero`).
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
@@ -54,8 +54,7 @@ fn refuse_pipe(path: &Path) -> io::Result<()> {
         use std::os::unix::fs::FileTypeExt;
         let is_open = ["/dev/fd", "/proc/self/fd"].iter().any(|open| path.starts_with(open));
         if !is_open && std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
-            let why =
-                "it is a named pipe, and opening it could wait for ever: name a file, or use <(COMMAND) or >(COMMAND)";
+            let why = "it is a named pipe, and opening it could block: name a file, or use <(COMMAND) or >(COMMAND)";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
     }

@@ -73,8 +73,8 @@ impl Default for Poll {
     }
 }
 
-/// Largest answer of a server that is read, unpacked, in bytes, unless `[limits] max_answer` says otherwise. A thread's state
-/// may well have 50 MB.
+/// Default of `[limits] max_answer`: the largest answer of a server that is read, unpacked, in bytes. A thread's state may have
+/// 50 MB.
 pub const MAX_ANSWER: u64 = 64 << 20;
 
 /// Bounds of a tape.

@@ -49,7 +49,7 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("poll")? {
         config.poll = poll(source, table)?;
     }
-    // The first name of the table; what `limits` says counts for more.
+    // `tape` is the old name of `limits`, which takes precedence.
     let old = root.in_order().find(|(key, _)| key.value == "tape").map(|(key, _)| key.span);
     if let Some(span) = old {
         source.warn(span, "`tape` is now called `limits`; both are read");

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// What stands in a secret's place.
-pub const MASK: &str = "***";
+pub const MASK: &str = text::keys::MASK;
 
 /// Fields whose text is a secret wherever they stand.
 const SECRET_FIELDS: [&str; 8] =

@@ -1,12 +1,12 @@
-//! Signals that would end the process at once: the terminal is given back before they do.
+//! Gives the terminal back before a signal ends the process at once.
 //!
-//! A crash, an abort (also that of a failed allocation) or a signal that nobody listens to ends the process without a
-//! destructor or a panic hook. What runs here runs in the middle of anything, so it allocates nothing, takes no lock, and
-//! calls only what POSIX allows in a signal handler.
+//! A crash, an abort (a failed allocation is one) or an unhandled signal ends the process without destructors and without the
+//! panic hook. A signal handler may interrupt anything, so this code allocates nothing, takes no lock and calls only what
+//! POSIX allows in a handler.
 
 use super::terminal;
 
-/// Catches the signals that end a process by default and that nothing else listens to. An ignored one stays ignored.
+/// Catches the signals that end a process by default, except those that `signals.rs` handles. An ignored one stays ignored.
 #[cfg(unix)]
 pub fn catch() {
     unix::catch();
@@ -47,7 +47,7 @@ mod unix {
     /// Signals have numbers below this one, those of real time included.
     const NUMBERS: usize = 128;
 
-    /// What a signal did before it was caught, by its number.
+    /// The previous action of each signal, by its number, and whether it was stored.
     struct Before(UnsafeCell<[MaybeUninit<libc::sigaction>; NUMBERS]>, [AtomicBool; NUMBERS]);
 
     // SAFETY: an entry is written once, before its flag is set, and only read after that.
@@ -84,7 +84,7 @@ mod unix {
             BEFORE.1[at].store(true, Ordering::SeqCst);
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handle as extern "C" fn(_, _, _) as *const () as usize;
-            // On a stack of its own, where a thread has one: the usual one may be what has overflowed.
+            // On the thread's signal stack, if it has one: its normal stack may have overflowed.
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
@@ -97,8 +97,8 @@ mod unix {
         let was_set = BEFORE.1.get(at).is_some_and(|is_set| is_set.load(Ordering::SeqCst));
         // SAFETY: only calls that are allowed in a handler. The entry was written before this handler was installed.
         unsafe {
-            // A fault happens again as soon as this returns. What was there before may explain it: Rust's own handler names
-            // the stack that has overflowed, and takes a signal that somebody sent for nothing.
+            // A fault repeats as soon as this returns, and the previous handler may explain it: Rust's own reports a stack
+            // overflow. It would ignore a SIGSEGV that another process sent.
             let is_sent = info.is_null() || (*info).si_code <= 0;
             let is_fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP);
             if is_fault && !is_sent && was_set {

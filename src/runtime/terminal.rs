@@ -159,17 +159,21 @@ pub fn restore() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }
-    // Each step is tried whatever became of the one before; there is nobody left to tell.
-    let _ = execute!(
-        io::stdout(),
+    // Each step is tried even if the one before failed: no one is left to report to.
+    let _ = write_restore(&mut io::stdout());
+    let _ = disable_raw_mode();
+}
+
+fn write_restore(out: &mut impl Write) -> io::Result<()> {
+    execute!(
+        out,
         EndSynchronizedUpdate,
         DisableMouseCapture,
         DisableFocusChange,
         DisableBracketedPaste,
         LeaveAlternateScreen,
         cursor::Show
-    );
-    let _ = disable_raw_mode();
+    )
 }
 
 /// Gives the terminal back from a signal handler, which may have interrupted anything.
@@ -187,8 +191,7 @@ mod handler {
     use std::mem::MaybeUninit;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// The same as [`super::restore`] writes: the update ends, no mouse, no focus, no bracketed paste, the normal screen, the
-    /// cursor.
+    /// The same bytes as [`super::write_restore`] writes.
     pub(super) const RESTORE: &[u8] =
         b"\x1b[?2026l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
 
@@ -199,7 +202,7 @@ mod handler {
 
     static MODES: Modes = Modes(UnsafeCell::new(MaybeUninit::uninit()), AtomicBool::new(false));
 
-    /// Remembers how the terminal is before it is taken for the first time.
+    /// Stores the terminal's modes before they are changed for the first time.
     pub(super) fn remember() {
         if MODES.1.load(Ordering::SeqCst) {
             return;
@@ -218,7 +221,7 @@ mod handler {
     pub(super) fn restore() {
         // SAFETY: all of these are allowed in a signal handler; what they read is constant by now.
         unsafe {
-            // Other threads run on until the process ends: what they still draw must not come behind this.
+            // Other threads run until the process ends: what they still draw must not follow this.
             let terminal = libc::dup(libc::STDOUT_FILENO);
             let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
             let is_apart = terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
@@ -249,21 +252,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One list of what has to be given back, in two forms.
     #[cfg(unix)]
     #[test]
     fn a_handler_restores_what_a_normal_end_restores() {
         let mut normal = Vec::new();
-        execute!(
-            normal,
-            EndSynchronizedUpdate,
-            DisableMouseCapture,
-            DisableFocusChange,
-            DisableBracketedPaste,
-            LeaveAlternateScreen,
-            cursor::Show
-        )
-        .unwrap();
+        write_restore(&mut normal).unwrap();
         assert_eq!(String::from_utf8_lossy(handler::RESTORE), String::from_utf8_lossy(&normal));
     }
 

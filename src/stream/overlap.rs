@@ -75,8 +75,8 @@ pub(super) struct Overlap {
     newest: Option<(Arc<str>, (u64, u64))>,
     is_possible: bool,
     said: VecDeque<((u64, u64), u64)>,
-    /// Where each print stands, counted from the first event of the connection: one id may be that of many thousand events,
-    /// and a search through them for each of them would take quadratic time.
+    /// The places of each print, counted from the first event of the connection. Many thousand events may share an id, and
+    /// searching all of them for each one would take quadratic time.
     places: HashMap<u64, Places, RandomState>,
     /// How many were let go at the front, and the newest id among them.
     dropped: u64,

@@ -118,7 +118,7 @@ impl RunLink {
         let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
         let thread = self.server.create_thread(&body).await?;
         self.made = self.thread.as_ref() == Some(&thread.thread_id);
-        // The contract knows no id that the client chooses: such a server names the thread, and it is never deleted.
+        // By the contract the server chooses the id. Such a thread is never deleted.
         if !self.made && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
             let wanted = self.thread.as_deref().unwrap_or_default();
             let made = crate::text::clean(&thread.thread_id);
@@ -374,12 +374,12 @@ impl Link for RunLink {
     }
 }
 
-/// A 429 without `Retry-After` may come from something that counts requests after it has passed them on, so it does not say
-/// that nothing was done, and the start is not sent again.
+/// Makes a 429 without `Retry-After` final: a proxy may send it after it has passed the request on, so it doesn't show that
+/// nothing was started.
 fn without_retry(error: ApiError) -> ApiError {
     match error.kind {
         Kind::RateLimited(None) => {
-            let hint = "the answer names no time to wait (Retry-After), so the start was not sent again".to_string();
+            let hint = "the answer has no Retry-After, so the start was not sent again".to_string();
             ApiError { kind: Kind::Status(429), hint: Some(hint), ..error }
         }
         _ => error,

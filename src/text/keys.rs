@@ -1,9 +1,9 @@
-//! The keys of this process, which nothing that is shown may hold: not in clear, and not spelled so that a person or a
-//! one-line script reads it all the same.
+//! Masks the configured keys in every text that is shown, also where a server spells them so that a search for their bytes
+//! fails.
 //!
-//! A key is looked for among letters and digits alone, in any case: whatever stands between two of them (escape sequences,
-//! spaces, marks, line ends) hides nothing, and letters that are written as `%6c`, `&#108;`, `\u006c` or `\x6c` are read.
-//! Its base64 and its hex are looked for too.
+//! A key is matched by its letters and digits alone, in any case. Escape sequences, spaces, hidden characters and line ends
+//! between them are skipped, and `%6c`, `&#108;`, `\u006c` and `\x6c` are read as the letter. The base64 and the hex of a key
+//! are matched too.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What stands in a key's place.
-const MASK: &str = "***";
-/// Letters and digits that a key has at least, to be looked for in this way: fewer are found in ordinary texts.
+/// What replaces a key.
+pub const MASK: &str = "***";
+/// Letters and digits that a key needs to be matched in this way: shorter ones occur in ordinary texts.
 const SHORTEST: usize = 12;
 
 static ANY: AtomicBool = AtomicBool::new(false);
@@ -23,7 +23,7 @@ static KEYS: RwLock<Option<Arc<Needles>>> = RwLock::new(None);
 #[derive(Default)]
 struct Needles(Vec<Vec<u8>>);
 
-/// Adds a key to those that nothing may show. It holds until the process ends.
+/// Adds a key that no text may show, until the process ends.
 pub fn guard(key: &str) {
     let mut keys = KEYS.write().unwrap_or_else(PoisonError::into_inner);
     let mut all = keys.as_ref().map(|keys| keys.0.clone()).unwrap_or_default();
@@ -40,17 +40,20 @@ pub fn guard(key: &str) {
     }
 }
 
-/// A text without these keys; nothing where none is in it.
+/// Returns a text with the keys masked; none if it has none.
 pub fn masked(text: &str) -> Option<String> {
+    if text.len() < SHORTEST {
+        return None;
+    }
     needles()?.masked(text)
 }
 
-/// A JSON text without these keys in its strings; nothing where none is in it. What is left is JSON of the same shape.
+/// Returns a JSON text with the keys masked in its strings; none if it has none. The result has the same structure.
 pub fn masked_json(json: &str) -> Option<String> {
     needles()?.masked_json(json)
 }
 
-/// How many bytes at the end of a text may be the beginning of a key, so that who shows a text as it comes has to wait.
+/// Returns how many bytes at the end of a text may begin a key: output of a text that still grows holds them back.
 pub fn open_end(text: &str) -> usize {
     needles().map_or(0, |needles| needles.open_end(text))
 }
@@ -62,11 +65,11 @@ fn needles() -> Option<Arc<Needles>> {
     KEYS.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// What a key may look like.
+/// The forms in which a key is matched.
 fn forms(key: &str) -> Vec<Vec<u8>> {
     let letters = |text: &str| Letters::of(text).map(|letter| letter.byte).collect::<Vec<u8>>();
     let mut forms = vec![letters(key), letters(&key.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())];
-    // Base64 shifts with what stands before: the letters that only the key decides are looked for.
+    // Base64 depends on the position in the text, modulo 3. Characters that the key alone determines are matched.
     for shift in 0..3_usize {
         let text = STANDARD.encode([&vec![0; shift][..], key.as_bytes()].concat());
         let from = (shift * 8).div_ceil(6);
@@ -88,7 +91,7 @@ impl Needles {
         for needle in self.0.iter().filter(|needle| needle.len() <= letters.len()) {
             found.extend(memchr::memmem::find_iter(&letters, needle).map(|at| (at, at + needle.len())));
         }
-        // A text that still grows must not show all but the last letter.
+        // While a text still grows, all of a key but its last letters would be visible.
         for needle in &self.0 {
             let begun = (SHORTEST..needle.len().min(letters.len() + 1)).rev();
             let begun = begun.filter(|len| letters.ends_with(&needle[..*len])).max();
@@ -126,14 +129,14 @@ impl Needles {
     }
 
     fn masked_json(&self, json: &str) -> Option<String> {
-        // Nearly always there is none, and this tells it without a look at the strings one by one.
+        // Searching the whole text is faster than searching each string, and nearly always there is no key.
         if self.places(json).is_empty() {
             return None;
         }
         let (mut out, mut rest, mut any) = (String::with_capacity(json.len()), json, false);
         while let Some(open) = memchr::memchr(b'"', rest.as_bytes()) {
             let inner = &rest[open + 1..];
-            let close = string_end(inner);
+            let close = super::string_end(inner.as_bytes());
             let text = &inner[..close];
             out.push_str(&rest[..=open]);
             match self.masked(text) {
@@ -164,20 +167,6 @@ impl Needles {
     }
 }
 
-/// Where a JSON string ends whose opening quotation mark was passed.
-fn string_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at;
-        }
-        at = (at + 2).min(bytes.len());
-    }
-    text.len()
-}
-
 /// A letter or a digit, in lower case, and the bytes that stand for it.
 struct Letter {
     byte: u8,
@@ -198,7 +187,7 @@ impl<'t> Letters<'t> {
 
     /// A character that is written by its number, and the bytes that it takes.
     fn written(rest: &str) -> Option<(u8, usize)> {
-        // What is beyond ASCII is no letter of a key.
+        // Characters beyond ASCII are never letters of a key.
         let ascii = |code: u32| u8::try_from(code).ok().filter(u8::is_ascii).unwrap_or(b' ');
         let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().map(ascii);
         let fixed = |skip: usize, len: usize| {
@@ -212,7 +201,7 @@ impl<'t> Letters<'t> {
             return match escape.as_bytes().first()? {
                 b'u' => fixed(2, 4),
                 b'x' => fixed(2, 2),
-                // Not letters, though they are written with some.
+                // Escapes of characters that are not letters.
                 b'n' | b't' | b'r' | b'b' | b'f' | b'"' | b'\\' | b'/' => Some((b' ', 2)),
                 _ => None,
             };
@@ -266,12 +255,12 @@ impl Iterator for Letters<'_> {
     }
 }
 
-/// As much as a sequence is looked at: one that never ends must not make the search quadratic.
+/// Limits how far an escape sequence is read: one without an end would make the search quadratic.
 fn near(text: &str) -> &str {
     super::head(text, 4096)
 }
 
-/// A text without keys, as [`masked`] has it.
+/// Returns a text with the keys masked.
 pub fn without(text: &str) -> Cow<'_, str> {
     masked(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
@@ -303,7 +292,7 @@ mod tests {
             assert!(masked.starts_with("before ") && masked.ends_with(" behind") && masked.contains(MASK), "{masked}");
         }
         assert_eq!(needles().masked(&format!("a {KEY}, b {KEY}.")).as_deref(), Some("a ***, b ***."));
-        // What has begun and may go on, but not what only looks like it.
+        // A beginning at the end of the text is masked, and a beginning in its middle isn't.
         assert_eq!(needles().masked("so lsv2_pt_0123456789ab").as_deref(), Some("so ***"));
         assert_eq!(needles().masked("so lsv2_pt_0123456789ab, no"), None);
         assert_eq!(needles().masked("so lsv2_pt_01"), None);
@@ -315,13 +304,13 @@ mod tests {
         let masked = needles().masked_json(&json).unwrap();
         assert_eq!(masked, r#"{"a":["x\n***","***"],"***":1.50,"b":"\\\"***\\"}"#);
         assert_eq!(needles().masked_json(r#"{"a":"lsv2","b":"_pt_"}"#), None);
-        // One letter a string: each says nothing, and all together are no text.
+        // One letter in each string: no string shows the key.
         let split: Vec<String> = KEY.chars().map(String::from).collect();
         assert_eq!(needles().masked_json(&serde_json::to_string(&split).unwrap()), None);
     }
 
     #[test]
-    fn what_may_be_a_beginning_is_held_back() {
+    fn a_possible_beginning_is_held_back() {
         assert_eq!(needles().open_end("hello lsv2_p"), "lsv2_p".len());
         assert!(needles().open_end("hello lsv2 x") < 2);
         assert!(needles().open_end(&format!("{KEY} and more")) < 4);
@@ -329,7 +318,7 @@ mod tests {
     }
 
     proptest! {
-        /// A text that comes in pieces shows no key, and in the end all the rest.
+        /// A text that arrives in pieces shows no key, and everything else in the end.
         #[test]
         fn pieces_show_no_key(
             parts in prop::collection::vec(prop::sample::select(vec!["l", "lsv2_", "pt_", KEY, "x ", "\n", "é", "0123"]), 0..12),

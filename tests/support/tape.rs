@@ -29,7 +29,7 @@ impl Tape {
         };
         for (number, line) in stdout.lines().enumerate() {
             let record: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("line {number}: {e}: {line}"));
-            // A page loads the thread once more when its stream has ended.
+            // A thread page loads the thread once more after its stream has ended.
             assert!(tape.end.is_null() || record["kind"] == "snapshot", "a line after the end: {line}");
             let kind = record["kind"].as_str().unwrap_or_else(|| panic!("line {number} has no kind: {line}"));
             assert_eq!(kind == "tape", number == 0, "the head is the first line, and only that: {line}");

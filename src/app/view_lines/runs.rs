@@ -15,7 +15,7 @@ const MAX_KIND: usize = 40;
 /// Bytes of an error that a row shows.
 const MAX_ERROR: usize = 1024;
 
-/// A wait for its turn that a run's row tells.
+/// Shortest time in the queue that a run's row shows.
 const QUEUED: SignedDuration = SignedDuration::from_secs(1);
 
 /// Outcomes of a stream that are those of its run.

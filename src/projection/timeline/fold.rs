@@ -195,7 +195,7 @@ impl Timeline {
         let Some(attempt) = self.attempts.back_mut() else { return };
         attempt.skew = skew;
         if attempt.clock == Clock::Arrival {
-            // What came before the first of these was timed by its arrival: once for an attempt.
+            // Earlier bars were timed by arrival. They are moved once for each attempt.
             self.move_to_server(self.attempts.len() - 1, skew);
         }
     }

@@ -151,8 +151,8 @@ impl Timeline {
             .filter(|(id, _)| !id.is_empty())
             .collect();
         let told = |bar: &Bar| bar.id.as_deref().and_then(|id| by_id.get(id).copied()).or(bar.step);
-        // What our count of steps is behind the server's, by any node whose step is told. A graph that another graph's run
-        // followed has no tasks in a JavaScript history; its input is written one step before its first step is numbered.
+        // How far the server's step numbers are ahead of our count, by any node whose step is known. A JavaScript history has
+        // no tasks of a graph after which another graph ran; there a graph's input has the number before its first step.
         let by_node = || nodes().find_map(|(_, bar)| Some(told(bar)?.saturating_sub(bar.wave)));
         let by_input = || {
             let first = checkpoints.first().filter(|_| attempt.exact && !attempt.is_joined)?;
