@@ -3,6 +3,8 @@
 #[path = "screens/dash.rs"]
 #[allow(dead_code)]
 mod dash;
+#[path = "support/hostile_stream.rs"]
+mod hostile_stream;
 
 use dash::{Dash, demo_like, listed};
 use runtail::app::json::Tree;
@@ -125,4 +127,34 @@ fn a_line_of_a_log_holds_little_more_than_its_text() {
         }
     });
     assert!((text / 2..2 * text).contains(&held), "{held} bytes for {text} of text");
+}
+
+#[test]
+fn whatever_a_stream_repeats_it_takes_no_more_than_its_budget() {
+    const BUDGET: usize = 2 << 20;
+    let most_held = |size: usize, make: hostile_stream::Make| {
+        let mut dash = demo_like((140, 40));
+        dash.app.settings.tape.max_bytes = BUDGET as u64;
+        dash.open_thread();
+        let before = HELD.get();
+        let mut most = 0;
+        for n in 0..(5 * BUDGET / size) {
+            dash.receive(make(n, &hostile_stream::text(n, size)).into_bytes());
+            if n % 16 == 0 {
+                dash.keys(["1", "2", "3", "4", "5", "6", "7", "8"][n / 16 % 8]);
+            }
+            most = most.max(HELD.get() - before);
+        }
+        most as usize
+    };
+    let over = |size: usize| {
+        let held = hostile_stream::KINDS.map(|(kind, make)| (kind, most_held(size, make)));
+        let over = held.iter().filter(|(_, held)| *held > 3 * BUDGET);
+        over.map(|(kind, held)| format!("{kind}, {size} bytes each: {held} bytes are held")).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let small = scope.spawn(|| over(8 << 10));
+        let over = [over(256 << 10), small.join().unwrap()].concat();
+        assert!(over.is_empty(), "{over:#?}");
+    });
 }

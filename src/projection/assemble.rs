@@ -3,13 +3,13 @@
 
 use super::content::{CallBit, Part, Said, bits};
 use super::message::{Dialect, Message, Role, ToolCall};
-use super::messages::{Messages, Place, fingerprint};
+use super::messages::{MAX_CALLS, MAX_MESSAGES, Messages, Place, fingerprint};
 use super::pair::{MessageIn, OriginIn, Pair};
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
 use super::values::StateUpdate;
-use super::wire::{Fields, Items, Payload, Text};
-use crate::stream::{MAX_NAME, Namespace};
+use super::wire::{Fields, Items, LongText, Payload, Text};
+use crate::stream::{MAX_NAME, Namespace, bounded};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -84,7 +84,7 @@ impl Messages {
             "messages/metadata" => self.announce(json),
             "metadata" => {
                 if let Some(id) = payload.read::<RunIn<'_>>().as_ref().and_then(|m| m.run_id.some()) {
-                    self.run = Some(self.names.short(id));
+                    self.run = Some(self.names.get(id));
                 }
             }
             "values" if payload.is_root() => self.state(json, &place),
@@ -114,7 +114,7 @@ impl Messages {
             self.growing.insert(place.ns.clone(), i);
         }
         self.name_origin(i, origin);
-        let name = message.name.some().map(|n| self.names.short(n));
+        let name = message.name.some().map(|n| self.names.get(n));
         let called_at = match self.items().get(i) {
             Some(target) if target.called_at.is_none() && target.chunks == 0 => {
                 self.starts.of_call(&place.ns, origin.langgraph_node.some())
@@ -187,17 +187,15 @@ impl Messages {
         let Some(Fields(all)) = Fields::read(json) else { return };
         for (id, raw) in all {
             let Ok(Announced { metadata }) = serde_json::from_str::<Announced<'_>>(raw.get()) else { continue };
-            let node = metadata.langgraph_node.some().map(|n| self.names.short(n));
-            let run = metadata.run_id.some().map(|n| self.names.short(n));
-            match self.find(&id).and_then(|i| self.get_mut(i)) {
+            let node = metadata.langgraph_node.some().map(|n| self.names.get(n));
+            let run = metadata.run_id.some().map(|n| self.names.get(n));
+            match self.find(&bounded(std::borrow::Cow::Borrowed(&id))).and_then(|i| self.get_mut(i)) {
                 Some(message) => message.node = message.node.take().or(node),
-                // An id as long as a text is not kept.
-                None if id.len() > MAX_NAME => {}
                 None => {
                     if self.announced.len() >= MAX_ANNOUNCED {
                         self.announced.clear();
                     }
-                    self.announced.insert(id.as_ref().into(), (node, run, step_of(&metadata)));
+                    self.announced.insert(bounded(id).as_ref().into(), (node, run, step_of(&metadata)));
                 }
             }
         }
@@ -253,7 +251,9 @@ impl Messages {
         let Ok(State { messages: Items(list) }) = serde_json::from_str::<State<'_>>(json) else { return };
         let mut held = Vec::with_capacity(list.len());
         let mut said = HashMap::new();
-        for (at, raw) in list.into_iter().enumerate() {
+        // Of more messages than are kept, the newest count.
+        let first = list.len().saturating_sub(MAX_MESSAGES);
+        for (at, raw) in list.into_iter().skip(first).enumerate() {
             let print = fingerprint(&[raw.get()]);
             // Mostly the list is as it was, and something was added.
             if let Some(&(before, number)) = self.last_state.get(at)
@@ -347,7 +347,7 @@ impl Messages {
             i
         });
         self.name_origin(i, meta);
-        let name = message.name.some().map(|n| self.names.short(n));
+        let name = message.name.some().map(|n| self.names.get(n));
         let target = self.get_mut(i)?;
         // Written by a node, or said before the first one: an input carries no node.
         let mut changed = known.is_none();
@@ -377,8 +377,8 @@ impl Messages {
         if announced.is_none() && self.items().get(i).is_some_and(known) {
             return;
         }
-        let node = meta.langgraph_node.some().map(|n| self.names.short(n));
-        let run = meta.run_id.some().map(|n| self.names.short(n));
+        let node = meta.langgraph_node.some().map(|n| self.names.get(n));
+        let run = meta.run_id.some().map(|n| self.names.get(n));
         let (told_node, told_run, told_step) = announced.unwrap_or_default();
         if let Some(message) = self.get_mut(i) {
             message.node = message.node.take().or(node).or(told_node);
@@ -418,9 +418,9 @@ impl Message {
         let mut calls = Vec::new();
         let beside = Beside::read(piece.additional_kwargs);
         self.extend(place.seq, |said| {
-            said.think(beside.reasoning_content.as_str());
+            said.think(&beside.reasoning_content.0);
             calls.extend(piece.content.map(bits).unwrap_or_default().into_iter().filter_map(|bit| said.add(bit)));
-            said.refuse(beside.refusal.as_str());
+            said.refuse(&beside.refusal.0);
         });
         let mut any = before != (self.text.len(), self.reasoning.len());
         // Calls lie beside the content, in the content, or in both; whole ones only in JavaScript.
@@ -462,6 +462,7 @@ impl Message {
         };
         let at = match self.tool_calls.iter().rposition(fits) {
             Some(at) => at,
+            None if self.tool_calls.len() >= MAX_CALLS => return,
             None => {
                 self.parts.push(Part::Call(self.tool_calls.len()));
                 self.tool_calls.push(ToolCall { index: index.map(Into::into), ..ToolCall::default() });
@@ -473,7 +474,8 @@ impl Message {
             call.id = id.into();
         }
         if let Some(name) = &piece.name {
-            call.name.push_str(name);
+            let room = MAX_NAME.saturating_sub(call.name.len());
+            call.name.push_str(crate::text::head(name, room));
         }
         call.args.push_str(&piece.args());
         (call.seq, call.at) = (place.seq, place.at);
@@ -483,15 +485,15 @@ impl Message {
     fn become_whole(&mut self, message: &MessageIn<'_>, complete: bool, place: &Place) -> bool {
         let (mut said, mut within) = (Said::default(), Vec::new());
         let beside = Beside::read(message.additional_kwargs);
-        said.think(beside.reasoning_content.as_str());
+        said.think(&beside.reasoning_content.0);
         for bit in message.content.map(bits).unwrap_or_default() {
-            if let Some(call) = said.add(bit) {
+            if let Some(call) = said.add(bit).filter(|_| within.len() < MAX_CALLS) {
                 said.parts.push(Part::Call(within.len()));
                 within.push(ToolCall::of(&call, place));
             }
         }
-        if !said.text.ends_with(beside.refusal.as_str()) {
-            said.refuse(beside.refusal.as_str());
+        if !said.text.ends_with(&*beside.refusal.0) {
+            said.refuse(&beside.refusal.0);
         }
         let mut calls: Vec<ToolCall> = Vec::new();
         let read = |raw| Items::of(raw).into_iter().filter_map(CallBit::read);
@@ -506,6 +508,7 @@ impl Message {
         if calls.is_empty() {
             calls.clone_from(&within);
         }
+        calls.truncate(MAX_CALLS);
         for (i, new) in calls.iter_mut().enumerate() {
             let old = self.tool_calls.iter().find(|c| !c.id.is_empty() && c.id == new.id).or(self.tool_calls.get(i));
             let Some(old) = old.filter(|old| old.id.is_empty() || new.id.is_empty() || old.id == new.id) else {
@@ -577,9 +580,9 @@ fn is_same_json(a: &str, b: &str) -> bool {
 #[derive(Deserialize, Default)]
 struct Beside<'a> {
     #[serde(default, borrow)]
-    reasoning_content: Text<'a>,
+    reasoning_content: LongText<'a>,
     #[serde(default, borrow)]
-    refusal: Text<'a>,
+    refusal: LongText<'a>,
 }
 
 impl<'a> Beside<'a> {

@@ -4,7 +4,7 @@ use super::content::{CallBit, bits};
 use super::message::Role;
 use super::messages::{Messages, Place};
 use super::usage::Usage;
-use super::wire::Text;
+use super::wire::{LongText, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,9 +29,9 @@ struct BlockEvent<'a> {
 #[derive(Deserialize)]
 struct Delta<'a> {
     #[serde(default, borrow)]
-    text: Text<'a>,
+    text: LongText<'a>,
     #[serde(default, borrow)]
-    reasoning: Text<'a>,
+    reasoning: LongText<'a>,
     #[serde(default, borrow)]
     args: Option<&'a RawValue>,
 }
@@ -46,7 +46,7 @@ pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
         let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, place));
         // JavaScript names the node in the namespace.
         let node = place.ns.last().and_then(|segment| segment.split(':').next());
-        let node = node.map(|n| messages.names.short(n));
+        let node = node.map(|n| messages.names.get(n));
         if let Some(message) = messages.get_mut(i) {
             message.node = message.node.take().or(node);
             message.touch(place.seq, place.at);
@@ -71,8 +71,8 @@ pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
         "content-block-delta" => {
             let Some(delta) = event.delta else { return 0 };
             message.extend(place.seq, |said| {
-                said.think(delta.reasoning.as_str());
-                said.say(delta.text.as_str());
+                said.think(&delta.reasoning.0);
+                said.say(&delta.text.0);
             });
             if delta.args.is_some() {
                 message.grow_call(&CallBit { args: delta.args, index: Some(&index), ..CallBit::default() }, place);

@@ -2,6 +2,7 @@
 //! as text becomes a line that says what it is, and is not kept.
 
 use super::wire::{Fields, Items, summary, text};
+use crate::stream::bounded;
 use crate::text::bytes;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -9,6 +10,8 @@ use std::ops::Range;
 
 /// Characters of an address, or of a name that a server made up, that a line shows.
 const MAX_NAME: usize = 80;
+/// Characters of the reason why a call can't be made.
+const MAX_ERROR: usize = 2000;
 /// Sources that are remembered for one message.
 const MAX_CITATIONS: usize = 100;
 
@@ -34,6 +37,24 @@ pub enum Part {
     Call(usize),
 }
 
+impl Part {
+    /// Its bytes of the text.
+    pub(super) fn in_text(&mut self) -> Option<&mut Range<usize>> {
+        match self {
+            Part::Text(range) | Part::Refusal(range) | Part::Note { range, .. } => Some(range),
+            Part::Reasoning(_) | Part::Call(_) => None,
+        }
+    }
+
+    /// Its bytes of the reasoning.
+    pub(super) fn in_reasoning(&mut self) -> Option<&mut Range<usize>> {
+        match self {
+            Part::Reasoning(range) => Some(range),
+            _ => None,
+        }
+    }
+}
+
 /// Where something that was said comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
@@ -50,7 +71,7 @@ pub(super) struct CallBit<'a> {
     pub name: Option<Cow<'a, str>>,
     pub args: Option<&'a RawValue>,
     pub index: Option<&'a str>,
-    /// Why it can't be read.
+    /// Why it can't be read, or its beginning.
     pub error: Option<Cow<'a, str>>,
 }
 
@@ -61,12 +82,12 @@ impl<'a> CallBit<'a> {
         let mut item = None;
         for (key, raw) in Fields::read(raw.get())?.0 {
             match &*key {
-                "id" => item = said(raw),
-                "call_id" | "tool_call_id" => call.id = said(raw),
-                "name" => call.name = said(raw),
+                "id" => item = said(raw).map(bounded),
+                "call_id" | "tool_call_id" => call.id = said(raw).map(bounded),
+                "name" => call.name = said(raw).map(bounded),
                 "args" | "input" | "arguments" => call.args = Some(raw),
-                "index" if raw.get() != "null" => call.index = Some(raw.get()),
-                "error" => call.error = said(raw),
+                "index" => call.index = index_of(raw),
+                "error" => call.error = said(raw).map(|error| summary(&error, MAX_ERROR).into()),
                 _ => {}
             }
         }
@@ -86,6 +107,11 @@ impl<'a> CallBit<'a> {
             None => raw.get().into(),
         }
     }
+}
+
+/// The number of a block, or another value by which its pieces find each other.
+fn index_of(raw: &RawValue) -> Option<&str> {
+    Some(raw.get()).filter(|index| *index != "null" && index.len() <= crate::stream::MAX_NAME)
 }
 
 /// The text that a value is, where it is one and not empty.
@@ -130,7 +156,7 @@ fn add<'a>(raw: &'a RawValue, bits: &mut Vec<Bit<'a>>) {
     let field = |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, raw)| *raw);
     let words = |name: &str| field(name).and_then(said);
     let kind = words("type").unwrap_or_default();
-    let index = field("index").map(RawValue::get).filter(|index| *index != "null");
+    let index = field("index").and_then(index_of);
     match &*kind {
         "reasoning" | "thinking" => {
             bits.extend(["reasoning", "thinking", "text"].iter().find_map(|name| words(name)).map(Bit::Reasoning));

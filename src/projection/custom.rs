@@ -2,7 +2,7 @@
 //! else no other view is made for. Only where each is stands here; its line is made from the event itself.
 
 use super::peek::Peek;
-use super::rows::Rows;
+use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::Payload;
 use crate::stream::Namespace;
 use jiff::Timestamp;
@@ -65,6 +65,12 @@ pub struct CustomRow {
     pub progress: Option<Progress>,
 }
 
+impl Weigh for CustomRow {
+    fn weight(&self) -> usize {
+        size_of::<CustomRow>() + namespace_weight(&self.ns) + self.name.len()
+    }
+}
+
 /// The rows of a tape.
 #[derive(Debug, Clone)]
 pub struct Custom {
@@ -84,6 +90,10 @@ impl Custom {
         &self.rows
     }
 
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<CustomRow> {
+        &mut self.rows
+    }
+
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {
         let name = match payload.name {
             "custom" => "",
@@ -92,7 +102,7 @@ impl Custom {
             | "input.requested" | "error" | "end" => return,
             name => name.strip_prefix("custom:").unwrap_or(name),
         };
-        let name = self.names.short(name);
+        let name = self.names.get(name);
         let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), SMALL));
         let (seq, at, ns) = (payload.event.seq, payload.event.time(), payload.ns.clone());
         self.rows.push(CustomRow { seq, at, ns, name, progress });

@@ -1,7 +1,7 @@
 //! Where on a tape the runs, the steps and the failures are, by sequence number.
 
 use super::facets;
-use super::rows::Rows;
+use super::rows::{Rows, Weigh};
 use super::wire::{Payload, Text};
 use crate::stream::{Item, Names, Record};
 use serde::Deserialize;
@@ -10,6 +10,12 @@ use std::sync::Arc;
 const MAX_MARKS: usize = 100_000;
 /// Bytes at the start of a debug event in which its type stands.
 const HEAD: usize = 300;
+
+impl Weigh for (u64, Option<Arc<str>>) {
+    fn weight(&self) -> usize {
+        size_of::<(u64, Option<Arc<str>>)>() + self.1.as_ref().map_or(0, |id| id.len())
+    }
+}
 
 /// The landmarks of a tape.
 #[derive(Debug, Clone)]
@@ -59,6 +65,14 @@ impl Default for Landmarks {
 }
 
 impl Landmarks {
+    pub(super) fn bytes(&self) -> usize {
+        self.runs.bytes() + self.steps.bytes() + self.errors.bytes()
+    }
+
+    pub(super) fn runs_mut(&mut self) -> &mut Rows<(u64, Option<Arc<str>>)> {
+        &mut self.runs
+    }
+
     /// The run that an event belongs to. The stream of a thread tells it only where a run begins and where it is done.
     pub fn run_at(&self, seq: u64) -> Option<&Arc<str>> {
         let known = self.runs.partition_point(|(from, _)| *from <= seq);
@@ -114,7 +128,7 @@ impl Landmarks {
         if self.runs.last().map(|(_, run)| run.as_deref()) == Some(run) {
             return;
         }
-        let run = run.map(|run| self.names.short(run));
+        let run = run.map(|run| self.names.get(run));
         // A run that is done and the next one that begins may meet in one place.
         match self.runs.last_mut() {
             Some(last) if last.0 == from => last.1 = run,

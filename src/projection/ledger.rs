@@ -1,7 +1,7 @@
 //! The books: what came, what came twice, what may be missing, and the two clocks: when something last happened, and when
 //! the link last gave a sign of life.
 
-use super::rows::Rows;
+use super::rows::{Rows, Weigh};
 use crate::stream::{Data, Event, Item, Record, id_order};
 use crate::text;
 use jiff::Timestamp;
@@ -88,6 +88,19 @@ pub struct PossibleGap {
     pub after: u64,
     /// Why, in words.
     pub why: Arc<str>,
+}
+
+impl Weigh for Connection {
+    fn weight(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        size_of::<Connection>() + text(&self.resumed_after) + text(&self.reason)
+    }
+}
+
+impl Weigh for PossibleGap {
+    fn weight(&self) -> usize {
+        size_of::<PossibleGap>() + self.why.len()
+    }
 }
 
 /// The sums of a tape.

@@ -2,7 +2,7 @@
 
 use super::ledger::is_start;
 use super::messages::fingerprint;
-use super::rows::Rows;
+use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
 use crate::stream::{Item, Names, Namespace, Record, RunRecord, error_text};
 use crate::text::{duration, short_id};
@@ -62,6 +62,13 @@ pub struct LifecycleRow {
     pub run_id: Option<Arc<str>>,
     /// The subgraph that it happened in.
     pub ns: Namespace,
+}
+
+impl Weigh for LifecycleRow {
+    fn weight(&self) -> usize {
+        let run = self.run_id.as_ref().map_or(0, |id| id.len());
+        size_of::<LifecycleRow>() + self.text.capacity() + run + namespace_weight(&self.ns)
+    }
 }
 
 /// The rows of a tape.
@@ -134,6 +141,10 @@ impl Lifecycle {
     /// What happened, in order.
     pub fn rows(&self) -> &Rows<LifecycleRow> {
         &self.rows
+    }
+
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<LifecycleRow> {
+        &mut self.rows
     }
 
     /// The run that the stream is in, or was in last.
@@ -215,7 +226,7 @@ impl Lifecycle {
             }
             Item::Started { run_id, .. } => {
                 if self.run.is_none() {
-                    self.run = Some(self.names.short(run_id));
+                    self.run = Some(self.names.get(run_id));
                 }
             }
             Item::Record(Record::Run(run)) => self.run_record(run),
@@ -238,7 +249,7 @@ impl Lifecycle {
     /// The end of a run that is followed by its record: the events of such runs don't say that it is over.
     fn run_record(&mut self, run: &RunRecord) {
         let is_over = !matches!(run.status.as_str(), "pending" | "queued" | "running" | "streaming");
-        if !is_over || self.attempt == 0 || self.run.as_deref() != Some(&*self.names.short(&run.run_id)) {
+        if !is_over || self.attempt == 0 || self.run.as_deref() != Some(&*self.names.get(&run.run_id)) {
             return;
         }
         self.attempt = 0;
@@ -254,7 +265,7 @@ impl Lifecycle {
         let Some(id) = metadata.run_id.some() else { return };
         let same = self.run.as_deref() == Some(id) && self.attempt > 0;
         let shown = short_id(id);
-        self.run = Some(self.names.short(id));
+        self.run = Some(self.names.get(id));
         if metadata.status.is("run_done") {
             self.attempt = 0;
             match std::mem::take(&mut self.asks) {

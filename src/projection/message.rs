@@ -1,10 +1,13 @@
 //! One message, as far as it is known.
 
 use super::content::{Citation, Part, Said};
+use super::rows::{Weigh, namespace_weight};
 use super::spans::Spans;
 use super::usage::Usage;
 use crate::stream::Namespace;
+use crate::text::bytes;
 use jiff::{SignedDuration, Timestamp};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +72,8 @@ pub struct ToolCall {
     pub answer: Option<u64>,
     /// The index by which its pieces find each other.
     pub(super) index: Option<Box<str>>,
+    /// Bytes that were evicted from the middle of its arguments.
+    pub(super) evicted: usize,
 }
 
 /// One message, as far as it is known.
@@ -138,8 +143,93 @@ pub struct Message {
     pub(super) is_whole: bool,
     /// How it is streamed. JavaScript may stream one message in both ways.
     pub(super) dialect: Option<Dialect>,
-    /// Bytes of what it said when that was counted last.
+    /// What it weighed when it was weighed last.
     pub(super) weighed: usize,
+    /// Bytes that were evicted from the middle of its text and of its reasoning.
+    pub(super) evicted: (usize, usize),
+}
+
+impl Weigh for Message {
+    fn weight(&self) -> usize {
+        let arc = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+        let calls = self.tool_calls.iter().map(|call| {
+            let invalid = call.invalid.as_ref().map_or(0, String::len);
+            size_of::<ToolCall>() + call.id.len() + call.name.len() + call.args.len() + invalid
+        });
+        let citations = self.citations.iter().map(|one| size_of::<Citation>() + one.title.len() + one.url.len());
+        let parts = self.parts.len() * size_of::<Part>();
+        // Its id is the key of an index, too.
+        let names = 2 * arc(&self.id) + arc(&self.run_id) + arc(&self.name) + arc(&self.node);
+        let said = self.text.len() + self.reasoning.len() + self.spans.weight() + self.thoughts.weight();
+        size_of::<Message>()
+            + said
+            + names
+            + namespace_weight(&self.ns)
+            + self.tool_call_id.as_ref().map_or(0, String::len)
+            + parts
+            + calls.sum::<usize>()
+            + citations.sum::<usize>()
+    }
+}
+
+/// What was cut out of a text, and the note that stands in its place.
+struct Cut {
+    part: Range<usize>,
+    note: String,
+}
+
+/// Evicts the middle of a text that is longer than `max`, so that half of `max` is left: a quarter of that at the beginning.
+/// `evicted` counts the bytes that are gone, in all.
+fn cut_middle(text: &mut String, max: usize, evicted: &mut usize) -> Option<Cut> {
+    if text.len() <= max {
+        return None;
+    }
+    let note = |evicted: usize| format!("\n[{} evicted: over the memory limit]\n", bytes(evicted as u64));
+    let from = (0..=max / 8).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let to = (text.len() - max / 8 * 3..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    // The note of the cut before stands at the same place.
+    let before = if *evicted > 0 { note(*evicted).len() } else { 0 };
+    *evicted += (to - from).saturating_sub(before);
+    let note = note(*evicted);
+    text.replace_range(from..to, &note);
+    // A string that grew has up to twice the memory that it needs.
+    text.shrink_to(max);
+    Some(Cut { part: from..to, note })
+}
+
+/// Maps the parts of a message whose text was cut: `note` stands for what is gone.
+fn cut_parts(
+    parts: Vec<Part>,
+    cut: &Range<usize>,
+    left: usize,
+    note: Part,
+    ranges: impl Fn(&mut Part) -> Option<&mut Range<usize>>,
+) -> Vec<Part> {
+    let behind = |at: usize| at - (cut.end - cut.start) + left;
+    let (mut out, mut note) = (Vec::with_capacity(parts.len()), Some(note));
+    for mut part in parts {
+        let Some(range) = ranges(&mut part).map(|range| range.clone()) else {
+            out.push(part);
+            continue;
+        };
+        let with = |mut part: Part, range: Range<usize>| {
+            if let Some(own) = ranges(&mut part) {
+                *own = range;
+            }
+            part
+        };
+        if range.start < cut.start {
+            out.push(with(part.clone(), range.start..range.end.min(cut.start)));
+        }
+        if range.end > cut.start {
+            out.extend(note.take());
+        }
+        if range.end > cut.end {
+            out.push(with(part, behind(range.start.max(cut.end))..behind(range.end)));
+        }
+    }
+    out.extend(note);
+    out
 }
 
 /// How the text of a message is streamed.
@@ -198,11 +288,32 @@ impl Message {
         }
     }
 
-    /// Bytes of what it says, and of what is remembered of how it came.
-    pub(super) fn says(&self) -> usize {
-        let calls: usize = self.tool_calls.iter().map(|call| call.args.len()).sum();
-        let spans = self.spans.weight() + self.thoughts.weight();
-        self.text.len() + self.reasoning.len() + calls + spans
+    /// Evicts the middle of each of its texts that is longer than `max`, and marks the place.
+    pub(super) fn evict_middles(&mut self, max: usize) {
+        let before = self.evicted_bytes();
+        if let Some(Cut { part, note }) = cut_middle(&mut self.text, max, &mut self.evicted.0) {
+            self.spans.cut(part.clone(), note.len());
+            let line = part.start + 1..part.start + note.len() - 1;
+            let note_part = Part::Note { range: line, size: self.evicted.0, index: None };
+            self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_text);
+        }
+        if let Some(Cut { part, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
+            self.thoughts.cut(part.clone(), note.len());
+            let note_part = Part::Reasoning(part.start..part.start + note.len());
+            self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_reasoning);
+        }
+        for call in &mut self.tool_calls {
+            cut_middle(&mut call.args, max, &mut call.evicted);
+        }
+        if self.evicted_bytes() != before {
+            self.rewrites += 1;
+            self.rev = self.rev.wrapping_add(1);
+        }
+    }
+
+    /// Returns the bytes that were evicted from its texts.
+    pub(super) fn evicted_bytes(&self) -> usize {
+        self.evicted.0 + self.evicted.1 + self.tool_calls.iter().map(|call| call.evicted).sum::<usize>()
     }
 
     pub(super) fn touch(&mut self, seq: u64, at: Option<Timestamp>) {
@@ -245,6 +356,7 @@ impl Message {
         if said.reasoning != self.reasoning {
             self.rewrites += u32::from(!said.reasoning.starts_with(&self.reasoning));
             self.reasoning = said.reasoning;
+            self.evicted.1 = 0;
             self.thoughts.note(seq, self.reasoning.len());
             changed = true;
         }
@@ -267,6 +379,7 @@ impl Message {
         let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         self.spans.clip(common);
         self.text = text;
+        self.evicted.0 = 0;
         self.spans.note(seq, self.text.len());
         true
     }

@@ -1,6 +1,7 @@
 //! Messages, each once, whatever combination of modes told of it. How events are read into it is in `assemble`.
 
 use super::message::{Message, Role, ToolCall};
+use super::rows::Weigh;
 use super::spans::Spans;
 use super::starts::Starts;
 use crate::stream::{Names, Namespace};
@@ -9,11 +10,12 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Messages kept; the oldest quarter goes when there are more.
-const MAX_MESSAGES: usize = 20_000;
-/// Bytes that they may say together; the oldest go when it is more. A tape lets go of its events, not of what was made of
-/// them.
-const MAX_BYTES: usize = 256 << 20;
+/// Messages kept; the oldest quarter is evicted when there are more.
+pub(super) const MAX_MESSAGES: usize = 20_000;
+/// Calls of one message that are kept; far more than a model makes.
+pub(super) const MAX_CALLS: usize = 1_000;
+/// A single text may take this part of what all messages may take.
+const TEXT_PART: usize = 8;
 
 /// The event that is being read.
 #[derive(Clone)]
@@ -56,8 +58,19 @@ pub struct Messages {
     /// Messages that the event read last had to do with.
     touched: Vec<usize>,
     evicted: u64,
-    /// Bytes that all of them say, but for what the event read last changed.
+    /// Bytes that all of them take, without what the event read last changed.
     bytes: usize,
+    max_bytes: MaxBytes,
+}
+
+/// Bytes that all messages may take together; the oldest are evicted when it is more.
+#[derive(Debug, Clone, Copy)]
+struct MaxBytes(usize);
+
+impl Default for MaxBytes {
+    fn default() -> Self {
+        MaxBytes(128 << 20)
+    }
 }
 
 impl Messages {
@@ -66,9 +79,19 @@ impl Messages {
         &self.items
     }
 
-    /// Messages that were let go.
+    /// Returns how many messages were evicted.
     pub fn evicted(&self) -> u64 {
         self.evicted
+    }
+
+    /// Sets the most bytes that the messages may take. The newest message always stays.
+    pub(super) fn limit(&mut self, max_bytes: usize) {
+        self.max_bytes = MaxBytes(max_bytes);
+    }
+
+    /// Returns the bytes that the messages take, without what the newest event changed.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Messages that the event read last had to do with, by their places; some more than once.
@@ -78,14 +101,22 @@ impl Messages {
 
     /// Another event is read.
     pub(super) fn forget_touched(&mut self) {
+        let MaxBytes(max_bytes) = self.max_bytes;
         for i in std::mem::take(&mut self.touched) {
             let Some(message) = self.items.get_mut(i) else { continue };
-            let weight = message.says();
+            message.evict_middles(max_bytes / TEXT_PART);
+            let weight = message.weight();
             self.bytes = self.bytes + weight - std::mem::replace(&mut message.weighed, weight);
         }
-        if self.bytes > MAX_BYTES {
+        self.fit();
+    }
+
+    /// Evicts the oldest messages if all of them take more than they may.
+    fn fit(&mut self) {
+        let MaxBytes(max_bytes) = self.max_bytes;
+        if self.bytes > max_bytes {
             let (mut part, mut left) = (0, self.bytes);
-            while left > MAX_BYTES / 4 * 3 && part + 1 < self.items.len() {
+            while left > max_bytes / 4 * 3 && part + 1 < self.items.len() {
                 left -= self.items[part].weighed;
                 part += 1;
             }
@@ -184,6 +215,7 @@ impl Messages {
         if self.items.len() >= MAX_MESSAGES {
             self.let_go(MAX_MESSAGES / 4);
         }
+        self.fit();
         let id: Option<Arc<str>> = id.map(Into::into);
         let i = self.items.len();
         if let Some(id) = &id {
@@ -225,7 +257,11 @@ impl Messages {
             is_whole: false,
             dialect: None,
             weighed: 0,
+            evicted: (0, 0),
         });
+        let weight = self.items[i].weight();
+        self.items[i].weighed = weight;
+        self.bytes += weight;
         i
     }
 
@@ -321,6 +357,7 @@ pub(super) fn fingerprint(parts: &[&str]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::content::{CallBit, Part};
     use super::*;
 
     fn place(seq: u64) -> Place {
@@ -357,7 +394,9 @@ mod tests {
 
     #[test]
     fn what_is_said_is_bounded_too() {
+        const MAX_BYTES: usize = 8 << 20;
         let mut messages = Messages::default();
+        messages.limit(MAX_BYTES);
         let part = "x".repeat(MAX_BYTES / 32);
         for seq in 0..100 {
             messages.forget_touched();
@@ -367,11 +406,67 @@ mod tests {
         let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
         assert!((MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept), "{kept}");
         assert_eq!(messages.evicted() + messages.items().len() as u64, 100);
-        // One alone stays, however long it is.
+        // One alone stays.
         let i = messages.items().len() - 1;
-        messages.get_mut(i).unwrap().extend(100, |said| said.say(&"y".repeat(MAX_BYTES + 1)));
+        messages.get_mut(i).unwrap().tool_calls =
+            vec![ToolCall { args: "y".repeat(MAX_BYTES / 8), ..ToolCall::default() }; 9];
         messages.forget_touched();
         assert_eq!((messages.items().len(), messages.evicted()), (1, 99));
+    }
+
+    #[test]
+    fn the_middle_of_a_text_is_evicted_counted_and_marked() {
+        const MAX: usize = 80_000;
+        let mut messages = Messages::default();
+        messages.limit(MAX * TEXT_PART);
+        let i = messages.add(Some("a"), Role::Ai, &place(1));
+        let mut whole = 0;
+        for seq in 1..=3000 {
+            messages.forget_touched();
+            let message = messages.get_mut(i).unwrap();
+            let piece = format!("é{seq:09} ");
+            whole += piece.len();
+            message.extend(seq, |said| {
+                said.say(&piece);
+                said.think(&piece);
+                said.think(&piece);
+            });
+            message.grow_call(&CallBit { index: Some("0"), ..CallBit::default() }, &place(seq));
+            message.tool_calls[0].args.push_str(&piece.repeat(4));
+        }
+        messages.forget_touched();
+        let message = &messages.items()[0];
+        let (text, args) = (&message.text, &message.tool_calls[0].args);
+        assert_eq!((message.evicted.0, text.len()), (0, whole), "a text within the limit is whole");
+        let note = |text: &str| text.lines().find(|line| line.starts_with('[')).map(str::to_string);
+        for (text, evicted, whole) in
+            [(args, message.tool_calls[0].evicted, 4 * whole), (&message.reasoning, message.evicted.1, 2 * whole)]
+        {
+            assert_eq!(text.lines().count(), if evicted > 0 { 3 } else { 1 }, "one note");
+            let note = note(text).map_or(0, |note| note.len() + 2);
+            assert_eq!(text.len() - note + evicted, whole, "each byte is there or counted");
+            assert!(text.len() <= MAX && text.starts_with("é000000001") && text.ends_with("é000003000 "));
+        }
+        assert!(message.tool_calls[0].evicted > 0);
+        // The text, too, with its parts and with the events that brought them.
+        for seq in 3001..=9000 {
+            messages.forget_touched();
+            messages.get_mut(i).unwrap().extend(seq, |said| said.say(&format!("é{seq:09} ")));
+        }
+        messages.forget_touched();
+        let message = &messages.items()[0];
+        assert!(message.text.len() <= MAX && message.evicted.0 > 0 && message.rewrites > 0);
+        let shown: String = message
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text(range) | Part::Note { range, .. } => Some(&message.text[range.clone()]),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shown, message.text.replace('\n', ""), "the parts hold all of the text");
+        let at = message.text.find("é000009000").unwrap();
+        assert_eq!((message.text_seq(at), message.text_seq(2), message.text_at(1)), (9000, 1, "é000000001 "));
     }
 
     #[test]

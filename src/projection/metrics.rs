@@ -6,7 +6,7 @@ mod models;
 use super::message::{Message, Role, SHORTEST};
 use super::messages::Messages;
 use super::peek::Peek;
-use super::rows::Rows;
+use super::rows::{Rows, Weigh};
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
 use super::wire::Payload;
@@ -204,6 +204,15 @@ impl RunNumbers {
     }
 }
 
+impl Weigh for RunNumbers {
+    fn weight(&self) -> usize {
+        let nodes = self.nodes.iter().map(|node| size_of::<NodeNumbers>() + node.name.len());
+        let models = self.models.iter().map(|(name, _)| size_of::<(Arc<str>, Usage)>() + name.len());
+        let retries = self.retries.len() * size_of::<(u64, SignedDuration)>();
+        size_of::<RunNumbers>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
+    }
+}
+
 /// What was counted of a message already.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
@@ -254,6 +263,10 @@ impl Metrics {
     /// The runs, oldest first.
     pub fn runs(&self) -> &Rows<RunNumbers> {
         &self.runs
+    }
+
+    pub(super) fn runs_mut(&mut self) -> &mut Rows<RunNumbers> {
+        &mut self.runs
     }
 
     /// The run that an event belongs to, or came after.
@@ -321,7 +334,7 @@ impl Metrics {
             }
             // Only a run that we start says so.
             Item::Started { run_id, .. } if self.run(run_id).is_none() => {
-                let (run_id, asked) = (Some(self.names.short(run_id)), self.asked);
+                let (run_id, asked) = (Some(self.names.get(run_id)), self.asked);
                 self.begin(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
             }
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
@@ -352,7 +365,7 @@ impl Metrics {
         let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
         let [run_id, attempt, status] = json.pick(["run_id", "attempt", "status"]);
         let Some(run_id) = run_id.and_then(Peek::string) else { return false };
-        let run_id = self.names.short(&run_id);
+        let run_id = self.names.get(&run_id);
         let is_done = status.is_some_and(|status| status.is("run_done"));
         let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
         // A thread that was joined in the middle of a run says its id only at its end.
@@ -553,7 +566,7 @@ impl Metrics {
         if let Some(usage) = message.usage.filter(|usage| *usage != used)
             && let Some(model) = models.model(message)
         {
-            let model = self.names.short(&model);
+            let model = self.names.get(&model);
             let known = run.models.iter().position(|(name, _)| *name == model);
             let at = known.unwrap_or_else(|| {
                 run.models.truncate(MAX_NAMES);
@@ -567,7 +580,7 @@ impl Metrics {
     /// A node's name with the subgraphs that it lives in.
     fn node_name<'n>(&mut self, ns: impl ExactSizeIterator<Item = &'n Arc<str>>, node: &str) -> Arc<str> {
         if ns.len() == 0 {
-            return self.names.short(node);
+            return self.names.get(node);
         }
         let mut names: Vec<&str> = ns.map(|segment| segment.split(':').next().unwrap_or_default()).collect();
         // JavaScript names the node itself as the innermost namespace.
@@ -575,7 +588,7 @@ impl Metrics {
             names.pop();
         }
         names.push(node);
-        self.names.short(&names.join("/"))
+        self.names.get(&names.join("/"))
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> LoadedValues<'a> {
     }
 }
 
-/// All projections of one tape.
+/// All projections of one event log.
 #[derive(Debug, Clone, Default)]
 pub struct Projections {
     /// What was said, by whom, as it grows.
@@ -121,17 +121,40 @@ impl Story {
 }
 
 impl Projections {
-    /// Bytes of memory that they take, roughly: what a copy of them costs.
+    /// Returns empty projections for a stream that may take `max_bytes` of memory: half of it for messages, and a sixteenth for
+    /// each list of rows.
+    pub fn new(max_bytes: usize) -> Projections {
+        let mut new = Projections::default();
+        new.messages.limit(max_bytes / 2);
+        let rows = max_bytes / 16;
+        new.updates.rows_mut().limit(rows);
+        new.values.rows_mut().limit(rows);
+        new.lifecycle.rows_mut().limit(rows);
+        new.custom.rows_mut().limit(rows);
+        new.timeline.bars_mut().limit(rows);
+        new.metrics.runs_mut().limit(rows);
+        new.landmarks.runs_mut().limit(rows);
+        new.status.limit(rows);
+        new
+    }
+
+    /// Returns the bytes of memory that they take, roughly: what a copy of them costs.
     pub fn weight(&self) -> usize {
-        let of_message = |m: &Message| {
-            let calls = m.tool_calls.iter().map(|call| 200 + call.args.len());
-            // What it was told of when is shared between copies.
-            400 + m.text.len() + m.reasoning.len() + calls.sum::<usize>()
-        };
-        let custom = self.custom.rows().len() * size_of::<CustomRow>();
-        let rows = self.updates.rows().len() + self.lifecycle.rows().len();
-        let rows = rows + self.values.rows().len() + self.timeline.bars().len() + self.ledger.connections().len();
-        self.messages.items().iter().map(of_message).sum::<usize>() + custom + rows * 300
+        self.messages.bytes()
+            + self.updates.rows().bytes()
+            + self.values.rows().bytes()
+            + self.lifecycle.rows().bytes()
+            + self.custom.rows().bytes()
+            + self.timeline.bars().bytes()
+            + self.ledger.connections().bytes()
+            + self.metrics.runs().bytes()
+            + self.landmarks.bytes()
+            + self.status.bytes()
+    }
+
+    /// Returns the bytes of the states that newer ones are compared with, which copies share.
+    pub fn remembered(&self) -> usize {
+        self.values.remembered()
     }
 
     /// Takes the next item of a source, or of a recording.

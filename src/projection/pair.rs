@@ -75,6 +75,9 @@ pub(super) struct Pair<'a> {
     pub origin: &'a OriginIn<'static>,
 }
 
+/// Most bytes of metadata that are kept.
+const LONGEST: usize = 64 << 10;
+
 /// The metadata that came last, as text and as it was read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Metadata {
@@ -97,9 +100,11 @@ fn read<'a>(json: &'a str, known: &'a mut Metadata) -> Option<Pair<'a>> {
     let mut values = serde_json::Deserializer::from_str(inner).into_iter();
     let message = values.next()?.ok()?;
     let rest = inner[values.byte_offset()..].trim_start().strip_prefix(',')?.trim_end().strip_suffix(']')?;
-    if rest != known.text {
+    if rest != known.text || rest.is_empty() {
         known.origin = serde_json::from_str::<OriginIn<'_>>(rest).ok()?.into_owned();
-        rest.clone_into(&mut known.text);
+        // One that is too large to be kept is read each time.
+        let kept = if rest.len() <= LONGEST { rest } else { "" };
+        kept.clone_into(&mut known.text);
     }
     Some(Pair { message, origin: &known.origin })
 }

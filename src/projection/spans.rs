@@ -1,5 +1,6 @@
 //! Which event brought which part of a text. In blocks that copies share: the past keeps copies of messages of a million tokens.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Events of a block.
@@ -58,6 +59,19 @@ impl Spans {
                 return;
             }
             Arc::make_mut(block).spans.iter_mut().for_each(|span| span.1 = span.1.min(end));
+        }
+    }
+
+    /// A part of the text was replaced by so many bytes.
+    pub(super) fn cut(&mut self, part: Range<usize>, left: usize) {
+        let (from, to) = (part.start, part.end);
+        for span in self.blocks.iter_mut().flat_map(|block| Arc::make_mut(block).spans.iter_mut()) {
+            let end = match span.1 as usize {
+                end if end <= from => end,
+                end if end < to => from,
+                end => end - (to - from) + left,
+            };
+            span.1 = u32::try_from(end).unwrap_or(u32::MAX);
         }
     }
 

@@ -83,6 +83,6 @@ impl Starts {
         if self.tasks.len() >= MAX_EACH {
             self.tasks.clear();
         }
-        self.tasks.insert((payload.ns.clone(), crate::text::head(name, crate::stream::MAX_NAME).into()), at);
+        self.tasks.insert((payload.ns.clone(), name.into()), at);
     }
 }

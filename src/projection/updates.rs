@@ -1,6 +1,6 @@
 //! What each node wrote, one row a node.
 
-use super::rows::Rows;
+use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::{Fields, Payload, summary};
 use crate::stream::{Names, Namespace};
 use jiff::Timestamp;
@@ -28,6 +28,14 @@ pub struct UpdateRow {
     pub interrupt: bool,
 }
 
+impl Weigh for UpdateRow {
+    fn weight(&self) -> usize {
+        let keys =
+            self.keys.iter().map(|(name, value)| size_of::<(Arc<str>, String)>() + name.len() + value.capacity());
+        size_of::<UpdateRow>() + namespace_weight(&self.ns) + self.node.len() + keys.sum::<usize>()
+    }
+}
+
 /// The rows of a tape.
 #[derive(Debug, Clone)]
 pub struct Updates {
@@ -47,6 +55,10 @@ impl Updates {
         &self.rows
     }
 
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<UpdateRow> {
+        &mut self.rows
+    }
+
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {
         if payload.name != "updates" {
             return;
@@ -57,13 +69,13 @@ impl Updates {
             let keys = match Fields::read(written) {
                 Some(Fields(keys)) => {
                     let keys = keys.iter().take(MAX_KEYS);
-                    keys.map(|(key, value)| (self.names.short(key), summary(value.get(), SUMMARY))).collect()
+                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
                 }
                 // A node that wrote no object: its whole value, under no key.
                 None if written == "null" => Vec::new(),
-                None => vec![(self.names.short(""), summary(written, SUMMARY))],
+                None => vec![(self.names.get(""), summary(written, SUMMARY))],
             };
-            let node = self.names.short(&node);
+            let node = self.names.get(&node);
             self.rows.push(UpdateRow {
                 seq: event.seq,
                 at: event.time(),

@@ -1,7 +1,7 @@
 //! The state after each step, and which of its keys changed since the state before it. States come from the mode `values`
 //! and from a thread's `state_update`; where there are none, checkpoints hold them too.
 
-use super::rows::Rows;
+use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::{Fields, Items, Payload, Text};
 use crate::stream::{Event, Names, Namespace};
 use jiff::Timestamp;
@@ -81,6 +81,14 @@ pub struct KeyState {
     pub size: usize,
     /// Whether it differs from the state before it, in the same namespace; everything in the first state is new.
     pub changed: bool,
+}
+
+impl Weigh for Snapshot {
+    fn weight(&self) -> usize {
+        let keys = self.keys.iter().map(|key| size_of::<KeyState>() + key.name.len());
+        let removed = self.removed.iter().map(|name| size_of::<Arc<str>>() + name.len());
+        size_of::<Snapshot>() + namespace_weight(&self.ns) + keys.sum::<usize>() + removed.sum::<usize>()
+    }
 }
 
 /// Where in an event's text the values of a state are.
@@ -163,6 +171,15 @@ impl Values {
     /// The states in the order of their events.
     pub fn rows(&self) -> &Rows<Snapshot> {
         &self.rows
+    }
+
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<Snapshot> {
+        &mut self.rows
+    }
+
+    /// Returns the bytes of the states that newer ones are compared with. The tape may have evicted their events.
+    pub(super) fn remembered(&self) -> usize {
+        self.last.values().map(Last::weight).sum()
     }
 
     /// The state that an event carries.
@@ -268,11 +285,11 @@ impl Values {
     /// Makes room for a state in an event of so many bytes: what was not heard of for longest is forgotten.
     fn make_room(&mut self, ns: &Namespace, bytes: usize) {
         self.last.remove(ns);
-        let mut left: usize = bytes + self.last.values().map(|last| last.text.len()).sum::<usize>();
+        let mut left: usize = bytes + self.remembered();
         while self.last.len() >= MAX_NAMESPACES || left > MAX_REMEMBERED {
             let oldest = self.last.iter().min_by_key(|(_, last)| last.used).map(|(ns, _)| ns.clone());
             let Some(gone) = oldest.and_then(|ns| self.last.remove(&ns)) else { return };
-            left -= gone.text.len();
+            left -= gone.weight();
         }
     }
 }
@@ -283,6 +300,11 @@ fn offset(whole: &str, part: &str) -> usize {
 }
 
 impl Last {
+    fn weight(&self) -> usize {
+        let keys = self.keys.iter().map(|(name, ..)| size_of::<(Arc<str>, usize, usize)>() + name.len());
+        self.text.len() + keys.sum::<usize>()
+    }
+
     fn has_names_of(&self, keys: &[(Arc<str>, usize, usize)]) -> bool {
         self.keys.len() == keys.len() && self.keys.iter().zip(keys).all(|(a, b)| a.0 == b.0)
     }

@@ -2,7 +2,7 @@
 //! lies inside an envelope `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
 
 use super::pair::Pair;
-use crate::stream::{Event, ModeTuple, Namespace};
+use crate::stream::{Event, ModeTuple, Namespace, bounded, bounded_namespace};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -60,7 +60,7 @@ impl<'a> Payload<'a> {
         {
             let ns: Namespace = match params.namespace.is_empty() {
                 true => event.ns.clone(),
-                false => params.namespace.iter().map(|s| s.as_ref().into()).collect(),
+                false => bounded_namespace(&params.namespace),
             };
             let json = Some(params.data.get());
             let (node, interrupts) = (params.node.0, params.interrupts);
@@ -69,7 +69,7 @@ impl<'a> Payload<'a> {
         if let Some(ModeTuple { name, ns, chunk }) = json.and_then(|json| ModeTuple::of(&event.name, json)) {
             let ns = match ns.is_empty() {
                 true => event.ns.clone(),
-                false => ns.iter().map(|segment| segment.as_ref().into()).collect(),
+                false => bounded_namespace(&ns),
             };
             let json = Some(chunk.get());
             return Payload { event, name, ns, json, enveloped: false, node: None, interrupts: None, pair: None };
@@ -110,8 +110,9 @@ fn envelope(text: &str) -> Option<Envelope<'_>> {
     serde_json::from_str(text).ok()
 }
 
-/// A text, or nothing where there is something else. Half a surrogate pair, which JavaScript servers send when they cut
-/// an emoji in two, costs one character and not the event.
+/// A name, an id or another word, or nothing where there is something else. It is bounded, since it may be kept.
+///
+/// Half a surrogate pair, which JavaScript servers send when they cut an emoji in two, costs one character and not the event.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Text<'a>(pub Option<Cow<'a, str>>);
 
@@ -132,7 +133,17 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Text(text(<&'de RawValue>::deserialize(deserializer)?)))
+        Ok(Text(text(<&'de RawValue>::deserialize(deserializer)?).map(bounded)))
+    }
+}
+
+/// A text of any length, else empty.
+#[derive(Debug, Default)]
+pub(super) struct LongText<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(LongText(text(<&'de RawValue>::deserialize(deserializer)?).unwrap_or_default()))
     }
 }
 

@@ -31,6 +31,12 @@ struct Origin {
     ns: Namespace,
 }
 
+impl Origin {
+    fn name_bytes(&self) -> usize {
+        self.name.len() + self.ns.iter().map(|segment| segment.len()).sum::<usize>()
+    }
+}
+
 /// One event. Places are those in its chunk's lists.
 #[derive(Debug, Clone, Copy)]
 struct Row {
@@ -53,10 +59,11 @@ struct Row {
 
 /// It has an id.
 const HAS_ID: u8 = 1;
-/// It is the first with its id, or with its pattern, and carries their weight.
+/// It is the first with its id, its pattern or its origin, and carries their weight.
 const NEW_ID: u8 = 2;
 const NEW_PATTERN: u8 = 4;
 const REPLAYED: u8 = 8;
+const NEW_ORIGIN: u8 = 16;
 
 impl Row {
     fn is(&self, flag: u8) -> bool {
@@ -270,7 +277,10 @@ impl Chunk {
             false => row.own_len.into(),
         };
         let id = if row.is(NEW_ID) { row.id_len as usize } else { 0 };
-        Some(size_of::<Row>() + data + id + pattern.map_or(0, |pattern| ALLOCATION + pattern.len()))
+        let origin = self.origins.get(usize::from(row.origin)).filter(|_| row.is(NEW_ORIGIN));
+        // Short names are shared by many chunks.
+        let origin = origin.map_or(0, |origin| origin.name_bytes()).saturating_sub(SMALL);
+        Some(size_of::<Row>() + data + id + origin + pattern.map_or(0, |pattern| ALLOCATION + pattern.len()))
     }
 }
 
@@ -311,6 +321,7 @@ impl Packer {
         let Event { conn, replayed, name, ns, id, data, .. } = event;
         let origin = Origin { conn, name, ns };
         let known = chunk.origins.iter().rposition(|known| **known == origin);
+        let is_new = known.is_none();
         let origin = known.unwrap_or_else(|| {
             chunk.origins.push(Arc::new(origin));
             chunk.origins.len() - 1
@@ -327,7 +338,7 @@ impl Packer {
             head: 0,
             tail: 0,
             kind: Kind::Json,
-            flags: if replayed { REPLAYED } else { 0 },
+            flags: if replayed { REPLAYED } else { 0 } | if is_new { NEW_ORIGIN } else { 0 },
         };
         if let Some(id) = id.as_deref() {
             match before.filter(|before| chunk.id(*before) == Some(id)).and_then(|before| chunk.rows.get(before)) {

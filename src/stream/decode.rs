@@ -3,7 +3,7 @@
 //! (`tests/differential.rs`): it took as long for the fields of an event as all else together.
 
 use super::framer::Block;
-use super::names::{EventNames, Namespace};
+use super::names::{EventNames, MAX_NAME, Namespace};
 use super::{Data, Event};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -16,7 +16,8 @@ pub struct Decoded {
     pub name: Arc<str>,
     /// Its namespace.
     pub ns: Namespace,
-    /// Its own id. One that merely lasts from an earlier event, as in a browser, is not its own.
+    /// Its own id. One that merely lasts from an earlier event, as in a browser, is not its own, and one above 1 KiB is none:
+    /// no server could be asked to resume after it.
     pub id: Option<Arc<str>>,
     /// Its payload.
     pub data: Data,
@@ -87,7 +88,7 @@ impl Decoder {
     }
 
     fn known(&mut self, id: &str) -> Option<Arc<str>> {
-        if id.is_empty() {
+        if id.is_empty() || id.len() > MAX_NAME {
             return None;
         }
         if self.id.as_deref() != Some(id) {
@@ -162,6 +163,15 @@ mod tests {
         let event = decode(b"data:1\r").unwrap();
         assert_eq!((&*event.name, event.id.as_deref(), event.ns.len()), ("message", None, 0));
         assert_eq!(decode(b"event: x\nid: 1\n"), None);
+    }
+
+    #[test]
+    fn names_and_ids_are_bounded() {
+        let long = "x".repeat(MAX_NAME + 1);
+        let event = decode(format!("event: {long}|{long}\nid: {long}\ndata: 1\n").as_bytes()).unwrap();
+        assert_eq!((event.name.len(), event.ns[0].len(), event.id), (MAX_NAME, MAX_NAME, None));
+        let event = decode(format!("id: {}\ndata: 1\n", &long[1..]).as_bytes()).unwrap();
+        assert_eq!(event.id.as_deref(), Some(&long[1..]));
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub use join_plan::{JoinPlan, Joining, NothingKept, Numbering, join_plan, number
 #[cfg(feature = "tui")]
 pub(crate) use link::lacks_call;
 pub use modes::{RUN_MODES, RunTerms, THREAD_MODES, reopening_refused};
-pub(crate) use names::MAX_NAME;
 pub use names::{EventNames, Names, Namespace};
+pub(crate) use names::{MAX_NAME, bounded, bounded_namespace};
 pub use page::{LoaderFor, PageOptions, follow_page};
 pub use record::{End, Head, Item, Outcome, Record, RunRecord, let_go};
 pub use recorder::RecordingFile;

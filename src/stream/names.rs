@@ -1,40 +1,84 @@
 //! Names that come again and again (event names, nodes, namespaces) as one shared allocation each.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Distinct names kept before starting afresh: task ids in namespaces are new for every task, for ever.
 const MAX_NAMES: usize = 4096;
-/// Bytes of a name that is worth keeping: a server may send names of megabytes, each of them new.
+/// Bytes of all names kept before starting afresh.
+const MAX_NAME_BYTES: usize = 256 << 10;
+/// Most bytes of a name, an id or a namespace: a server may send megabytes, each time new ones.
 pub(crate) const MAX_NAME: usize = 1024;
+/// Most segments of a namespace, and bytes of them.
+const MAX_SEGMENTS: usize = 64;
+const MAX_NAMESPACE: usize = 4096;
+
+/// Returns a name or an id as it is, or one above [`MAX_NAME`] as its beginning and a fingerprint of the whole, so that
+/// different ones stay different.
+pub(crate) fn bounded(name: Cow<'_, str>) -> Cow<'_, str> {
+    if name.len() <= MAX_NAME {
+        return name;
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    let mark = format!("…{:016x}", hasher.finish());
+    Cow::Owned(format!("{}{mark}", crate::text::head(&name, MAX_NAME - mark.len())))
+}
+
+/// Returns how many of the outermost segments of a namespace are kept as they are; the rest is one bounded segment.
+fn kept_segments<'a>(segments: impl Iterator<Item = &'a str> + Clone) -> usize {
+    let mut bytes = 0;
+    let fits = |segment: &&str| {
+        bytes += segment.len();
+        bytes <= MAX_NAMESPACE && segment.len() <= MAX_NAME
+    };
+    let kept = segments.clone().take_while(fits).count();
+    match segments.clone().nth(kept).is_none() && kept <= MAX_SEGMENTS {
+        true => kept,
+        false => kept.min(MAX_SEGMENTS - 1),
+    }
+}
+
+/// Returns a namespace made of these segments, outermost first, bounded.
+pub(crate) fn bounded_namespace(segments: &[Cow<'_, str>]) -> Namespace {
+    let kept = kept_segments(segments.iter().map(|segment| &**segment));
+    let rest = (kept < segments.len()).then(|| bounded(segments[kept..].join("|").into()).into());
+    segments[..kept].iter().map(|segment| segment.as_ref().into()).chain(rest).collect()
+}
+
+/// Splits the text of a namespace at `|`, bounded.
+fn split_namespace(text: &str, names: &mut Names) -> Namespace {
+    let kept = kept_segments(text.split('|'));
+    let mut segments: Vec<Arc<str>> = Vec::new();
+    segments.extend(text.splitn(kept + 1, '|').map(|segment| names.get(segment)));
+    segments.into()
+}
 
 /// A set of shared strings.
 #[derive(Debug, Default, Clone)]
 pub struct Names {
     last: Option<Arc<str>>,
     all: HashSet<Arc<str>>,
+    bytes: usize,
 }
 
 impl Names {
-    /// The same of a name that is kept for as long as something is shown by it: of an absurd one only its head.
-    pub fn short(&mut self, name: &str) -> Arc<str> {
-        self.get(crate::text::head(name, MAX_NAME))
-    }
-
-    /// The shared form of a name.
+    /// Returns the shared form of a name, bounded.
     pub fn get(&mut self, name: &str) -> Arc<str> {
         if let Some(last) = self.last.as_ref().filter(|l| &***l == name) {
             return last.clone();
         }
-        if name.len() > MAX_NAME {
-            return name.into();
-        }
+        let name = &*bounded(Cow::Borrowed(name));
         let shared = match self.all.get(name) {
             Some(known) => known.clone(),
             None => {
-                if self.all.len() >= MAX_NAMES {
+                if self.all.len() >= MAX_NAMES || self.bytes + name.len() > MAX_NAME_BYTES {
                     self.all.clear();
+                    self.bytes = 0;
                 }
+                self.bytes += name.len();
                 let new: Arc<str> = name.into();
                 self.all.insert(new.clone());
                 new
@@ -53,6 +97,7 @@ pub type Namespace = Arc<[Arc<str>]>;
 pub struct EventNames {
     last: Option<(Box<str>, Arc<str>, Namespace)>,
     split: HashMap<Box<str>, (Arc<str>, Namespace)>,
+    bytes: usize,
     names: Names,
 }
 
@@ -73,13 +118,16 @@ impl EventNames {
         if let Some(known) = self.split.get(full) {
             return known.clone();
         }
-        let mut parts = full.split('|');
-        let name = self.names.get(parts.next().unwrap_or_default());
-        let ns: Namespace = parts.map(|segment| self.names.get(segment)).collect();
+        let (name, ns) = match full.split_once('|') {
+            Some((name, ns)) => (self.names.get(name), split_namespace(ns, &mut self.names)),
+            None => (self.names.get(full), Namespace::default()),
+        };
         if full.len() <= MAX_NAME {
-            if self.split.len() >= MAX_NAMES {
+            if self.split.len() >= MAX_NAMES || self.bytes + full.len() > MAX_NAME_BYTES {
                 self.split.clear();
+                self.bytes = 0;
             }
+            self.bytes += full.len();
             self.split.insert(full.into(), (name.clone(), ns.clone()));
         }
         (name, ns)
@@ -100,14 +148,24 @@ mod tests {
             names.split(&format!("values|sub:{n}"));
             assert!(names.split.len() <= MAX_NAMES && names.names.all.len() <= MAX_NAMES);
         }
-        assert_eq!(names.names.short(&"ä".repeat(MAX_NAME)).len(), MAX_NAME);
-        let kept = (names.split.len(), names.names.all.len());
-        for n in 0..10 {
-            let long = format!("{n}{}|{}{n}", "a".repeat(1 << 20), "b".repeat(1 << 20));
-            let (name, ns) = names.split(&long);
-            assert_eq!(long, format!("{name}|{}", ns[0]), "long ones are whole all the same");
+        let long = |n: usize| format!("{}|{}{n}|{n}", "ä".repeat(1 << 20), "b".repeat(1 << 20));
+        let (name, ns) = names.split(&long(0));
+        assert!(name.starts_with("ää") && name.len() <= MAX_NAME && ns.len() == 1 && ns[0].len() <= MAX_NAME);
+        let deep = (0..100).map(|n| format!("|sub:{n:036}")).collect::<String>();
+        let ns = names.split(&deep).1;
+        assert_eq!((ns.len(), &*ns[0], &*ns[62]), (64, &*format!("sub:{:036}", 0), &*format!("sub:{:036}", 62)));
+        let segments: Vec<Cow<'_, str>> = deep[1..].split('|').map(Cow::Borrowed).collect();
+        assert_eq!(bounded_namespace(&segments), ns);
+        let ns = names.split(&long(0)).1;
+        assert_eq!(names.split(&long(0)), (name.clone(), ns.clone()), "the same name stays the same");
+        let (same, other) = names.split(&long(1));
+        assert_eq!((&same, other == ns), (&name, false), "names that end differently stay different");
+        assert_eq!(bounded(Cow::Borrowed(&name)), &*name);
+        for n in 0..2000 {
+            names.split(&format!("{n}{}", "|x".repeat(n)));
+            names.split(&format!("{n}{}", "y".repeat(1000)));
+            assert!(names.bytes <= MAX_NAME_BYTES && names.names.bytes <= MAX_NAME_BYTES);
         }
-        assert_eq!((names.split.len(), names.names.all.len()), kept);
-        assert!(names.names.last.is_none_or(|last| last.len() <= MAX_NAME));
+        assert_eq!([1, 63, 64, 65, 999].map(|n| names.split(&"|x".repeat(n)).1.len()), [1, 63, 64, 64, 64]);
     }
 }

@@ -44,6 +44,25 @@ pub enum Record {
     End(End),
 }
 
+impl Record {
+    /// Returns the bytes of memory that a record other than an event takes, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let own = match self {
+            Record::Tape(head) => {
+                let modes: usize = head.modes.iter().map(String::len).sum();
+                head.server.len() + text(&head.thread_id) + text(&head.run_id) + modes
+            }
+            Record::Open { resumed_after, .. } => text(resumed_after),
+            Record::Close { reason: words, .. } | Record::Gap { why: words, .. } => words.len(),
+            Record::Run(run) => run.run_id.len() + run.status.len() + text(&run.assistant_id),
+            Record::End(end) => text(&end.detail),
+            Record::Event(_) => 0,
+        };
+        size_of::<Record>() + own
+    }
+}
+
 /// What the server's list of runs says about a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunRecord {

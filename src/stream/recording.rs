@@ -1,6 +1,6 @@
 //! Records as JSON lines (CLI.md), written and read: what `-o jsonl` prints and what a recording file holds.
 
-use super::names::{EventNames, Names};
+use super::names::{EventNames, MAX_NAME, Names};
 use super::snapshot::{self, SNAPSHOT, SnapshotFields};
 use super::{Data, End, Event, Head, Outcome, Record, RunRecord};
 use flate2::read::MultiGzDecoder;
@@ -345,7 +345,7 @@ impl LineParser {
         let Line { seq, conn, replayed, id, .. } = line;
         // Zero would say that it was loaded and not streamed.
         let conn = conn.max(1);
-        Ok(Event { seq, at, conn, replayed, name, ns, id: id.map(Into::into), data })
+        Ok(Event { seq, at, conn, replayed, name, ns, id: id.filter(|id| id.len() <= MAX_NAME).map(Into::into), data })
     }
 }
 

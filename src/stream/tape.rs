@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Marks kept; a tape that reconnects for months must not grow by that alone.
+/// Marks kept, and their bytes; a log that reconnects for months must not grow by that alone.
 const MAX_MARKS: usize = 65_536;
+const MAX_MARK_BYTES: usize = 16 << 20;
 
 /// How large a tape may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub struct Tape {
     last: u64,
     marks: VecDeque<Mark>,
     marks_gone: u64,
+    mark_bytes: usize,
+    /// Bytes of `limits` that others take.
+    reserved: usize,
     evicted_rows: u64,
     evicted_bytes: u64,
     /// The event after which it is shown, where that is not the newest.
@@ -61,11 +65,12 @@ impl Tape {
     /// Appends a record. The oldest events are let go where the tape is full; the newest one always stays.
     pub fn push(&mut self, record: Record) {
         let Record::Event(event) = record else {
-            if self.marks.len() >= MAX_MARKS {
-                self.marks.pop_front();
+            self.mark_bytes += record.weight();
+            self.marks.push_back(Mark { after: self.last, record });
+            while self.marks.len() > 1 && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES) {
+                self.mark_bytes -= self.marks.pop_front().map_or(0, |mark| mark.record.weight());
                 self.marks_gone += 1;
             }
-            self.marks.push_back(Mark { after: self.last, record });
             return;
         };
         // A row is found by its distance from the first: a recording that was put together by hand may have holes.
@@ -81,7 +86,18 @@ impl Tape {
         }
         self.rows += 1;
         self.bytes += self.find(self.last).and_then(|(chunk, place)| chunk.weight(place)).unwrap_or_default();
-        while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > self.limits.max_bytes) {
+        self.evict();
+    }
+
+    /// Notes how many bytes of the limits the projections of these events take. A quarter is always left for the events.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes.min(self.limits.max_bytes / 4 * 3);
+        self.evict();
+    }
+
+    fn evict(&mut self) {
+        let max_bytes = self.limits.max_bytes - self.reserved;
+        while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > max_bytes) {
             self.let_go(1);
         }
     }

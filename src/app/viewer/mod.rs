@@ -208,7 +208,8 @@ impl Viewer {
             StreamTarget::Recording { .. } => (None, None),
         };
         let is_recording = matches!(target, StreamTarget::Recording { .. });
-        let projections = Viewer::unfolded(thread_id.is_some(), is_recording);
+        let max_bytes = usize::try_from(limits.max_bytes).unwrap_or(usize::MAX);
+        let projections = Viewer::unfolded(max_bytes, thread_id.is_some(), is_recording);
         Viewer {
             modes: StreamModes::of(&target),
             id,
@@ -216,10 +217,7 @@ impl Viewer {
             target,
             thread_id,
             run_id,
-            tape: Tape::new(Limits {
-                max_rows: limits.max_rows,
-                max_bytes: usize::try_from(limits.max_bytes).unwrap_or(usize::MAX),
-            }),
+            tape: Tape::new(Limits { max_rows: limits.max_rows, max_bytes }),
             projections,
             past: Past::default(),
             link: LinkState::Connecting { since: now, conn: 1 },
@@ -256,8 +254,8 @@ impl Viewer {
     }
 
     /// The projections before any event.
-    fn unfolded(has_snapshots: bool, is_recording: bool) -> Projections {
-        let mut projections = Projections::default();
+    fn unfolded(max_bytes: usize, has_snapshots: bool, is_recording: bool) -> Projections {
+        let mut projections = Projections::new(max_bytes);
         if is_recording {
             projections.status.read_recording();
         }
@@ -331,6 +329,8 @@ impl Viewer {
                 | Item::Silent { .. } => {}
             }
         }
+        let projections = self.present();
+        self.tape.reserve(projections.weight() + projections.remembered());
         self.follow_cancelling(live_event);
     }
 
@@ -339,9 +339,10 @@ impl Viewer {
         &self.present().ledger
     }
 
-    /// Bytes that it keeps: the tape, and the states from which the way back is short.
+    /// Returns the bytes that it keeps: the event log, the projections, and the states from which the way back is short.
     pub fn bytes(&self) -> usize {
-        self.tape.kept_bytes() + self.past.bytes()
+        let shown = if self.standing().is_some() { self.projections.weight() } else { 0 };
+        self.tape.kept_bytes() + self.present().weight() + shown + self.past.bytes()
     }
 
     /// Lets go of the states that are kept: any moment can be folded from the tape.

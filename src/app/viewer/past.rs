@@ -25,8 +25,9 @@ const RECENT: usize = 2;
 const NEAR_STEP: u64 = 256;
 const NEAR: usize = 6;
 const NEAR_BYTES: usize = 24 << 20;
-/// Signs beside the events that are kept.
+/// Signs beside the events that are kept, and their bytes.
 const MAX_SIGNS: usize = 65_536;
+const MAX_SIGN_BYTES: usize = 16 << 20;
 
 /// How fast the past is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,6 +122,7 @@ pub struct Past {
     /// All that came beside events, each with the event before it.
     signs: VecDeque<(u64, Item)>,
     signs_gone: u64,
+    sign_bytes: usize,
     kept: Vec<Kept>,
     recent: VecDeque<Kept>,
     step: u64,
@@ -137,6 +139,7 @@ impl Default for Past {
         Past {
             signs: VecDeque::new(),
             signs_gone: 0,
+            sign_bytes: 0,
             kept: Vec::new(),
             recent: VecDeque::new(),
             step: FIRST_STEP,
@@ -149,17 +152,28 @@ impl Default for Past {
     }
 }
 
+/// Returns the bytes of memory that a sign takes, roughly.
+fn weight(sign: &Item) -> usize {
+    let own = match sign {
+        Item::Record(record) => record.weight(),
+        Item::Retrying { why, request, .. } => why.len() + request.len(),
+        _ => 0,
+    };
+    size_of::<(u64, Item)>() + own
+}
+
 impl Past {
     fn signs_seen(&self) -> u64 {
         self.signs_gone + self.signs.len() as u64
     }
 
     fn note(&mut self, after: u64, sign: Item) {
-        if self.signs.len() >= MAX_SIGNS {
-            self.signs.pop_front();
+        self.sign_bytes += weight(&sign);
+        self.signs.push_back((after, sign));
+        while self.signs.len() > 1 && (self.signs.len() > MAX_SIGNS || self.sign_bytes > MAX_SIGN_BYTES) {
+            self.sign_bytes -= self.signs.pop_front().map_or(0, |(_, sign)| weight(&sign));
             self.signs_gone += 1;
         }
-        self.signs.push_back((after, sign));
     }
 
     /// Keeps a copy of the state after an event that came, where it is time for one. Until as many bytes were folded as it
@@ -283,6 +297,7 @@ impl Viewer {
         let target = target.clamp(oldest, newest);
         let first = self.tape.first_kept().unwrap_or(1).max(1);
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
+        let max_bytes = self.tape.limits().max_bytes;
         let Viewer { past, projections, .. } = self;
         let (mut moment, shown) = match past.moment.take() {
             Some(moment) => (moment, true),
@@ -312,7 +327,9 @@ impl Viewer {
             }
             (_, Some(kept)) => Some((kept.at, kept.signs, (*kept.state).clone())),
             (_, None) if own.is_some() => None,
-            (_, None) => Some((first - 1, past.signs_before(first), Viewer::unfolded(has_snapshots, is_recording))),
+            (_, None) => {
+                Some((first - 1, past.signs_before(first), Viewer::unfolded(max_bytes, has_snapshots, is_recording)))
+            }
         };
         let is_new = known.is_some();
         if let Some((at, signs, state)) = known {
@@ -439,6 +456,7 @@ impl Viewer {
     /// Folds the way to the moment that is gone to, for one turn.
     fn fold_turn(&mut self) {
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
+        let max_bytes = self.tape.limits().max_bytes;
         let Viewer { past, projections, tape, .. } = self;
         let Some(mut moment) = past.moment.take() else { return };
         let mut room = TURN;
@@ -448,7 +466,7 @@ impl Viewer {
             let Some(event) = tape.whole(next) else {
                 // It was let go meanwhile: what is still there is told without it.
                 let first = tape.first_kept().unwrap_or(next).max(1);
-                *projections = Viewer::unfolded(has_snapshots, is_recording);
+                *projections = Viewer::unfolded(max_bytes, has_snapshots, is_recording);
                 moment.at = (first - 1).max(next);
                 moment.target = moment.target.max(moment.at);
                 moment.near.clear();

@@ -2,7 +2,7 @@
 
 use super::MAX_RUNS;
 use crate::model::{Question, RunFacts, ThreadStatus};
-use crate::projection::rows::Rows;
+use crate::projection::rows::{Rows, Weigh};
 use crate::projection::wire::{Fields, InterruptIn, Items, Payload, Text};
 use crate::stream::{End, Outcome, error_text};
 use jiff::Timestamp;
@@ -13,8 +13,11 @@ use std::sync::Arc;
 
 /// Questions and nodes of one run that are kept.
 const MAX_EACH: usize = 64;
-/// Bytes of a question that are read: what is larger is no question that a person reads.
-const MAX_QUESTION: usize = 1 << 20;
+/// Bytes of a question that are read, and of all questions of a run: what is larger is no question that a person reads.
+const MAX_QUESTION: usize = 256 << 10;
+const MAX_QUESTIONS: usize = 1 << 20;
+/// Bytes of memory for each byte of a parsed question, at most: `[1,1,…]` has a value for every two.
+const PARSED: usize = 16;
 
 /// A run as the stream shows it.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,8 @@ pub(super) struct LiveRun {
     pub error: Option<String>,
     pub failed_nodes: Vec<String>,
     pub questions: Vec<Question>,
+    /// Bytes of JSON of the questions.
+    asked: usize,
     /// It stopped before or after a node, as it was told to.
     pub breakpoint: bool,
     /// The nodes at work.
@@ -56,6 +61,16 @@ impl LiveRun {
     /// Whether a run that ended without an outcome and without an error ended well. Of a replay only its tasks can tell.
     pub fn ended_well(&self) -> bool {
         self.failed_nodes.is_empty() && (!self.is_end_replayed || self.has_tasks)
+    }
+}
+
+impl Weigh for LiveRun {
+    fn weight(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let names = self.nodes.iter().chain(&self.failed_nodes).map(|name| size_of::<String>() + name.len());
+        let id = self.id.as_ref().map_or(0, |id| id.len());
+        let questions = self.questions.len() * size_of::<Question>() + self.asked * PARSED;
+        size_of::<LiveRun>() + id + text(&self.error) + text(&self.detail) + names.sum::<usize>() + questions
     }
 }
 
@@ -135,6 +150,16 @@ impl Live {
     /// The runs, oldest first.
     pub fn runs(&self) -> impl DoubleEndedIterator<Item = &LiveRun> {
         self.before.iter().chain(&self.newest)
+    }
+
+    /// Sets the most bytes that the runs before the newest may take.
+    pub fn limit(&mut self, max_bytes: usize) {
+        self.before.limit(max_bytes);
+    }
+
+    /// Returns the bytes that the runs before the newest take.
+    pub fn bytes(&self) -> usize {
+        self.before.bytes()
     }
 
     /// A snapshot was taken: `records` are its runs, newest first; `has_thread` says whether it knows the thread's status.
@@ -473,14 +498,16 @@ impl Live {
             true => serde_json::from_str(value).unwrap_or_default(),
             false => Value::String(format!("{}…", crate::text::head(value, MAX_QUESTION))),
         };
-        let schema: Option<Schema> = serde_json::from_str(raw.get()).ok();
+        let size = raw.get().len().min(2 * MAX_QUESTION);
+        let schema: Option<Schema> = if size < 2 * MAX_QUESTION { serde_json::from_str(raw.get()).ok() } else { None };
         let response_schema = schema.and_then(|schema| schema.response_schema).filter(|schema| !schema.is_null());
         let run = self.current();
         let node = node.map(str::to_string);
         if let Some(known) = run.questions.iter_mut().find(|known| known.id == id && known.value == value) {
             known.node = known.node.take().or(node);
             known.response_schema = known.response_schema.take().or(response_schema);
-        } else if run.questions.len() < MAX_EACH {
+        } else if run.questions.len() < MAX_EACH && run.asked + size <= MAX_QUESTIONS {
+            run.asked += size;
             run.questions.push(Question { id, value, response_schema, node });
         }
     }

@@ -180,6 +180,16 @@ impl Status {
         times
     }
 
+    /// Sets the most bytes that the runs of the stream may take.
+    pub(super) fn limit(&mut self, max_bytes: usize) {
+        self.live.limit(max_bytes);
+    }
+
+    /// Returns the bytes that the runs of the stream take.
+    pub(super) fn bytes(&self) -> usize {
+        self.live.bytes()
+    }
+
     /// Notes that a snapshot is on its way: until it is here, a replay says nothing of the status.
     pub fn await_snapshot(&mut self) {
         self.is_awaited = true;

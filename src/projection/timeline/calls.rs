@@ -130,7 +130,7 @@ impl Timeline {
             said("\"finish_reason\":\"") || said("\"stop_reason\":\"")
         };
         if let Some(name) = message.response_metadata.and_then(model_name) {
-            let name = self.names.short(&name);
+            let name = self.names.get(&name);
             if let Some(bar) = self.bar_mut(speaker).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
             }
@@ -154,13 +154,13 @@ impl Timeline {
         let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else { return };
         // Some models count their calls from one in every message.
         let is_known = self.asked.get(id).is_some_and(|(_, by)| model.is_none() || *by == model);
-        if is_known || id.len() > MAX_NAME {
+        if is_known {
             return;
         }
         if self.asked.len() >= MAX_ANNOUNCED {
             self.asked.clear();
         }
-        let name = self.names.short(name);
+        let name = self.names.get(name);
         self.asked.insert(id.into(), (name, model));
         let is_over = |key: u64| self.bar(key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.ended.is_some());
         if self.find(id).is_some_and(is_over) {
@@ -184,7 +184,7 @@ impl Timeline {
         if known.and_then(|key| self.bar(key)).is_some_and(is_told) {
             return;
         }
-        let name = name.map(|name| self.names.short(name)).or_else(|| self.asked.get(id).map(|(name, _)| name.clone()));
+        let name = name.map(|name| self.names.get(name)).or_else(|| self.asked.get(id).map(|(name, _)| name.clone()));
         let name = name.unwrap_or_else(|| "tool".into());
         let key = known.or_else(|| self.uncalled(node, &name)).unwrap_or_else(|| {
             let began = node.and_then(|node| self.bar(node)).map(|bar| bar.started);
@@ -197,7 +197,7 @@ impl Timeline {
         });
         if !id.is_empty() {
             self.name_bar(id, key);
-            let id = self.names.short(id);
+            let id = self.names.get(id);
             if let Some(bar) = self.bar_mut(key) {
                 bar.id = Some(id);
             }

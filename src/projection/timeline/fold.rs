@@ -269,7 +269,7 @@ impl Timeline {
     }
 
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
-        let id = self.names.short(id);
+        let id = self.names.get(id);
         if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node && bar.id.is_none()) {
             bar.id = Some(id.clone());
         }
@@ -555,7 +555,7 @@ impl Timeline {
     fn fresh(&mut self, kind: BarKind, name: &str, ns: Namespace, parent: Option<u64>, told: Told) -> Bar {
         Bar {
             kind,
-            name: self.names.short(name),
+            name: self.names.get(name),
             ns,
             parent,
             children: Vec::new(),

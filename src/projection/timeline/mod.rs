@@ -9,7 +9,7 @@ mod recorded;
 #[cfg(test)]
 mod tests;
 
-use super::rows::Rows;
+use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
 use super::wire::Payload;
 use crate::stream::{Item, Names, Namespace, Outcome, Record};
@@ -295,6 +295,15 @@ impl Attempt {
     }
 }
 
+impl Weigh for Bar {
+    fn weight(&self) -> usize {
+        let id = self.id.as_ref().map_or(0, |id| id.len());
+        let (detail, scope) = (self.detail.as_ref().map_or(0, |text| text.len()), size_of::<Scope>());
+        let children = self.children.len() * size_of::<u64>();
+        size_of::<Bar>() + self.name.len() + namespace_weight(&self.ns) + id + detail + scope + children
+    }
+}
+
 /// The bars of a tape.
 #[derive(Debug, Clone)]
 pub struct Timeline {
@@ -343,6 +352,10 @@ impl Timeline {
     /// The bars in the order in which they were told of; the key of the first is [`Rows::evicted`].
     pub fn bars(&self) -> &Rows<Bar> {
         &self.bars
+    }
+
+    pub(super) fn bars_mut(&mut self) -> &mut Rows<Bar> {
+        &mut self.bars
     }
 
     /// The bar with this key, if it is still kept.
@@ -430,26 +443,28 @@ impl Timeline {
     /// Forgets the runs if the stream has not told of any: newer records tell more of them.
     pub(super) fn forget_records(&mut self) {
         if self.attempts.iter().all(|attempt| attempt.is_recorded) {
-            let (shape, generation) = (self.shape + 1, self.generation + 1);
+            let (shape, generation, max_bytes) = (self.shape + 1, self.generation + 1, self.bars.max_bytes());
             *self = Timeline { shape, generation, run_id: self.run_id.take(), ..Timeline::default() };
+            self.bars.limit(max_bytes);
         }
     }
 
     pub(super) fn apply_item(&mut self, item: &Item) {
         match item {
-            Item::Started { run_id, .. } => self.run_id = Some(self.names.short(run_id)),
+            Item::Started { run_id, .. } => self.run_id = Some(self.names.get(run_id)),
             Item::Record(Record::Tape(head)) => {
                 let run_id = head.run_id.as_deref();
-                self.run_id = run_id.map(|id| self.names.short(id)).or(self.run_id.take());
+                self.run_id = run_id.map(|id| self.names.get(id)).or(self.run_id.take());
             }
             Item::Record(Record::End(end)) => {
-                let word = end.detail.clone().unwrap_or_else(|| end.outcome.as_str().to_string());
+                let detail = || end.detail.as_deref().map(|text| crate::text::head(text, fold::DETAIL).to_string());
+                let word = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
                 let (state, detail) = match end.outcome {
                     Outcome::Success => (BarState::Done, None),
                     Outcome::Error | Outcome::Timeout => (BarState::Failed, Some(word)),
-                    Outcome::Interrupted => (BarState::Interrupted, end.detail.clone()),
+                    Outcome::Interrupted => (BarState::Interrupted, detail()),
                     Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(word)),
-                    Outcome::Unknown => (BarState::Abandoned, end.detail.clone()),
+                    Outcome::Unknown => (BarState::Abandoned, detail()),
                 };
                 // A run that came to its end did so with its last event: servers close the stream later. Another one went on
                 // until now for all that is known, but a replay ended long ago.

@@ -299,7 +299,7 @@ impl Timeline {
                 self.in_step(key, step);
                 return Some(key);
             }
-            let segments: Vec<Arc<str>> = path.split('|').map(|segment| self.names.short(segment)).collect();
+            let segments: Vec<Arc<str>> = path.split('|').map(|segment| self.names.get(segment)).collect();
             let (last, graph) = segments.split_last()?;
             let parent = self.graph(graph, told);
             return match last.split_once(':') {
