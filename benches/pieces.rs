@@ -4,8 +4,13 @@
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use futures::StreamExt;
+use runtail::api::ApiError;
 use runtail::projection::Projections;
-use runtail::stream::{Decoder, Event, Frame, Framer, Item, Record, is_json, write_record};
+use runtail::stream::{
+    Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, is_json,
+    write_record,
+};
 use runtail::text;
 
 fn main() {
@@ -135,5 +140,58 @@ fn projections(bencher: Bencher, body: Body) {
     let items: Vec<Item> = body.events().into_iter().map(|event| Item::Record(Record::Event(event))).collect();
     bencher.counter(ItemsCount::new(items.len())).with_inputs(Projections::default).bench_refs(|projections| {
         items.iter().for_each(|item| projections.apply(item));
+    });
+}
+
+/// Ids of events, which decide how a source looks for repeated ones.
+#[derive(Debug, Clone, Copy)]
+enum Ids {
+    Distinct,
+    One,
+    TwoInTurns,
+}
+
+/// A server that sends one body and then says that the run is over.
+struct OneBody(Bytes);
+
+impl Link for OneBody {
+    async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+        let chunks: Vec<_> = (0..self.0.len()).step_by(64 << 10).collect();
+        let body = self.0.clone();
+        let chunk = move |at: usize| Ok(body.slice(at..body.len().min(at + (64 << 10))));
+        let body = futures::stream::iter(chunks).map(chunk).boxed();
+        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(Verdict::Over(Outcome::Success, None))
+    }
+}
+
+/// A replay of 300,000 events: repeated events are looked for. `One` may take 1.5 times as long as `Distinct`.
+#[divan::bench(args = [Ids::Distinct, Ids::One, Ids::TwoInTurns], sample_count = 5, sample_size = 1)]
+fn replay(bencher: Bencher, ids: Ids) {
+    const EVENTS: usize = 300_000;
+    let id = |n: usize| match ids {
+        Ids::Distinct => 1_789_000_000_000 + n,
+        Ids::One => 1_789_000_000_000,
+        Ids::TwoInTurns => 1_789_000_000_000 + n % 2,
+    };
+    let text: String =
+        (0..EVENTS).map(|n| format!("event: custom\ndata: {{\"i\":{n}}}\nid: {}-0\n\n", id(n))).collect();
+    let body = Bytes::from(text);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    bencher.counter(ItemsCount::new(EVENTS)).bench_local(|| {
+        runtime.block_on(async {
+            let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
+            let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
+            let source = tokio::spawn(follow(OneBody(body.clone()), options, sender));
+            let mut events = 0;
+            while let Some(items) = receiver.recv().await {
+                events += items.iter().filter(|item| matches!(item, Item::Record(Record::Event(_)))).count();
+            }
+            source.await.expect("the source ends");
+            assert_eq!(events, EVENTS);
+        });
     });
 }

@@ -10,7 +10,13 @@ use common::{Server, answer};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
+use std::time::{Duration, Instant};
+use support::hostile_stream::{KINDS, Make, text};
 use support::process;
+use support::term::Term;
+
+/// What the dashboard may have resident under a hostile stream, in KiB.
+const MOST_RESIDENT: u64 = 512 << 10;
 
 /// What a hostile answer may cost a command beside what an ordinary one costs, in KiB.
 const MOST: i64 = 64 << 10;
@@ -105,4 +111,70 @@ fn lines(size: usize) -> String {
         text.push_str(&format!("\"{:016x}\",", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     }
     text
+}
+
+/// A server with one thread, whose stream sends events of this kind as fast as they are read.
+async fn hostile_server(make: Make) -> Server {
+    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/threads/search") => answer(200, "application/json", r#"[{"thread_id":"t","status":"busy"}]"#),
+        (_, "/threads/t") => answer(200, "application/json", r#"{"thread_id":"t","status":"busy"}"#),
+        (_, "/threads/t/state") => answer(200, "application/json", r#"{"values":{},"next":["n"],"tasks":[]}"#),
+        (_, "/threads/t/stream") => {
+            let (send, receive) = tokio::sync::mpsc::channel(4);
+            tokio::task::spawn_blocking(move || {
+                let sizes = [1 << 20, 64 << 10, 1 << 10];
+                let mut events = (0..).map(|n| Ok::<_, std::io::Error>(make(n, &text(n, sizes[n / 500 % 3]))));
+                while send.blocking_send(events.next().unwrap()).is_ok() {}
+            });
+            let body = futures::stream::unfold(receive, async |mut receive| Some((receive.recv().await?, receive)));
+            Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(body)).unwrap()
+        }
+        (_, "/info") => answer(200, "application/json", "{}"),
+        _ => answer(200, "application/json", "[]"),
+    })
+    .await
+}
+
+/// Memory that a process has had resident at most, in KiB.
+fn most_resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test budgets -- --ignored --nocapture"]
+async fn the_dashboard_stays_small_under_every_hostile_stream() {
+    let seconds = std::env::var("RUNTAIL_HOSTILE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
+    let mut over = Vec::new();
+    for (kind, make) in KINDS {
+        let server = hostile_server(make).await;
+        let url = server.url.to_string();
+        let (most, events) =
+            tokio::task::spawn_blocking(move || watch(&url, Duration::from_secs(seconds))).await.unwrap();
+        println!("{kind}: {} MiB resident at most · {events}", most >> 10);
+        over.extend((most > MOST_RESIDENT).then_some(kind));
+    }
+    assert!(over.is_empty(), "{over:?} take more than {MOST_RESIDENT} KiB");
+}
+
+/// Shows the thread for a while, in each view in turn; returns its memory and what the last view says of its events.
+fn watch(url: &str, time: Duration) -> (u64, String) {
+    let term = Term::spawn(&["--url", url], 140, 40);
+    term.wait_for("THREAD");
+    term.keys("\r");
+    term.wait_for("Messages");
+    let until = Instant::now() + time;
+    for view in ["1", "2", "3", "4", "5", "6", "7", "8"].iter().cycle() {
+        term.keys(view);
+        std::thread::sleep(Duration::from_millis(300));
+        if Instant::now() > until {
+            break;
+        }
+    }
+    term.keys("8");
+    term.wait_for("received");
+    let events = term.screen().lines().find(|line| line.contains("received")).unwrap_or_default().trim().to_string();
+    (most_resident(term.pid()), events)
 }

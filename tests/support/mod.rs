@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub mod dispositions;
+pub mod hostile_stream;
 pub mod process;
 pub mod proxy;
 pub mod scripted;

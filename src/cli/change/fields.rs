@@ -83,7 +83,7 @@ pub(super) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| {
+    crate::config::files::read_text(path).map_err(|e| {
         let why = match e.kind() {
             std::io::ErrorKind::InvalidData => "it is not a text (UTF-8)".to_string(),
             _ => e.to_string(),
