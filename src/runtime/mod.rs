@@ -4,6 +4,7 @@ mod abilities;
 mod actions;
 mod browse;
 mod changes;
+mod dashboard;
 mod effects;
 mod export;
 mod fatal;
@@ -23,6 +24,7 @@ mod subs;
 mod terminal;
 
 pub use abilities::{Surroundings, Terminal, abilities};
+pub use dashboard::Dashboard;
 pub use link::open_link;
 pub use services::Services;
 pub use signals::is_hangup_ignored;
@@ -30,19 +32,14 @@ pub use signals::is_hangup_ignored;
 use crate::app::key::{Code, Key};
 use crate::app::msg::{Effect, Msg};
 use crate::app::profiles::Origin;
-use crate::app::{App, Settings, subscriptions, update};
-use crate::config::{Config, Mouse, Profile, Watch};
-use crate::ui::{Still, Theme};
+use crate::app::{App, Settings};
+use crate::config::{Config, Mouse, Notify, Profile, Watch};
 use frames::Frames;
 use futures::StreamExt;
-use jiff::Timestamp;
 use signals::{Signal, Signals};
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use subs::Runner;
 use terminal::Screen;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// The pause between two frames that data asks for.
@@ -70,7 +67,7 @@ pub struct Options {
     /// Whether the terminal knows all colours.
     pub rgb: bool,
     /// How a person is called when a watched revision ends.
-    pub notify: crate::config::Notify,
+    pub notify: Notify,
     /// Options that a suggested command needs to see the same servers, each with a blank before it.
     pub command_options: String,
     /// Poll interval and time limit.
@@ -145,37 +142,18 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 const EIO: i32 = 5;
 
 async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
-    let Options { notify, color, rgb, .. } = options;
-    let outside = Outside { notify, color, rgb, test_panic: options.test_panic.take() };
-    let mut services = Services::new(&options.profiles, options.poll.clone(), options.command_options.clone());
-    services.surroundings = options.surroundings.clone();
-    let services = Arc::new(services);
-    let (mut app, first) = App::new(&options.profiles, options.settings, screen.size()?, Timestamp::now());
-    let (sender, mut receiver) = mpsc::channel::<Msg>(64);
-    match options.replay.take() {
-        Some(file) => {
-            app.habits.configure(&options.config);
-            app.zoom = true;
-            app.open_recording(file);
-        }
-        None => app.configured(&options.config, options.origin),
-    }
-    let mut runner = Runner::new(services, sender, app.settings.tape.max_event);
-    if let Some(watch) = options.watch {
-        runner.follow(watch)?;
-    }
+    let outside = Outside { notify: options.notify, test_panic: options.test_panic.take() };
+    let (mut dashboard, first) = Dashboard::new(options, screen.size()?)?;
     let mut frames = Frames::default();
-    let ended = drive(&mut app, &mut runner, &mut receiver, (first, outside), (screen, &mut frames), signals).await;
+    let ended = drive(&mut dashboard, (first, outside), (screen, &mut frames), signals).await;
     frames.tell();
-    finish_recordings(&mut app, &mut runner, &mut receiver).await;
+    finish_recordings(&mut dashboard).await;
     ended
 }
 
 /// What the loop itself goes by.
 struct Outside {
-    notify: crate::config::Notify,
-    color: bool,
-    rgb: bool,
+    notify: Notify,
     test_panic: Option<String>,
 }
 
@@ -183,33 +161,30 @@ struct Outside {
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Writes what is being recorded to its end, so that the files are whole.
-async fn finish_recordings(app: &mut App, runner: &mut Runner, receiver: &mut mpsc::Receiver<Msg>) {
+async fn finish_recordings(dashboard: &mut Dashboard) {
     let patience = tokio::time::sleep(PATIENCE);
     tokio::pin!(patience);
-    let mut pending = app.end_recordings();
-    while app.is_recording() {
+    let mut pending = dashboard.app.end_recordings();
+    while dashboard.app.is_recording() {
         for effect in pending.drain(..).filter(|effect| matches!(effect, Effect::File(..))) {
-            runner.run(effect);
+            dashboard.perform(effect);
         }
         tokio::select! {
-            Some(msg) = receiver.recv() => pending = update(app, Timestamp::now(), msg),
+            msg = dashboard.next_message() => pending = dashboard.update(msg),
             () = &mut patience => return,
         }
     }
 }
 
 async fn drive(
-    app: &mut App,
-    runner: &mut Runner,
-    receiver: &mut mpsc::Receiver<Msg>,
+    dashboard: &mut Dashboard,
     (first, mut options): (Vec<Effect>, Outside),
     (screen, frames): (&mut Screen, &mut Frames),
     signals: &mut Signals,
 ) -> io::Result<Ended> {
-    let mut still = Still::default();
     let mut pending = first;
     // The first frame needs no server and no key, so nothing that does goes before it.
-    pending.extend(show(app, screen, &mut still, &options)?);
+    pending.extend(show(dashboard, screen)?);
     let mut keys = input::open()?;
     let mut last_frame = Instant::now();
     // The frame before it that a key asked for, and whether one asks for the next.
@@ -228,7 +203,7 @@ async fn drive(
                     drop(keys);
                     let edited = screen.leave_for(|| outside::edit(&text))?;
                     keys = input::open()?;
-                    pending.extend(update(app, Timestamp::now(), Msg::Edited(edited)));
+                    pending.extend(dashboard.update(Msg::Edited(edited)));
                     frame_at = Some(Instant::now());
                 }
                 Effect::Redraw => {
@@ -237,20 +212,20 @@ async fn drive(
                 }
                 Effect::Copy(text) => screen.copy(&text)?,
                 Effect::Alert(title, text) => screen.alert(options.notify, &title, &text)?,
-                Effect::UseProfiles(generation, profiles) => runner.use_profiles(generation, &profiles),
-                Effect::Configure(config) => {
-                    options.notify = config.ui.notify;
-                    runner.configure(&config);
+                effect => {
+                    if let Effect::Configure(config) = &effect {
+                        options.notify = config.ui.notify;
+                    }
+                    dashboard.perform(effect);
                 }
-                effect => runner.run(effect),
             }
         }
-        if app.quit {
+        if dashboard.app.quit {
             return Ok(Ended::Quit);
         }
-        runner.reconcile(&subscriptions(app));
-        screen.capture_mouse(wants_mouse(app))?;
-        let tick = app.next_tick().map(|d| last_frame + d);
+        dashboard.reconcile();
+        screen.capture_mouse(wants_mouse(&dashboard.app))?;
+        let tick = dashboard.app.next_tick().map(|d| last_frame + d);
         // A frame is drawn when its time has come; a key asks for one at once, data for one in a while.
         let asked = frame_at;
         tokio::select! {
@@ -267,9 +242,9 @@ async fn drive(
                 Some(Ok(event)) => {
                     if let Some(msg) = input::message(&event) {
                         if let (Some(place), Msg::Key(F12)) = (&options.test_panic, &msg) {
-                            runner.test_panic(place);
+                            dashboard.runner.test_panic(place);
                         }
-                        pending = update(app, Timestamp::now(), msg);
+                        pending = dashboard.update(msg);
                         // Right behind a frame that data asked for, too; only keys that come by the dozen wait for each other.
                         let soon = Instant::now().max(last_key_frame + KEY_FRAME);
                         is_keys = true;
@@ -280,7 +255,7 @@ async fn drive(
             },
             () = sleep_until(asked), if asked.is_some() => {
                 let begun = Instant::now();
-                pending = show(app, screen, &mut still, &options)?;
+                pending = show(dashboard, screen)?;
                 last_frame = Instant::now();
                 frames.took(last_frame - begun);
                 if std::mem::take(&mut is_keys) {
@@ -288,22 +263,17 @@ async fn drive(
                 }
                 frame_at = None;
             }
-            Some((key, text)) = runner.next_panic() => {
-                pending = update(app, Timestamp::now(), Msg::TaskPanicked { key, text });
-                frame_at = Some(Instant::now());
-            }
-            Some(msg) = receiver.recv() => {
+            msg = dashboard.next_message() => {
                 let start = Instant::now();
-                let now = Timestamp::now();
-                pending = update(app, now, msg);
-                while start.elapsed() < TURN && let Ok(msg) = receiver.try_recv() {
-                    pending.extend(update(app, now, msg));
+                pending = dashboard.update(msg);
+                while start.elapsed() < TURN && let Some(msg) = dashboard.try_next_message() {
+                    pending.extend(dashboard.update(msg));
                 }
                 let later = last_frame + DATA_FRAME;
                 frame_at = Some(frame_at.map_or(later, |f| f.min(later)));
             }
             () = sleep_until(tick), if tick.is_some() => {
-                pending = update(app, Timestamp::now(), Msg::Tick);
+                pending = dashboard.update(Msg::Tick);
                 frame_at = Some(Instant::now());
             }
         }
@@ -311,16 +281,14 @@ async fn drive(
 }
 
 /// Draws the screen as it is now. Gives what another size of the terminal asks for.
-fn show(app: &mut App, screen: &mut Screen, still: &mut Still, options: &Outside) -> io::Result<Vec<Effect>> {
+fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect>> {
     // The terminal may have changed its size before its event has reached us.
     let size = screen.size()?;
-    let effects = match size == app.size {
+    let effects = match size == dashboard.app.size {
         true => Vec::new(),
-        false => update(app, Timestamp::now(), Msg::Resize(size.0, size.1)),
+        false => dashboard.update(Msg::Resize(size.0, size.1)),
     };
-    app.settle();
-    let theme = Theme { color: options.color, rgb: options.rgb, ascii: app.settings.ascii };
-    screen.draw(|frame| still.draw(app, &theme, frame))?;
+    screen.draw(|frame| dashboard.draw(frame))?;
     Ok(effects)
 }
 

@@ -1,0 +1,93 @@
+//! The dashboard without a terminal: its state and the tasks that work for it. The loop gives it keys and draws it on the
+//! terminal; `tests/monkey.rs` does the same with random keys and a buffer.
+
+use super::Options;
+use super::services::Services;
+use super::subs::Runner;
+use crate::app::msg::{Effect, Msg};
+use crate::app::{App, subscriptions, update};
+use crate::ui::{Still, Theme};
+use jiff::Timestamp;
+use ratatui::Frame;
+use std::io;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// The state of the dashboard and its background tasks. Dropping it stops the tasks.
+pub struct Dashboard {
+    /// The state.
+    pub app: App,
+    pub(super) runner: Runner,
+    messages: mpsc::Receiver<Msg>,
+    still: Still,
+    color: bool,
+    rgb: bool,
+}
+
+impl Dashboard {
+    /// Builds the state for a screen of this size. Returns the effects to perform first.
+    ///
+    /// # Errors
+    /// If the thread that follows the configuration file can't be started.
+    pub fn new(options: Options, size: (u16, u16)) -> io::Result<(Dashboard, Vec<Effect>)> {
+        let Options { color, rgb, .. } = options;
+        let mut services = Services::new(&options.profiles, options.poll, options.command_options);
+        services.surroundings = options.surroundings;
+        let (mut app, first) = App::new(&options.profiles, options.settings, size, Timestamp::now());
+        let (sender, messages) = mpsc::channel::<Msg>(64);
+        match options.replay {
+            Some(file) => {
+                app.habits.configure(&options.config);
+                app.zoom = true;
+                app.open_recording(file);
+            }
+            None => app.configured(&options.config, options.origin),
+        }
+        let mut runner = Runner::new(Arc::new(services), sender, app.settings.tape.max_event);
+        if let Some(watch) = options.watch {
+            runner.follow(watch)?;
+        }
+        Ok((Dashboard { app, runner, messages, still: Still::default(), color, rgb }, first))
+    }
+
+    /// Applies a message at the current time. Returns the effects to perform.
+    pub fn update(&mut self, msg: Msg) -> Vec<Effect> {
+        update(&mut self.app, Timestamp::now(), msg)
+    }
+
+    /// Starts an effect that needs no terminal.
+    pub fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::UseProfiles(generation, profiles) => self.runner.use_profiles(generation, &profiles),
+            Effect::Configure(config) => self.runner.configure(&config),
+            effect => self.runner.run(effect),
+        }
+    }
+
+    /// Starts and stops subscriptions as the state requires.
+    pub fn reconcile(&mut self) {
+        self.runner.reconcile(&subscriptions(&self.app));
+    }
+
+    /// Returns the next message of the tasks, among them that one of them panicked. Safe to cancel.
+    pub async fn next_message(&mut self) -> Msg {
+        tokio::select! {
+            biased;
+            Some((key, text)) = self.runner.next_panic() => Msg::TaskPanicked { key, text },
+            Some(msg) = self.messages.recv() => msg,
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Returns a message of the tasks if one is there already.
+    pub fn try_next_message(&mut self) -> Option<Msg> {
+        self.messages.try_recv().ok()
+    }
+
+    /// Lays the state out and draws it.
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        self.app.settle();
+        let theme = Theme { color: self.color, rgb: self.rgb, ascii: self.app.settings.ascii };
+        self.still.draw(&self.app, &theme, frame);
+    }
+}
