@@ -1,0 +1,213 @@
+//! What has to hold after every step.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use runtail::app::confirm::{Proposal, Stage};
+use runtail::app::layout::SMALLEST;
+use runtail::app::msg::{Effect, Msg, StreamTarget, What};
+use runtail::app::streams::MAX_TABS;
+use runtail::app::{App, Overlay, subscriptions};
+use runtail::config::Profile;
+use runtail::runtime::Dashboard;
+use runtail::sim::{Request, Sim};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+/// Header of the requests of other clients.
+pub const OTHER_CLIENT: &str = "x-other-client";
+
+/// Panics of any thread: the dashboard's tasks and the simulator's too.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Notes the panics of all threads from now on.
+pub fn watch_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICS.lock().unwrap().push(info.to_string());
+            usual(info);
+        }));
+    });
+}
+
+/// What was agreed to: the dialogs whose preview was on the screen, and the requests that may follow.
+#[derive(Default)]
+pub struct Watched {
+    /// Numbers of the dialogs that were drawn when they could be sent.
+    drawn: BTreeSet<u64>,
+    /// Method and path of the changes that were confirmed; a `*` stands for any method and anything below the path.
+    confirmed: Vec<(String, String)>,
+    /// The control planes and servers that could be written to at some time, by their addresses.
+    writable: BTreeSet<String>,
+    /// Whether the whole dashboard is read-only.
+    is_read_only: bool,
+    /// Changes that were sent.
+    pub sent: usize,
+    /// Requests that start a run or create its thread.
+    pub started: usize,
+}
+
+impl Watched {
+    pub fn new(is_read_only: bool, profiles: &[Profile]) -> Watched {
+        let mut watched = Watched { is_read_only, ..Watched::default() };
+        watched.use_profiles(profiles);
+        watched
+    }
+
+    fn use_profiles(&mut self, profiles: &[Profile]) {
+        let addresses =
+            profiles.iter().filter(|profile| profile.sealed.is_none()).filter_map(|p| p.control_plane.as_ref());
+        self.writable.extend(addresses.map(|url| url.origin().ascii_serialization()));
+    }
+
+    /// An effect that `update` returned for a message.
+    pub fn on_effect(&mut self, app: &App, msg: &Msg, effect: &Effect) {
+        match effect {
+            Effect::Send(number, _) | Effect::Act(number, _) => {
+                assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
+                assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
+                self.confirm(app, *number);
+                self.sent += 1;
+            }
+            Effect::StartRun(_, thread, _) => {
+                assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
+                self.confirmed.push(("*".into(), format!("/threads/{}/runs", thread.id)));
+            }
+            Effect::Authenticate(..) => {
+                assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
+                self.confirmed.push(("POST".into(), "/v2/auth/authenticate".into()));
+            }
+            Effect::UseProfiles(_, profiles) => self.use_profiles(profiles),
+            _ => {}
+        }
+    }
+
+    fn confirm(&mut self, app: &App, number: u64) {
+        let confirm = app.overlays.iter().find_map(|overlay| match overlay {
+            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm),
+            _ => None,
+        });
+        let confirm = confirm.expect("the dialog is still there when it is sent");
+        let preview = confirm.preview().expect("what is sent was planned");
+        match &confirm.proposal {
+            Proposal::Service(_) => {
+                let url: url::Url = preview.request.url.parse().expect("an address");
+                self.confirmed.push((preview.request.method.clone(), url.path().to_string()));
+            }
+            // An action may take several requests on its thread.
+            Proposal::Thread(_, intent) => {
+                self.confirmed.push(("*".into(), format!("/threads/{}", intent.thread())));
+            }
+        }
+    }
+
+    /// Checks the requests that the servers received since the last time.
+    pub fn on_requests(&mut self, sim: &Sim) {
+        let requests = sim.requests();
+        sim.forget_requests();
+        for request in requests.iter().filter(|request| request.header(OTHER_CLIENT).is_none()) {
+            if !is_write(request) {
+                continue;
+            }
+            assert!(!self.is_read_only, "a read-only dashboard sent {} {}", request.method, request.path);
+            let region = region_of(sim, request);
+            assert!(
+                self.writable.contains(&region),
+                "{} {} went to {} ({region}), whose profile is read-only",
+                request.method,
+                request.path,
+                request.server
+            );
+            let is_start = request.method == "POST"
+                && (request.path == "/threads"
+                    || request.path.ends_with("/runs/stream")
+                    || request.path.ends_with("/runs"));
+            self.started += usize::from(is_start);
+            let is_confirmed = self.confirmed.iter().any(|(method, path)| match method.as_str() {
+                "*" => request.path.starts_with(path),
+                method => request.method == method && request.path == *path,
+            });
+            assert!(is_start || is_confirmed, "{} {} was sent without a confirmation", request.method, request.path);
+        }
+    }
+
+    /// Draws the screen, and checks it.
+    pub fn on_draw(&mut self, dashboard: &mut Dashboard) {
+        let (w, h) = dashboard.app.size;
+        let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
+        terminal.draw(|frame| dashboard.draw(frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        assert_eq!((buffer.area.width, buffer.area.height), (w, h));
+        let is_obeyed = |c: char| {
+            c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+        };
+        let text: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
+        assert!(!text.contains(is_obeyed), "a character that a terminal obeys is on the screen: {text:?}");
+        let app = &dashboard.app;
+        if let Some(Overlay::Confirm(confirm)) = app.overlays.last()
+            && matches!(confirm.stage, Stage::Ready(_))
+            && !app.frozen
+            && w >= SMALLEST.0
+            && h >= SMALLEST.1
+        {
+            assert!(text.contains("sends it") || text.contains("to allow it"), "a dialog asks nothing: {text}");
+            self.drawn.insert(confirm.number);
+        }
+    }
+}
+
+/// Whether a request changes something. Written without a look at the client's own rule.
+fn is_write(request: &Request) -> bool {
+    let reads = ["/search", "/count", "/history", "/state/checkpoint", "_logs"];
+    match request.method.as_str() {
+        "GET" | "HEAD" | "OPTIONS" => false,
+        "POST" => !reads.iter().any(|read| request.path.ends_with(read)),
+        _ => true,
+    }
+}
+
+/// The control plane of the region whose server received a request.
+fn region_of(sim: &Sim, request: &Request) -> String {
+    let tag = request.server.rsplit('-').next().unwrap_or_default();
+    let region = sim.regions().iter().find(|region| region.region == tag).expect("a region");
+    region.url.parse::<url::Url>().expect("an address").origin().ascii_serialization()
+}
+
+/// What holds for every state.
+pub fn state_holds(app: &App, is_read_only: bool) {
+    let panics = std::mem::take(&mut *PANICS.lock().unwrap());
+    assert!(panics.is_empty(), "panics: {panics:#?}");
+    assert!(app.notices.len() <= 200);
+    assert!(app.overlays.len() <= 24, "overlays pile up: {}", app.overlays.len());
+    let streams = &app.streams;
+    assert!(streams.all().len() <= MAX_TABS);
+    assert!(streams.at().is_none_or(|at| at < streams.all().len()));
+    let limits = &app.settings.tape;
+    for viewer in streams.all() {
+        let tape = &viewer.tape;
+        assert!(tape.kept_rows() <= limits.max_rows, "{} events are kept", tape.kept_rows());
+        // The newest event stays whatever it weighs.
+        let most = limits.max_bytes + limits.max_event;
+        assert!(tape.kept_bytes() as u64 <= most, "{} bytes of events are kept", tape.kept_bytes());
+        assert!(viewer.anchor().is_none_or(|at| at <= tape.last_seq()), "{:?}", viewer.anchor());
+    }
+    if is_read_only {
+        for subscription in subscriptions(app) {
+            let starts = matches!(&subscription.what, What::Stream(_, StreamTarget::Start { .. }));
+            assert!(!starts, "a read-only dashboard would start a run");
+        }
+    }
+}
+
+/// A text that a person's own editor leaves.
+pub fn edited(text: &str, random: &mut fastrand::Rng) -> Result<String, String> {
+    match random.u8(0..4) {
+        0 => Err("the editor failed".into()),
+        1 => Ok(String::new()),
+        2 => Ok(text.chars().filter(|_| random.u8(0..20) > 0).collect()),
+        _ => Ok(text.into()),
+    }
+}
+
+pub type Log = Arc<Mutex<Vec<String>>>;

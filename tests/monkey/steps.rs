@@ -1,0 +1,261 @@
+//! What may happen to the dashboard, chosen at random with weights: mostly the keys that work where the dashboard is.
+
+use super::hostile;
+use fastrand::Rng;
+use runtail::app::key::{Code, Key};
+use runtail::app::keys::{Action, BINDINGS, Context, Keymap};
+use runtail::app::palette::{COMMANDS, Takes};
+use runtail::app::{App, Overlay};
+use runtail::sim::Rule;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// Something that happens.
+#[derive(Debug, Clone)]
+pub enum Step {
+    Keys(Vec<Key>),
+    Paste(String),
+    Resize(u16, u16),
+    Wheel(i8, u16, u16),
+    /// A click and a drag.
+    Click(u16, u16, u16, u16),
+    Focus(bool),
+    Tick,
+    /// Servers misbehave.
+    Fault(Rule),
+    /// Servers behave again.
+    Heal,
+    /// Another client changes something.
+    Other(Other),
+    /// The configuration file is replaced by this variant of it.
+    Config(usize),
+    /// Background tasks get this many milliseconds.
+    Wait(u64),
+}
+
+/// What another client does to the objects that the dashboard shows.
+#[derive(Debug, Clone, Copy)]
+pub enum Other {
+    DeleteThread,
+    DeleteDeployment,
+    StartRun,
+    EditState,
+    CancelRuns,
+}
+
+/// Variants of the configuration file: see `World::config`.
+pub const CONFIGS: usize = 5;
+
+static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(hostile::responses);
+
+/// Words that are typed into fields, pasted, and given to commands.
+const WORDS: [&str; 24] = [
+    "support",
+    "hello",
+    "approved",
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}",
+    "true",
+    "null",
+    "[1, 2",
+    "42",
+    "#12",
+    "ai|tool",
+    "[",
+    "is:error",
+    "node:agent",
+    "!not",
+    "日本語👩‍👩‍👧‍👦e\u{301}שלום",
+    "\u{1b}[31mred\u{1b}[0m \u{202e}evil\u{0}",
+    "prod-eu",
+    "00000000-0000-0000-0000-000000000000",
+    "http://127.0.0.1:1/threads/00000000-0000-0000-0000-000000000000",
+    "{\"plan\": \"do it\"}\nsecond line\n\tthird",
+    "text",
+    "jsonl out.jsonl",
+    "name = \"x\"\n",
+    "one two  three",
+];
+
+/// The keys of these contexts, without those that leave or stop the program.
+fn bound(contexts: impl Fn(Context) -> bool) -> Vec<Key> {
+    let leaves = |action: Action| matches!(action, Action::QuitNow);
+    let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !leaves(row.action));
+    let (keymap, _) = Keymap::new(&BTreeMap::new());
+    rows.flat_map(|row| keymap.keys_of(row.id).to_vec()).collect()
+}
+
+static EVERY_KEY: LazyLock<Vec<Key>> = LazyLock::new(|| bound(|_| true));
+
+fn key(code: Code) -> Key {
+    Key::plain(code)
+}
+
+fn ctrl(c: char) -> Key {
+    Key { code: Code::Char(c), ctrl: true, alt: false }
+}
+
+fn typed(text: &str) -> Vec<Key> {
+    let key = |c| match c {
+        '\n' => key(Code::Enter),
+        '\t' => key(Code::Tab),
+        c => Key::char(c),
+    };
+    text.chars().map(key).collect()
+}
+
+fn word(random: &mut Rng) -> String {
+    match random.u8(0..8) {
+        0 => HOSTILE[random.usize(0..HOSTILE.len())].chars().take(200).collect(),
+        1 => "x".repeat(random.usize(1..4000)),
+        _ => WORDS[random.usize(0..WORDS.len())].to_string(),
+    }
+}
+
+/// A command of the palette, with something behind it that it may take.
+fn command(random: &mut Rng) -> Vec<Key> {
+    let known: Vec<_> = COMMANDS.iter().filter(|command| command.name != "quit").collect();
+    let command = known[random.usize(0..known.len())];
+    let argument = match command.takes {
+        Takes::Nothing => String::new(),
+        Takes::Word(words) => words[random.usize(0..words.len())].to_string(),
+        Takes::Stream => random.u8(0..9).to_string(),
+        _ => word(random),
+    };
+    let mut keys = vec![Key::char(':')];
+    keys.extend(typed(&format!("{} {}", command.name, argument.replace('\n', " "))));
+    keys.push(key(if random.u8(0..5) == 0 { Code::Tab } else { Code::Enter }));
+    keys
+}
+
+/// What gives consent in a dialog: the name that it wants, then the key that sends.
+fn consent(app: &App) -> Option<Vec<Key>> {
+    let Some(Overlay::Confirm(confirm)) = app.overlays.last() else { return None };
+    let mut keys = vec![ctrl('u')];
+    keys.extend(typed(confirm.wants_name().unwrap_or_default()));
+    keys.push(ctrl('s'));
+    Some(keys)
+}
+
+/// Keys that make sense in a context more often than any others.
+fn likely(context: Context, random: &mut Rng) -> Vec<Key> {
+    let with_global = random.bool();
+    let mut keys = bound(|of| of == context || (of == Context::Global && with_global));
+    // There `q` ends the game.
+    keys.retain(|key| context != Context::Deployments || *key != Key::char('q'));
+    match keys.is_empty() {
+        true => vec![key(Code::Esc)],
+        false => vec![keys[random.usize(0..keys.len())]],
+    }
+}
+
+fn size(random: &mut Rng) -> (u16, u16) {
+    match random.u8(0..10) {
+        0 => (random.u16(0..4), random.u16(0..4)),
+        1 => (random.u16(0..60), random.u16(0..12)),
+        2 => (random.u16(58..63), random.u16(11..14)),
+        3 => (random.u16(200..300), random.u16(60..100)),
+        4 => (80, 24),
+        _ => (random.u16(60..180), random.u16(12..50)),
+    }
+}
+
+/// A fault that concerns a bounded number of requests.
+fn fault(random: &mut Rng) -> Rule {
+    let places =
+        ["", "/v2", "/v2/deployments", "/revisions", "/threads", "/state", "/history", "/stream", "logs", "/info"];
+    let place = places[random.usize(0..places.len())];
+    let any = Rule::on("*", place).times(random.usize(1..6));
+    let stream = || Rule::on("*", "/stream");
+    match random.u8(0..16) {
+        0 => any.status(500),
+        1 => any.status(503),
+        2 => any.status(429).header("retry-after", "1"),
+        3 => any.status(429),
+        4 => any.status(401),
+        5 => any.status(404),
+        6 => any.html(502),
+        7 => any.delay(Duration::from_millis(random.u64(10..800))),
+        8 => any.hang(),
+        9 => any.cut_after_bytes(random.usize(0..2000)),
+        10 => any.close_after_bytes(random.usize(0..2000)),
+        11 => stream().times(3).cut_after_events(random.usize(1..30)),
+        12 => stream().times(2).pause_after_bytes(random.usize(0..3000), Duration::from_millis(700)),
+        13 => stream().times(2).rechunk(random.usize(1..9)),
+        14 => {
+            let body: String = (0..4).map(|_| HOSTILE[random.usize(0..HOSTILE.len())].as_str()).collect();
+            stream().times(2).status(200).header("content-type", "text/event-stream").body(&body)
+        }
+        _ => {
+            // Answers of the right kind that name other objects, or none.
+            let bodies = [
+                "null",
+                "[]",
+                "{}",
+                "[null, 7, \"x\"]",
+                r#"{"id": "another", "thread_id": "another", "run_id": "another", "status": "NOVEL"}"#,
+                r#"[{"thread_id": "\u001b[31m", "status": 7}, {"run_id": null}, {"id": "\u202eevil"}]"#,
+                r#"{"resources": [{"id": "a", "name": "\u0000"}, {"id": "a"}], "offset": -1}"#,
+                r#"{"values": {"messages": [null, {"type": "ai"}]}, "next": ["nowhere"], "tasks": [{"interrupts": [null]}]}"#,
+            ];
+            any.status(200).body(bodies[random.usize(0..bodies.len())])
+        }
+    }
+}
+
+/// The next step for a dashboard in this state.
+pub fn next(app: &App, random: &mut Rng) -> Step {
+    let is_typing = app.filtering
+        || matches!(
+            app.context(),
+            Context::Composer | Context::Editor | Context::Answer | Context::Command | Context::Confirm
+        );
+    if random.u8(0..3) == 0
+        && let Some(keys) = consent(app)
+    {
+        return Step::Keys(keys);
+    }
+    if is_typing && random.u8(0..3) == 0 {
+        return match random.u8(0..6) {
+            0 => Step::Paste(word(random)),
+            1 => Step::Keys(vec![ctrl('s')]),
+            _ => Step::Keys(typed(&word(random).chars().take(120).collect::<String>())),
+        };
+    }
+    let (w, h) = (app.size.0.max(1), app.size.1.max(1));
+    // Lists lead to where there is more to do.
+    if matches!(app.context(), Context::Deployments | Context::Server) && random.u8(0..5) == 0 {
+        let keys = [key(Code::Enter), key(Code::Down), Key::char('n'), Key::char('a'), Key::char('x'), Key::char('D')];
+        return Step::Keys(vec![keys[random.usize(0..keys.len())]]);
+    }
+    if app.context() == Context::Composer && random.u8(0..6) == 0 {
+        let mut keys = typed("hello");
+        keys.push(ctrl('s'));
+        return Step::Keys(keys);
+    }
+    match random.u8(0..100) {
+        0..45 => Step::Keys(likely(app.context(), random)),
+        45..50 => Step::Keys(vec![EVERY_KEY[random.usize(0..EVERY_KEY.len())]]),
+        50..58 => Step::Keys(vec![key(Code::Enter)]),
+        58..62 => Step::Keys(vec![key(Code::Esc)]),
+        62..68 => Step::Keys(command(random)),
+        68..70 => Step::Paste(word(random)),
+        70..74 => {
+            let (w, h) = size(random);
+            Step::Resize(w, h)
+        }
+        74..76 => Step::Wheel(random.i8(-5..6), random.u16(0..w), random.u16(0..h)),
+        76..79 => Step::Click(random.u16(0..w), random.u16(0..h), random.u16(0..300), random.u16(0..100)),
+        79..80 => Step::Focus(random.bool()),
+        80..81 => Step::Tick,
+        81..87 => Step::Fault(fault(random)),
+        87..89 => Step::Heal,
+        89..92 => {
+            use Other::*;
+            let others = [DeleteThread, DeleteDeployment, StartRun, StartRun, EditState, CancelRuns];
+            Step::Other(others[random.usize(0..others.len())])
+        }
+        92..93 => Step::Config(random.usize(0..CONFIGS)),
+        _ => Step::Wait(random.u64(5..120)),
+    }
+}
