@@ -11,7 +11,7 @@ use runtail::app::Overlay;
 use runtail::app::confirm::{Proposal, Stage};
 use runtail::app::key::{Code, Key};
 use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
-use runtail::app::subscriptions;
+use runtail::app::{subscriptions, update};
 use runtail::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use serde_json::json;
 
@@ -92,6 +92,23 @@ fn a_key_that_is_held_down_since_before_there_was_anything_to_read_does_not_send
         assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
     }
     dash.later(1000);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+}
+
+#[test]
+fn a_change_is_sent_only_after_its_preview_was_on_the_screen() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    let number = planned(&mut dash, &effects);
+    // The key is in the terminal's input before the frame with the preview is drawn.
+    let send = Msg::Key(Key { code: Code::Char('s'), ctrl: true, alt: false });
+    assert_eq!(update(&mut dash.app, dash.now, send), []);
+    dash.later(2000);
+    dash.resize(50, 10);
+    assert!(dash.screen().contains("too small"), "{}", dash.screen());
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    dash.later(2000);
+    dash.resize(100, 30);
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
 }
 

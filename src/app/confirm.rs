@@ -2,7 +2,7 @@
 //! when the dialog opens; whatever the lists do meanwhile, nothing else is touched.
 
 use super::key::{Code, Key};
-use super::layout::Area;
+use super::layout::{Area, SMALLEST};
 use super::line::{Line, Tone, wrap};
 use super::msg::{Effect, Made, ServerRef, ThreadRef};
 use super::open::read_only_text;
@@ -31,6 +31,8 @@ pub struct Confirm {
     pub choice: Option<Choice>,
     /// When the key that sends was pressed before there was anything to read: it may be held down since.
     pub held: Option<Timestamp>,
+    /// Whether the preview was on the screen.
+    pub is_seen: bool,
     /// Where in the preview one reads.
     pub place: Place,
 }
@@ -269,6 +271,7 @@ impl App {
             typed: String::new(),
             choice: None,
             held: None,
+            is_seen: false,
             place: Place::at_start(),
         })));
         number
@@ -320,12 +323,31 @@ impl App {
         Vec::new()
     }
 
+    /// Notes that a frame was drawn. A change is sent only if its preview was in one.
+    pub fn on_drawn(&mut self) {
+        let is_shown = self.is_drawable() && !self.frozen;
+        if let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut()
+            && is_shown
+            && matches!(confirm.stage, Stage::Ready(_))
+        {
+            confirm.is_seen = true;
+        }
+    }
+
+    /// Returns whether the terminal is large enough for anything but a message that it is too small.
+    fn is_drawable(&self) -> bool {
+        self.size.0 >= SMALLEST.0 && self.size.1 >= SMALLEST.1
+    }
+
     /// The key that sends was pressed.
     pub(super) fn send_change(&mut self) -> Vec<Effect> {
+        let is_drawable = self.is_drawable();
         let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return Vec::new() };
         let (number, profile) = (confirm.number, confirm.profile.clone());
         let is_held = confirm.held.is_some_and(|last| self.now.duration_since(last) < HELD);
-        if is_held || matches!(confirm.stage, Stage::Planning) {
+        // A key can be faster than the next frame, and a small terminal shows nothing.
+        let is_unseen = matches!(confirm.stage, Stage::Ready(_)) && !(confirm.is_seen && is_drawable);
+        if is_held || is_unseen || matches!(confirm.stage, Stage::Planning) {
             confirm.held = Some(self.now);
             return Vec::new();
         }

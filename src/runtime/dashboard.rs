@@ -89,5 +89,6 @@ impl Dashboard {
         self.app.settle();
         let theme = Theme { color: self.color, rgb: self.rgb, ascii: self.app.settings.ascii };
         self.still.draw(&self.app, &theme, frame);
+        self.app.on_drawn();
     }
 }

@@ -55,7 +55,11 @@ impl Dash {
         self.app.profiles.iter_mut().for_each(|profile| profile.read_only = true);
     }
 
+    /// Applies a message. Keys are pressed by somebody who sees the screen.
     pub fn feed(&mut self, msg: Msg) -> Vec<Effect> {
+        if matches!(msg, Msg::Key(_)) {
+            self.app.on_drawn();
+        }
         update(&mut self.app, self.now, msg)
     }
 
