@@ -3,9 +3,12 @@
 
 mod support;
 
+use runtail::app::key::{Code, Key};
+use runtail::app::keys::BINDINGS;
 use std::time::Duration;
 use support::process;
 use support::term::Term;
+use support::tmux::Tmux;
 
 /// The dashboard of the simulator, once it is there.
 #[track_caller]
@@ -303,5 +306,118 @@ fn a_terminal_that_shrank_while_we_were_stopped_is_drawn_at_its_new_size() {
     term.wait_for("vendor-intake");
     term.keys("q");
     term.wait_for("job ended 0");
+    assert_restored(&term);
+}
+
+/// The dashboard in tmux, started from a shell whose screen has something to come back to.
+#[track_caller]
+fn demo_in_tmux(term: &str) -> Option<Tmux> {
+    let tmux = Tmux::start(term, 120, 36)?;
+    tmux.line("echo before the dashboard");
+    tmux.wait_for("\nbefore the dashboard");
+    tmux.start_binary("--demo");
+    tmux.wait_for("support-bot");
+    let screen = tmux.screen();
+    assert!(screen.contains("DEMO") && screen.contains("DEPLOYMENTS") && screen.contains('│'), "{screen}");
+    assert!(!screen.contains("before the dashboard"), "{screen}");
+    assert_eq!((tmux.variable("alternate_on"), tmux.variable("cursor_flag")), ("1".into(), "0".into()));
+    Some(tmux)
+}
+
+#[track_caller]
+fn assert_restored_in_tmux(tmux: &Tmux, code: &str) {
+    tmux.wait_for(&format!("ended {code}"));
+    let screen = tmux.screen();
+    assert!(screen.contains("\nbefore the dashboard") && !screen.contains("DEPLOYMENTS"), "{screen}");
+    for (name, normal) in [("alternate_on", "0"), ("cursor_flag", "1"), ("mouse_any_flag", "0"), ("keypad_flag", "0")] {
+        assert_eq!(tmux.variable(name), normal, "{name}: {screen}");
+    }
+    // Only a terminal in its usual modes shows what is typed and takes a line.
+    tmux.line("stty -a | grep -o ' icanon' && echo typed");
+    tmux.wait_for(" icanon\ntyped");
+    assert!(tmux.screen().contains("grep -o"), "{}", tmux.screen());
+}
+
+#[test]
+fn tmux_shows_the_dashboard_and_gets_its_screen_back() {
+    for term in ["screen-256color", "tmux-256color"] {
+        let Some(tmux) = demo_in_tmux(term) else { return };
+        tmux.resize(50, 10);
+        tmux.wait_for("too small");
+        tmux.resize(90, 28);
+        tmux.wait_for("support-bot");
+        assert!(tmux.screen().lines().all(|line| line.chars().count() <= 90), "{}", tmux.screen());
+        tmux.key("?");
+        tmux.wait_for("Everywhere");
+        tmux.key("Escape");
+        tmux.wait_for("support-bot");
+        tmux.key("q");
+        assert_restored_in_tmux(&tmux, "0");
+    }
+}
+
+#[test]
+fn a_signal_leaves_a_normal_pane_in_tmux() {
+    for (term, signal, code) in [("screen-256color", libc::SIGTERM, "143"), ("tmux-256color", libc::SIGSEGV, "139")] {
+        let Some(tmux) = demo_in_tmux(term) else { return };
+        tmux.signal(signal);
+        assert_restored_in_tmux(&tmux, code);
+    }
+}
+
+/// The bytes that a terminal sends for a key.
+fn bytes_of(key: Key) -> String {
+    let alt = if key.alt { "\x1b" } else { "" };
+    let text = match key.code {
+        Code::Char(c) if key.ctrl => char::from(c as u8 & 0x1f).to_string(),
+        Code::Char(c) => c.to_string(),
+        Code::F(n @ 1..=4) => format!("\x1bO{}", char::from(b'O' + n)),
+        Code::F(_) => "\x1b[15~".into(),
+        Code::Enter => "\r".into(),
+        Code::Esc => "\x1b".into(),
+        Code::Tab => "\t".into(),
+        Code::BackTab => "\x1b[Z".into(),
+        Code::Backspace => "\x7f".into(),
+        Code::Delete => "\x1b[3~".into(),
+        Code::Up => "\x1b[A".into(),
+        Code::Down => "\x1b[B".into(),
+        Code::Right => "\x1b[C".into(),
+        Code::Left => "\x1b[D".into(),
+        Code::Home => "\x1b[H".into(),
+        Code::End => "\x1b[F".into(),
+        Code::PageUp => "\x1b[5~".into(),
+        Code::PageDown => "\x1b[6~".into(),
+    };
+    format!("{alt}{text}")
+}
+
+/// The monkey of `tests/monkey.rs`, with the binary in a terminal. `RUNTAIL_MONKEY_SEED` repeats a run.
+#[test]
+fn random_keys_leave_a_normal_terminal() {
+    let seed = std::env::var("RUNTAIL_MONKEY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    println!("RUNTAIL_MONKEY_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let folder = tempfile::tempdir().unwrap();
+    // Exports go to the folder, and no browser or editor is found.
+    let script = format!("cd '{}' && PATH=/nonexistent exec \"$@\"", folder.path().display());
+    let mut term = Term::spawn_under(&script, &["--demo"], 120, 36);
+    term.wait_for("support-bot");
+    // These leave, stop the process, or begin a command, of which some leave.
+    let kept = |key: &Key| !matches!(bytes_of(*key).as_str(), "q" | "\x03" | "\x1a" | ":");
+    let keys = BINDINGS.iter().flat_map(|row| row.keys).map(|key| key.parse::<Key>().unwrap());
+    let keys: Vec<Key> = keys.filter(kept).collect();
+    for _ in 0..300 {
+        match random.u8(0..12) {
+            0 => term.resize(random.u16(1..200), random.u16(1..60)),
+            1 => term.keys(&format!("\x1b[200~{}\x1b[201~", ["hello", "q\x1b:quit\r", "日本語"][random.usize(0..3)])),
+            2 => term.keys(&format!("\x1b[<{};{};{}M", random.u8(0..3), random.u16(1..200), random.u16(1..60))),
+            3 => term.keys("\r"),
+            _ => term.keys(&bytes_of(keys[random.usize(0..keys.len())])),
+        }
+        term.wait_for_rest(Duration::from_millis(5));
+    }
+    term.wait_for_rest(Duration::from_millis(200));
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
 }

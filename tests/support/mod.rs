@@ -10,4 +10,6 @@ pub mod server;
 pub mod storm;
 pub mod tape;
 pub mod term;
+#[cfg(unix)]
+pub mod tmux;
 pub mod wait;
