@@ -141,7 +141,7 @@ impl World {
                 for key in keys {
                     self.apply(Msg::Key(key));
                     // Sometimes keys come faster than frames.
-                    if self.random.u8(0..4) > 0 {
+                    if self.random.bool() {
                         self.draw();
                     }
                     if self.random.u8(0..4) == 0 {
@@ -346,7 +346,7 @@ fn prepare() {
 #[test]
 fn a_monkey_breaks_nothing() {
     prepare();
-    let steps = number("RUNTAIL_MONKEY_STEPS").unwrap_or(250) as usize;
+    let steps = number("RUNTAIL_MONKEY_STEPS").unwrap_or(160) as usize;
     if let Some(seed) = number("RUNTAIL_MONKEY_SEED") {
         play(seed, steps);
         return;
@@ -355,7 +355,7 @@ fn a_monkey_breaks_nothing() {
     for seed in 1..=3 {
         all.add(play(seed, steps));
     }
-    // A monkey that sees nothing finds nothing.
+    // Most of the screens are reached.
     assert!(all.contexts.len() >= 12, "{all:?}");
     println!("{all:?}");
 }
