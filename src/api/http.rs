@@ -298,6 +298,10 @@ impl Http {
         let too_large = |detail| ApiError { kind: Kind::TooLarge(limit), at: at.clone(), detail, hint: None };
         let body = read_body(response, limit).await.map_err(|why| match why {
             Unread::Broken(e) => broken(&e),
+            Unread::Short => {
+                let detail = "the connection broke in the middle of the answer: it is shorter than announced".into();
+                ApiError { kind: Kind::Network, at: at.clone(), detail, hint: None }
+            }
             Unread::TooLarge => too_large(format!("the answer is larger than {}", text::bytes(limit as u64))),
             Unread::Unpacks(wire, unpacked) => too_large(format!(
                 "the answer unpacks to more than {MOST_UNPACKED} times its size ({} from {}): the rest was not read",

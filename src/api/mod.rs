@@ -27,6 +27,8 @@ mod thread_actions;
 use agent_server::server_info;
 pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, ServerInfo, ServerKind, ThreadQuery};
 pub use auth::AuthWaited;
+#[doc(hidden)]
+pub use body::read_answer;
 pub use change::{Made, PlanError};
 pub use connections::Connections;
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};

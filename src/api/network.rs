@@ -49,7 +49,7 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
             _ => {}
         }
     }
-    let cause = last(error);
+    let cause = http2(&last(error));
     let told = |part: &str| cause.contains(part);
     if told("invalid HTTP") && url.scheme() == "http" {
         return network(format!("{host}:{port} does not speak http"), "plain http to a TLS port?".into());
@@ -64,6 +64,26 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
         return (Kind::Network, format!("the connection broke in the middle of the answer: {cause}"), None);
     }
     (Kind::Network, cause, None)
+}
+
+/// Rewords what the HTTP/2 library says, which does not say which side failed.
+fn http2(cause: &str) -> String {
+    const CLOSED: &str = "the server closed the connection";
+    const VIOLATED: &str = "the server violated HTTP/2";
+    let reworded = [
+        ("connection error received: not a result of an error", CLOSED),
+        ("stream closed because of a broken pipe", CLOSED),
+        ("connection error received: ", CLOSED),
+        ("stream error received: ", "the server ended the answer"),
+        ("connection error detected: ", VIOLATED),
+        ("stream error detected: ", VIOLATED),
+    ];
+    let found = reworded.iter().find_map(|(start, said)| Some((cause.strip_prefix(start)?, said)));
+    match found {
+        Some(("", said)) => (*said).to_string(),
+        Some((reason, said)) => format!("{said}: {reason}"),
+        None => cause.to_string(),
+    }
 }
 
 /// What TLS failed of, and what to do.
