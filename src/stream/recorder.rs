@@ -3,7 +3,7 @@
 use crate::config::files;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,7 +29,8 @@ impl RecordingFile {
     /// Makes the file; compressed where its name ends in `.gz`. A device or an empty file may be there already.
     ///
     /// # Errors
-    /// `AlreadyExists` where there is something in the file, which stays as it is; else what the system says.
+    /// `AlreadyExists` where there is something in the file, which stays as it is; `ResourceBusy` where another process
+    /// records to it; else what the system says.
     pub fn create(path: &Path) -> io::Result<RecordingFile> {
         let file = BufWriter::with_capacity(64 << 10, private(path)?);
         let out = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
@@ -81,12 +82,17 @@ fn private(path: &Path) -> io::Result<File> {
     options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.clone().create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => return made,
-    }
-    let file = files::open_with(&options, path)?;
+    let file = match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => files::open_with(&options, path)?,
+        made => made?,
+    };
     let found = file.metadata()?;
+    // A recording is empty until its first lines are written, and then an empty file would be taken for a new one.
+    if found.is_file() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process records to it"));
+    }
+    // What another process wrote until it released the lock.
+    let found = file.metadata().unwrap_or(found);
     if found.is_file() && found.len() > 0 {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -120,6 +126,21 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         RecordingFile::create(&path).unwrap().finish().unwrap();
         assert_eq!(mode(), 0o600);
+    }
+
+    #[test]
+    fn an_empty_recording_that_is_being_written_is_not_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.jsonl", "a.jsonl.gz"] {
+            let path = folder.path().join(name);
+            let mut first = RecordingFile::create(&path).unwrap();
+            assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+            first.write(b"x\n").unwrap();
+            let second = RecordingFile::create(&path).unwrap_err().kind();
+            assert!(matches!(second, io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists));
+            first.finish().unwrap();
+            assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
     }
 
     #[test]
