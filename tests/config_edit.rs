@@ -255,3 +255,39 @@ fn a_file_that_is_broken_is_not_built_upon() {
     let error = Draft::new(&path, vec!["[profiles.a]\nregion = \"us\"\n".into()]).unwrap_err().to_string();
     assert!(error.contains("config.toml:1:12"), "{error}");
 }
+
+/// As two dashboards do that save a profile in the same moment.
+#[test]
+fn of_several_changes_at_the_same_time_one_is_written_and_the_others_are_refused() {
+    const WRITERS: usize = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    for round in 0..100 {
+        std::fs::write(&path, FILE).unwrap();
+        let barrier = std::sync::Barrier::new(WRITERS);
+        let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|n| {
+                    let (path, barrier) = (&path, &barrier);
+                    scope.spawn(move || {
+                        let typed = format!("[profiles.new{n}]\nregion = \"us\"\n");
+                        let draft = Draft::new(path, vec![typed.into()]).unwrap();
+                        barrier.wait();
+                        draft.write().map_err(|e| e.to_string())
+                    })
+                })
+                .collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        let written: Vec<usize> = (0..WRITERS).filter(|n| results[*n].is_ok()).collect();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let names: Vec<String> = written.iter().map(|n| format!("new{n}")).collect();
+        let profiles = read(&text).profiles;
+        let found: Vec<&str> =
+            profiles.iter().map(|p| p.name.as_str()).filter(|name| name.starts_with("new")).collect();
+        assert_eq!(found, names, "round {round}: what was reported as written is in the file");
+        assert!(written.len() <= 1, "round {round}: {results:?}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+        assert_eq!(left, ["config.toml"], "round {round}");
+    }
+}

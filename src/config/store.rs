@@ -1,9 +1,9 @@
 //! Writing the configuration file: what would change is shown first, and only that is written, as a whole or not at all.
 
-use super::{ConfigError, edit};
+use super::{ConfigError, edit, files};
 use crate::text;
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,6 +99,12 @@ impl Draft {
         beside.file.write_all(self.after.as_bytes()).map_err(system)?;
         beside.file.set_permissions(rights).map_err(system)?;
         beside.file.sync_all().map_err(system)?;
+        // Another process that saves at the same time would see the old text too, and one of the two changes would be lost.
+        // Where there are no locks, as on some network mounts, the comparison alone has to do.
+        let locked = files::open(&target).map_err(system)?;
+        if let Err(TryLockError::WouldBlock) = locked.try_lock() {
+            return Err(failed("another process is changing the file".into()));
+        }
         if read(&self.path)?.as_ref() != Some(before) {
             return Err(failed("the file was changed by somebody else meanwhile".into()));
         }
