@@ -14,6 +14,7 @@ use super::scroll::{Place, Rows, Spot};
 use super::work::{AT_ONCE, Part, Task, Work};
 use crate::projection::difference::Mark;
 use crate::projection::document::{Doc, Excerpt, Kind, unquote};
+use foldhash::fast::RandomState;
 use search::Search;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub struct Tree {
     /// What is known of the text that is read: its keys and their bytes.
     outline: Vec<(Arc<str>, usize)>,
     /// Nodes whose folding differs from the start's; texts that are shown whole.
-    toggled: HashSet<u32>,
+    toggled: HashSet<u32, RandomState>,
     base: Fold,
     width: usize,
     height: usize,
@@ -87,7 +88,7 @@ impl Tree {
             reading: None,
             next: None,
             outline: Vec::new(),
-            toggled: HashSet::new(),
+            toggled: HashSet::default(),
             base: Fold::Start,
             width: 80,
             height: 0,
@@ -232,12 +233,32 @@ impl Tree {
     }
 
     fn is_folded(&self, node: u32) -> bool {
-        let start = match self.base {
-            Fold::Start => self.doc.len() > SMALL && self.doc.depth(node) >= FOLD_DEPTH,
-            Fold::All => self.doc.depth(node) >= 1,
+        self.is_container(node) && self.folds_at(self.doc.depth(node)) != self.toggled.contains(&node)
+    }
+
+    /// Whether containers of this depth are folded until somebody unfolds them.
+    fn folds_at(&self, depth: u32) -> bool {
+        match self.base {
+            Fold::Start => self.doc.len() > SMALL && depth >= FOLD_DEPTH,
+            Fold::All => depth >= 1,
             Fold::None => false,
-        };
-        self.is_container(node) && start != self.toggled.contains(&node)
+        }
+    }
+
+    /// The outermost folded container among those that hold a node, up to and without `end`. A node may be in 100,000 of them,
+    /// so each costs as little as possible.
+    fn outermost_folded(&self, node: u32, end: Option<u32>) -> Option<u32> {
+        if matches!(self.base, Fold::None) && self.toggled.is_empty() {
+            return None;
+        }
+        let (mut depth, mut found) = (self.doc.depth(node), None);
+        for above in self.doc.ancestors(node).take_while(|above| Some(*above) != end) {
+            depth -= 1;
+            if self.folds_at(depth) != self.toggled.contains(&above) {
+                found = Some(above);
+            }
+        }
+        found
     }
 
     /// Whether a value is a text that can be shown whole: long ones are cut at the line's end until somebody asks.
@@ -255,7 +276,7 @@ impl Tree {
 
     /// The outermost folded container that hides a node, or the node.
     fn seen(&self, node: u32) -> u32 {
-        self.doc.ancestors(node).filter(|above| self.is_folded(*above)).last().unwrap_or(node)
+        self.outermost_folded(node, None).unwrap_or(node)
     }
 
     /// Brings the place to lines that there are.
@@ -404,9 +425,7 @@ impl Rows for Tree {
         let node = node_of(at);
         let before = node.checked_sub(1)?;
         // What is in a folded container before it is hidden by that; what holds the node itself is not folded.
-        let parent = self.doc.parent(node);
-        let inside = self.doc.ancestors(before).take_while(|above| Some(*above) != parent);
-        let seen = inside.filter(|above| self.is_folded(*above)).last().unwrap_or(before);
+        let seen = self.outermost_folded(before, self.doc.parent(node)).unwrap_or(before);
         let part = if self.shown_whole(seen) { self.doc.chunks(seen).count() as u32 } else { 0 };
         Some(key(seen, part))
     }
