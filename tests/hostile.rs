@@ -107,6 +107,45 @@ fn no_view_and_no_export_holds_a_control_character() {
     }
 }
 
+/// Each view of events of 100,000 levels, folded and unfolded, at both ends, with their details.
+#[test]
+fn deep_json_is_shown_in_every_view() {
+    const LEVELS: usize = 100_000;
+    let lists = "[".repeat(LEVELS) + &"]".repeat(LEVELS);
+    let objects = r#"{"a":"#.repeat(LEVELS) + "1" + &"}".repeat(LEVELS);
+    let token =
+        r#"[{"type":"ai","id":"m","content":LISTS,"tool_calls":[{"id":"1","name":"n","args":OBJECTS}]},{"x":LISTS}]"#;
+    let mut stream = String::from("event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":1}\n\n");
+    for (name, data) in [
+        ("values", r#"{"messages":[{"type":"human","content":OBJECTS}],"x":LISTS}"#),
+        ("updates", r#"{"node":{"x":OBJECTS},"__interrupt__":[{"id":"i","value":LISTS}]}"#),
+        ("messages", token),
+        ("tasks", r#"{"id":"1","name":"n","input":LISTS,"triggers":OBJECTS}"#),
+        ("tasks", r#"{"id":"1","name":"n","result":OBJECTS,"interrupts":[{"value":LISTS}]}"#),
+        ("checkpoints", r#"{"config":OBJECTS,"values":LISTS,"tasks":LISTS}"#),
+        ("events", r#"{"event":"on_tool_start","data":OBJECTS,"tags":LISTS}"#),
+        ("custom", "OBJECTS"),
+        ("error", "LISTS"),
+        ("values", r#"{"messages":LISTS,"x":[OBJECTS]}"#),
+    ] {
+        let data = data.replace("LISTS", &lists).replace("OBJECTS", &objects);
+        stream += &format!("event: {name}\ndata: {data}\n\n");
+    }
+    let mut world = World::new((130, 36));
+    world.open_thread();
+    world.dash.receive(stream.into_bytes());
+    for view in "12345678".chars() {
+        for keys in [&view.to_string()[..], "<Home><Enter>", "+<End>", "-d"] {
+            world.keys(keys);
+            world.answer_once("plain", true);
+            world.look();
+        }
+        while !world.dash.app.overlays.is_empty() {
+            world.keys("<Esc>");
+        }
+    }
+}
+
 /// Everything that does harm, in one.
 fn bomb() -> String {
     HOSTILE.join(" ~ ")

@@ -14,7 +14,8 @@ fn every_test_that_the_page_names_is_there() {
         .collect();
     assert!(named.len() > 25, "{named:?}");
     let mut known = String::new();
-    for file in std::fs::read_dir(root.join("tests")).expect("tests").flatten() {
+    let folders = ["tests", "tests/attacks"].map(|folder| std::fs::read_dir(root.join(folder)).expect(folder));
+    for file in folders.into_iter().flatten().flatten() {
         if file.path().extension().is_some_and(|ending| ending == "rs") {
             known += &std::fs::read_to_string(file.path()).expect("a test file");
         }

@@ -18,6 +18,8 @@ pub struct Done {
     pub stdout: String,
     pub stderr: String,
     pub took: Duration,
+    /// The most memory that it had, in KiB, as far as the system tells and it lived long enough to be looked at.
+    pub peak: u64,
 }
 
 impl Done {
@@ -161,6 +163,24 @@ impl Running {
         }
     }
 
+    /// Reads a line; none where the process ends without one.
+    #[track_caller]
+    pub fn line_or_end(&mut self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                self.seen.push_str(&line);
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("neither a line nor an end; stdout so far:\n{}", tail(&self.seen)),
+        }
+    }
+
+    /// The most memory that it has had so far, in KiB, as far as the system tells.
+    pub fn peak_memory(&self) -> Option<u64> {
+        peak_memory(self.child.id())
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.child.id()).expect("a pid");
@@ -178,7 +198,9 @@ impl Running {
     #[track_caller]
     pub fn wait_for(mut self, patience: Duration) -> Done {
         let until = Instant::now() + patience;
+        let mut peak = 0;
         let status: Option<ExitStatus> = loop {
+            peak = self.peak_memory().unwrap_or(0).max(peak);
             // The pipe is drained all the while: a full one would stop the process.
             while let Ok(line) = self.lines.try_recv() {
                 self.seen.push_str(&line);
@@ -201,7 +223,7 @@ impl Running {
         let Some(status) = status else {
             panic!("still running after {patience:?}\n--- stdout (its end)\n{}\n--- stderr\n{stderr}", tail(&stdout));
         };
-        Done { code: status.code(), stdout, stderr, took }
+        Done { code: status.code(), stdout, stderr, took, peak }
     }
 }
 
@@ -210,6 +232,12 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The most memory that a process which still runs has had so far, in KiB, as far as the system tells.
+pub fn peak_memory(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
 }
 
 /// Runs the binary to its end.

@@ -190,6 +190,11 @@ impl Term {
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process is there");
     }
 
+    /// The most memory that the process has had so far, in KiB, as far as the system tells.
+    pub fn peak_memory(&self) -> Option<u64> {
+        super::process::peak_memory(self.child.process_id()?)
+    }
+
     /// Closes the terminal under the process, as a closed window or a lost ssh connection does.
     pub fn hang_up(&mut self) {
         // The reader and the writer hold the terminal too, so the signal is sent as the kernel would.
