@@ -123,6 +123,26 @@ fn update() {
     drive("update", 40);
 }
 
+#[test]
+fn answer() {
+    drive("answer", 1000);
+}
+
+#[test]
+fn http() {
+    drive("http", 60);
+}
+
+#[test]
+fn views() {
+    drive("views", 60);
+}
+
+#[test]
+fn redact() {
+    drive("redact", 500);
+}
+
 /// Each entry has its target for the fuzzer, and the other way round.
 #[test]
 fn every_entry_has_its_target() {

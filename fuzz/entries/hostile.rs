@@ -362,8 +362,24 @@ impl World {
         self.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
     }
 
+    /// Opens the first thread of the first server.
+    pub fn open_thread(&mut self) {
+        self.dash.open_thread();
+    }
+
+    /// Items of the stream that is open; the closure gets the number of the next event.
+    pub fn items(&mut self, items: impl FnOnce(u64) -> Vec<Item>) {
+        let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_)))
+        else {
+            return;
+        };
+        let answer = Answer::Items(items(self.seq));
+        self.seq += 1;
+        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+    }
+
     /// Bytes as a server sends them on a stream that is open.
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub fn bytes(&mut self, bytes: &[u8]) {
         let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_)))
         else {
             return;

@@ -2,8 +2,12 @@
 //! which bytes of others come in. Each panics where something is wrong.
 #![allow(dead_code, reason = "each caller uses its own part of this")]
 
+pub mod answers;
 pub mod hostile;
 pub mod oracle;
+pub mod redaction;
+pub mod servers;
+pub mod views;
 
 use bytes::Bytes;
 use runtail::app::key::{Key, parse_keys};
@@ -20,7 +24,7 @@ use std::path::Path;
 pub type Entry = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const ENTRIES: [Entry; 8] = [
+pub const ENTRIES: [Entry; 12] = [
     ("framer", framer),
     ("sse", sse),
     ("event", event),
@@ -29,6 +33,10 @@ pub const ENTRIES: [Entry; 8] = [
     ("recording", recording),
     ("keys", keys),
     ("update", hostile::update),
+    ("answer", answers::answer),
+    ("http", servers::http),
+    ("views", views::views),
+    ("redact", redaction::redact),
 ];
 
 /// Runs one of them by its name.

@@ -1,0 +1,129 @@
+//! The body of an answer, from its bytes to what the models make of it.
+
+use super::hostile::is_dangerous;
+use flate2::read::MultiGzDecoder;
+use runtail::api::read_answer;
+use runtail::model::{
+    Assistant, AuthAnswer, Deployment, LogLine, Revision, Run, RunFacts, StateFacts, Thread, ThreadFacts,
+    ThreadRecords, ThreadStatus, mask_record,
+};
+use runtail::stream::{Data, Loaded, SnapshotFields, SnapshotPart, ThreadSnapshot, is_json};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::io::Read;
+
+/// Bytes to which the reference decoder unpacks.
+const MOST: u64 = 1 << 20;
+
+/// Reads the bytes as an answer's body, plain or compressed as the first of them says, then as every kind of record.
+pub fn answer(data: &[u8]) {
+    let (head, body) = data.split_at(data.len().min(2));
+    let (flags, limit) = (head.first().copied().unwrap_or(0), head.get(1).copied().unwrap_or(255));
+    // Small limits and large ones.
+    let limit = usize::from(limit).pow(2) * 16;
+    let read = read(body, flags & 1 == 1, limit);
+    if flags & 1 == 1 {
+        match (unpacked(body), read) {
+            (Some(wanted), Ok(found)) => assert_eq!(found, wanted, "unpacked otherwise than the reference does"),
+            (Some(wanted), Err(why)) => assert!(wanted.len() > limit, "refused ({why}): {} bytes", wanted.len()),
+            (None, Ok(found)) => assert!(found.is_empty() && body.is_empty() || found.len() as u64 > MOST, "no gzip"),
+            (None, Err(_)) => {}
+        }
+    } else if body.len() <= limit {
+        assert_eq!(read.expect("a body within the limit"), body);
+    } else {
+        read.expect_err("a body beyond the limit");
+    }
+    // The records, whether they were compressed or not.
+    let whole = if flags & 1 == 1 { unpacked(body).unwrap_or_default() } else { body.to_vec() };
+    records(&whole);
+}
+
+fn read(body: &[u8], is_gzip: bool, limit: usize) -> Result<Vec<u8>, String> {
+    let mut response = http::Response::builder();
+    if is_gzip {
+        response = response.header("content-encoding", "gzip");
+    }
+    let response = response.body(body.to_vec()).expect("a response");
+    futures::executor::block_on(read_answer(response.into(), limit)).map(Into::into)
+}
+
+/// What another decoder of the same format unpacks; nothing where it is damaged or too large.
+fn unpacked(body: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    MultiGzDecoder::new(body).take(MOST + 1).read_to_end(&mut out).ok()?;
+    (out.len() as u64 <= MOST && !body.is_empty()).then_some(out)
+}
+
+fn of<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// A record, or each of a list.
+fn each<T: DeserializeOwned>(bytes: &[u8]) -> Vec<T> {
+    of::<Vec<T>>(bytes).or_else(|| of::<T>(bytes).map(|one| vec![one])).unwrap_or_default()
+}
+
+/// Reads JSON as every kind of record that a server sends, and asks each for all that it knows.
+pub fn records(json: &[u8]) {
+    for deployment in each::<Deployment>(json) {
+        let _ = deployment.agent_url();
+        drop(deployment.in_a_list());
+    }
+    for revision in each::<Revision>(json) {
+        let _ = revision.phase().is_final();
+    }
+    for thread in each::<Thread>(json) {
+        let _ = (thread.waiting(), thread.graph(), thread.notes(), thread.failure(), ThreadFacts::of(&thread));
+    }
+    for run in each::<Run>(json) {
+        let _ = run.is_active();
+    }
+    each::<Assistant>(json);
+    for mut row in each::<Value>(json) {
+        let line = LogLine::from(row.clone());
+        let _ = (line.severity(), LogLine::time(&row), LogLine::severity_of(&row));
+        let answer = AuthAnswer::new(row.clone());
+        assert!(!answer.word().contains(is_dangerous), "{:?}", answer.word());
+        let _ = (answer.status(), answer.url(), answer.auth_id());
+        mask_record(&mut row);
+        let once = row.clone();
+        mask_record(&mut row);
+        assert_eq!(row, once, "masking a second time changes nothing");
+    }
+    let Ok(text) = std::str::from_utf8(json) else { return };
+    facts(text);
+    snapshot(text);
+}
+
+fn facts(json: &str) {
+    let thread = ThreadFacts::read(json).ok();
+    let state = StateFacts::read(json).ok();
+    let runs = RunFacts::read_all(json).ok().or_else(|| RunFacts::read(json).ok().map(|run| vec![run]));
+    let _ = StateFacts::read_all(json);
+    for with in 0..8 {
+        let records = ThreadRecords {
+            thread: thread.as_ref().filter(|_| with & 1 > 0),
+            state: state.as_ref().filter(|_| with & 2 > 0),
+            runs: runs.as_deref().filter(|_| with & 4 > 0),
+        };
+        let _ = (ThreadStatus::derive(records), records.questions(), records.answerable());
+    }
+}
+
+/// What is loaded of a thread becomes one JSON record, whatever each part holds.
+fn snapshot(json: &str) {
+    if !is_json(json) {
+        return;
+    }
+    for part in SnapshotPart::ALL {
+        let parts = [(part, Loaded::Json(json.into())), (SnapshotPart::State, Loaded::Json(json.into()))];
+        for parts in [parts[..1].to_vec(), parts.to_vec()] {
+            let snapshot = ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into_iter().collect() };
+            let event = snapshot.into_event(1);
+            let Data::Json(text) = &event.data else { panic!("not JSON: {:?}", event.data) };
+            assert!(is_json(text), "{text}");
+            serde_json::from_str::<SnapshotFields>(text).expect("a snapshot");
+        }
+    }
+}

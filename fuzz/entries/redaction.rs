@@ -1,0 +1,65 @@
+//! Redaction: no key is left in a recording, and what is written is a recording again.
+
+use super::{decoded, same_again};
+use jiff::Timestamp;
+use runtail::projection::Rules;
+use runtail::stream::{Data, Event, LineParser, Record, is_json};
+
+/// Keys of kinds that are always removed.
+const KEYS: [&str; 4] = [
+    "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789",
+    "sk-proj-0123456789abcdef0123456789",
+    "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "AKIA0123456789ABCDEF",
+];
+
+/// Redacts the events of a stream, with a key put between what it holds.
+pub fn redact(data: &[u8]) {
+    let (chunks, body) = super::chunks(data);
+    let rules = Rules::new(&[], &[]).expect("the rules that always apply");
+    let mut parser = LineParser::default();
+    let (events, _) = decoded(chunks);
+    for (seq, event) in (1..).zip(events) {
+        let record = Record::Event(event.at(seq, Timestamp::UNIX_EPOCH, 1, false));
+        let Record::Event(event) = redacted(&rules, record) else { panic!("another record") };
+        assert_eq!(event.seq, seq);
+        if let Data::Json(text) = &event.data {
+            assert!(is_json(text), "no JSON any more: {text}");
+        }
+        same_again(&mut parser, &Record::Event(event));
+    }
+    let rest = String::from_utf8_lossy(body);
+    let key = KEYS[data.len() % KEYS.len()];
+    let middle = (0..=rest.len() / 2).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0);
+    let (before, after) = rest.split_at(middle);
+    for text in [format!("{key}{}", delimited(after)), format!("{} {key} {after}", before.trim_end())] {
+        let quoted = serde_json::to_string(&text).expect("a string");
+        let cases = [
+            Data::Json(format!("{{\"messages\":[{{\"content\":{quoted}}}]}}").into()),
+            Data::Malformed(text.as_str().into()),
+            Data::TooLarge { size: 1 << 20, head: text.as_str().into() },
+        ];
+        for data in cases {
+            let (name, at) = ("custom".into(), Timestamp::UNIX_EPOCH);
+            let event = Event { seq: 1, at, conn: 1, replayed: false, name, ns: [].into(), id: None, data };
+            let Record::Event(event) = redacted(&rules, Record::Event(event)) else { panic!("another record") };
+            assert!(!event.data.text().contains(key), "{}", event.data.text());
+        }
+    }
+}
+
+/// The text, begun with something that ends a word.
+fn delimited(text: &str) -> String {
+    format!("\" {text}")
+}
+
+fn redacted(rules: &Rules, record: Record) -> Record {
+    let mut removed = Vec::new();
+    let record = rules.apply(record, &mut |removal| removed.push(removal));
+    for removal in removed {
+        assert!(removal.rule < rules.len());
+        assert!(!removal.head.contains(super::hostile::is_dangerous), "{:?}", removal.head);
+        let _ = rules.name(removal.rule);
+    }
+    record
+}

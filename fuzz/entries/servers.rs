@@ -1,0 +1,191 @@
+//! Answers of both services, from the bytes on the wire to the screen: a server on this machine sends them, the clients read them,
+//! the dashboard shows them.
+
+use super::answers;
+use super::hostile::World;
+use futures::StreamExt;
+use jiff::SignedDuration;
+use runtail::api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
+use runtail::app::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
+use runtail::app::subscriptions;
+use runtail::config::Profile;
+use runtail::stream::{Item, Record, SnapshotLoader, SnapshotScope};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// Where the keys lead, and what they ask for on their way.
+const PLACES: [&str; 9] = ["", "<Tab>", "l", "b", "d", "<Enter>", "<Enter>v", "<Enter><Enter>", ":integrations<Enter>"];
+/// Answers to one input; an endless list would be read for long.
+const ANSWERS: usize = 24;
+
+/// What the server sends next, and how often.
+static NEXT: Mutex<(Vec<u8>, usize)> = Mutex::new((Vec::new(), 0));
+
+/// The server, the runtime of the clients, and the connections that they share.
+static SERVER: LazyLock<(String, tokio::runtime::Runtime, Connections)> = LazyLock::new(|| {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("bound"));
+    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    (url, runtime, Connections::default())
+});
+
+/// Reads a request and sends what is next. One request a connection.
+fn serve(mut client: TcpStream) {
+    let Ok(copy) = client.try_clone() else { return };
+    let (mut reader, mut line, mut length) = (BufReader::new(copy), String::new(), 0);
+    while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        line.clear();
+    }
+    let _ = reader.take(length).read_to_end(&mut Vec::new());
+    let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    let bytes: &[u8] = if next.1 > 0 { &next.0 } else { b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n" };
+    let _ = client.write_all(bytes);
+    next.1 = next.1.saturating_sub(1);
+}
+
+/// The whole answer, head included; or the body of a common one.
+fn response(flags: u8, data: &[u8]) -> Vec<u8> {
+    if flags & 7 == 7 {
+        return data.to_vec();
+    }
+    let status = [200, 200, 200, 200, 200, 404, 422][usize::from(flags & 7)];
+    let kind = if flags & 8 == 0 { "application/json" } else { "text/event-stream" };
+    let gzip = if flags & 16 == 0 { "" } else { "content-encoding: gzip\r\n" };
+    let mut all = format!(
+        "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\n{gzip}connection: close\r\ncontent-length: {}\r\n\r\n",
+        data.len()
+    )
+    .into_bytes();
+    all.extend_from_slice(data);
+    all
+}
+
+/// A place in the dashboard, reached with a server that answers everything with these bytes.
+pub fn http(data: &[u8]) {
+    let (head, data) = data.split_at(data.len().min(2));
+    let (place, flags) = (head.first().copied().unwrap_or(0), head.get(1).copied().unwrap_or(0));
+    *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = (response(flags, data), ANSWERS);
+    let (url, runtime, connections) = &*SERVER;
+    let url: url::Url = url.parse().expect("an address");
+    let http = Http::sharing(&Profile::default(), Journal::default(), connections.clone()).expect("a client");
+    let clients = Clients { control: ControlPlane::new(http.clone(), url.clone()), agent: AgentServer::new(http, url) };
+    let mut world = World::new((100, 30));
+    let place = PLACES[usize::from(place) % PLACES.len()];
+    for key in runtail::app::key::parse_keys(place).expect("keys") {
+        world.keys(&key.to_string());
+        runtime.block_on(clients.answer_all(&mut world));
+        world.look();
+    }
+    runtime.block_on(clients.answer_all(&mut world));
+    world.look();
+    for keys in ["<Down><Enter>", "d", "<End>w", "<Esc>", "9"] {
+        world.keys(keys);
+        runtime.block_on(clients.answer_all(&mut world));
+        world.look();
+    }
+    answers::records(data);
+}
+
+/// The clients of the server.
+struct Clients {
+    control: ControlPlane,
+    agent: AgentServer,
+}
+
+impl Clients {
+    /// Everything that the dashboard asks for is asked of the server.
+    async fn answer_all(&self, world: &mut World) {
+        for effect in std::mem::take(&mut world.asked) {
+            if let Some(done) = self.done(&effect).await {
+                world.dash.done(done);
+            }
+        }
+        world.dash.app.settle();
+        for sub in subscriptions(&world.dash.app) {
+            if let Some(answer) = self.answer(&sub, world).await {
+                world.dash.feed(runtail::app::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+            }
+        }
+        world.answer_once("", true);
+    }
+
+    async fn done(&self, effect: &Effect) -> Option<Done> {
+        Some(match effect {
+            Effect::FetchInfo(server) => Done::Info(server.clone(), self.agent.info().await),
+            Effect::FetchAssistants(server) => Done::Assistants(server.clone(), self.agent.assistants(50, 0).await),
+            Effect::Describe(what) => Done::Described(what.clone(), self.record(what).await),
+            Effect::Browse(number, _, of) => Done::Browsed(*number, self.control.collection(of).await),
+            Effect::LoadThread(number, thread) => {
+                Done::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
+            }
+            _ => return None,
+        })
+    }
+
+    async fn record(&self, what: &Described) -> Result<Arc<str>, runtail::api::ApiError> {
+        let mut row = match what {
+            Described::Thread(_, id) => self.agent.thread_row(id).await?,
+            Described::Deployment(_, id, _) => self.control.deployment_row(id).await?,
+            Described::Revision(of) => self.control.revision_row(&of.deployment, &of.revision).await?,
+            Described::ForgeSession(_, id) => self.control.forge_session(id).await?,
+        };
+        runtail::model::mask_record(&mut row);
+        Ok(row.to_string().into())
+    }
+
+    async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<Answer> {
+        let at = world.dash.app.now;
+        let next = NextPoll::At(at + SignedDuration::from_secs(4));
+        Some(match (&sub.key, &sub.what) {
+            (SubKey::Deployments(_), _) => {
+                // A list that fails leaves the deployments that are there, so that there is something to open.
+                let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
+                let result = Ok(runtail::api::Listing { items, incomplete: None });
+                Answer::Deployments { result, torn: false, skew: self.control.skew(), next }
+            }
+            (SubKey::Newest(_), _) => {
+                let deployment = sub.wish.newest.first()?.deployment.clone();
+                Answer::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
+            }
+            (SubKey::Watch(of), _) => Answer::Watched(self.control.revision(&of.deployment, &of.revision).await, next),
+            (SubKey::Revisions(_, id), _) => Answer::Revisions(self.control.revisions(id, 50).await, next),
+            (SubKey::Log(..), What::Log(_, scope, filter)) => {
+                let ask = LogAsk { limit: 50, ..LogAsk::default() };
+                let page = self.control.log_page(scope, filter, &ask).await;
+                let lines = page.map(|page| page.rows.into_iter().map(Into::into).collect());
+                Answer::Lines { lines, incomplete: true }
+            }
+            (SubKey::Threads(_), _) => Answer::Threads(self.agent.threads(&ThreadQuery::default()).await),
+            (SubKey::ThreadStatuses(_), _) => {
+                let of = sub.wish.statuses.first()?.clone();
+                let status = self.agent.listed_status(&of.thread, &of.facts).await;
+                Answer::ThreadStatus { of, status }
+            }
+            (SubKey::Runs(_, thread), _) => Answer::Runs(self.agent.runs(thread, 50).await),
+            (SubKey::Stream(_), _) => return self.thread_page(world).await,
+            _ => return None,
+        })
+    }
+
+    /// What the server's records say of a thread, and what its stream says.
+    async fn thread_page(&self, world: &mut World) -> Option<Answer> {
+        let mut loaded = Vec::new();
+        let loader = SnapshotLoader::new(self.agent.clone(), "t".into(), 1 << 20);
+        loader.load(SnapshotScope::All, |snapshot| loaded.push(snapshot)).await;
+        for snapshot in loaded {
+            world.items(|seq| vec![Item::Record(Record::Event(snapshot.into_event(seq)))]);
+        }
+        let mut stream = self.agent.join_run("t", "r", &[], None).await.ok()?;
+        let mut bytes = Vec::new();
+        while let Some(Ok(chunk)) = stream.body.next().await {
+            bytes.extend_from_slice(&chunk);
+        }
+        world.bytes(&bytes);
+        None
+    }
+}

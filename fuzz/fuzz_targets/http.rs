@@ -1,0 +1,7 @@
+//! See the entry of that name in `fuzz/entries`.
+#![no_main]
+
+#[path = "../entries/mod.rs"]
+mod entries;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::run("http", data));
