@@ -277,7 +277,7 @@ pub enum Command {
     Replay(replay::Options),
     /// Check that a recording is whole and agrees with itself
     Verify(verify::Options),
-    /// Write a recording anew without what others are not meant to see; keys go in any case
+    /// Copy a recording without secrets, and without what --path and --pattern name
     Redact(redact::Options),
     /// What stands between you and your deployments; holds no secret, and can be pasted anywhere
     Doctor(doctor::Options),
@@ -374,7 +374,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Sim(options)) => sim::run(options).await,
         Some(Command::Replay(options)) => replay::run(&globals, options).await,
         Some(Command::Verify(options)) => verify::run(&options).await,
-        Some(Command::Redact(options)) => redact::run(&options).await,
+        Some(Command::Redact(options)) => redact::run(&globals, &options).await,
         Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
         Some(Command::Config(command)) => config::run(&globals, command),
         Some(Command::Completions(options)) => completions::run(&options),

@@ -1,41 +1,59 @@
-//! `redact FILE`: a new recording without what others are not meant to see.
+//! `redact FILE`: a new recording without what others must not see.
 
-use super::{Exit, Failure, output, replay};
-use crate::projection::{Removal, Rules};
+use super::context::unwarned;
+use super::{Exit, Failure, Globals, output, replay};
+use crate::config::{Config, SecretSource};
+use crate::projection::{Found, Joined, Removal, Rules};
 use crate::stream::{Chain, LineParser, Lines, ReadError, Record, RecordingFile, write_record};
 use crate::text;
 use clap::Args;
-use std::io;
+use secrecy::ExposeSecret;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of lines that are collected before they are written.
+/// Bytes of lines that are collected before they are written, and of a pipe that are copied before others get a turn.
 const CHUNK: usize = 1 << 20;
 /// Lines after which others get a turn.
-const TURN: usize = 1024;
+const TURN: u64 = 1024;
 
 /// Options of `redact`.
 #[derive(Debug, Args)]
+#[command(after_help = PROMISE)]
 pub struct Options {
     /// The recording, gzip or not
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The new recording (default: FILE with .redacted before its ending); gzip where its name ends in .gz
+    /// The new recording (default: FILE with .redacted before its ending); gzip if its name ends in .gz
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
-    /// Take out what stands at this path of an event's data, such as messages[*].content; **.email is that field anywhere
+    /// Remove the values at this path of an event's data, such as messages[*].content; **.email is that field anywhere
     #[arg(long = "path", value_name = "PATH")]
     paths: Vec<String>,
-    /// Take out what this regular expression fits, in each text by itself: what came token by token has to be named by a path
+    /// Remove what this regular expression matches, in each string and in each message that was streamed token by token
     #[arg(long = "pattern", value_name = "REGEX")]
     patterns: Vec<String>,
-    /// Print what would go, and write nothing
+    /// Print what would be removed, and write nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
+/// What is always removed.
+const PROMISE: &str = "\
+Always removed:
+  - values of fields with a secret's name, in any spelling: Authorization, X-Api-Key, apiKey, OPENAI_API_KEY, \
+password, client_secret, token, cookie, … Strings, numbers, lists and objects are removed; true, false and null stay.
+  - keys of LangSmith, OpenAI, Anthropic, other AI services, Hugging Face, GitHub, GitLab, AWS, Azure, Google, Slack, \
+Stripe, SendGrid, Twilio, npm and PyPI; JSON web tokens, bearer tokens, logins in URLs, private keys
+  - the keys of the configuration, also as base64 or hex
+
+JSON in strings is read as JSON. Messages that were streamed token by token are joined first, and no event keeps a part of \
+a secret. Other secrets need --path or --pattern.";
+
+pub(super) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Failure> {
     let rules = Rules::new(&options.paths, &options.patterns).map_err(Failure::usage)?;
-    let mut lines = replay::lines(&options.file)?;
+    let unread = |e: io::Error| replay::unread(&options.file, &e);
+    let mut file = seekable(File::open(&options.file).map_err(unread)?).await.map_err(unread)?;
     let to = options.to.clone().unwrap_or_else(|| redacted(&options.file));
     let name = text::clean(&to.to_string_lossy()).into_owned();
     let mut new = match options.dry_run {
@@ -45,16 +63,18 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
             _ => Failure::usage(format!("cannot write {name}: {e}")),
         })?),
     };
+    guard_keys(globals);
+    let (found, last) = join(&rules, Lines::new(file.try_clone().map_err(unread)?).map_err(unread)?).await?;
+    file.rewind().map_err(unread)?;
+    let mut lines = Lines::new(file).map_err(unread)?;
     let not_written = |e: io::Error| Failure::new(Exit::Failed, format!("cannot write {name}: {e}"));
     let mut work = Work { counts: vec![(0, 0); rules.len()], ..Work::default() };
-    let mut turn = 0;
-    while lines.advance().map_err(|e| Failure::new(Exit::Failed, ReadError::Io(e).to_string()))? {
-        work.line(&mut lines, &rules, options.dry_run);
+    while lines.number() < last && lines.advance().map_err(broken)? {
+        work.line(&mut lines, &rules, &found, options.dry_run);
         if work.out.len() > CHUNK {
             work.bring(new.as_mut()).map_err(not_written)?;
         }
-        turn += 1;
-        if turn % TURN == 0 {
+        if lines.number() % TURN == 0 {
             tokio::task::yield_now().await;
         }
     }
@@ -62,28 +82,113 @@ pub(super) async fn run(options: &Options) -> Result<Exit, Failure> {
     if let Some(new) = new {
         new.finish().map_err(not_written)?;
     }
-    if lines.was_cut() {
-        output::complain("runtail: the recording ends in the middle of a line; what is whole was taken");
-    }
-    if work.left_out > 0 {
-        let lines = text::count(work.left_out);
-        output::complain(&format!(
-            "runtail: {lines} lines that are no records were left out: what is in them is not known"
-        ));
-    }
-    let mut told = String::new();
-    for (rule, (places, bytes)) in work.counts.iter().enumerate().filter(|(_, (places, _))| *places > 0) {
-        let places = format!("{} {}", text::count(*places), if *places == 1 { "place" } else { "places" });
-        told.push_str(&format!("{places}, {}: {}\n", text::bytes(*bytes), rules.name(rule)));
-    }
-    if told.is_empty() {
-        told.push_str("nothing fits these rules\n");
-    }
+    // Lines that were added meanwhile were not read the first time.
+    let has_grown = lines.number() == last && lines.advance().map_err(broken)?;
+    warn(&lines, &work, &found, has_grown);
+    let mut told = work.sums(&rules);
     if !options.dry_run {
         told.push_str(&format!("wrote {name}, seal {}\n", work.chain.seal_text()));
     }
     output::print(&text::clean_lines(&told), false)?;
     Ok(Exit::Done)
+}
+
+fn broken(error: io::Error) -> Failure {
+    Failure::new(Exit::Failed, ReadError::Io(error).to_string())
+}
+
+/// Reads the recording once and joins the texts that were streamed in pieces. Returns what is removed from them, and the
+/// number of the last line.
+async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> {
+    let (mut joined, mut parser) = (Joined::new(rules), LineParser::default());
+    while lines.advance().map_err(broken)? {
+        if let Ok(Some(record)) = lines.parse(&mut parser) {
+            joined.read(lines.number(), &record);
+        }
+        if lines.number() % TURN == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let found = joined.finish();
+    if found.is_too_much() {
+        return Err(Failure::new(
+            Exit::Failed,
+            "more secrets are spread over tokens than can be held in memory, so nothing was written: \
+             remove those messages as a whole with --path",
+        ));
+    }
+    Ok((found, lines.number()))
+}
+
+/// A file that can be read twice: a pipe is copied to a file without a name.
+async fn seekable(mut file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let path = std::env::temp_dir().join(format!("runtail-{}", uuid::Uuid::new_v4()));
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut copy = options.open(&path)?;
+    std::fs::remove_file(&path)?;
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => break,
+            read => copy.write_all(&chunk[..read])?,
+        }
+        tokio::task::yield_now().await;
+    }
+    copy.rewind()?;
+    Ok(copy)
+}
+
+/// Has the keys of the configuration and of the environment removed as well, however they are spelled.
+fn guard_keys(globals: &Globals) {
+    let config = unwarned(globals).unwrap_or_else(|error| {
+        let why = text::clean_lines(&error.to_string()).into_owned();
+        output::complain(&format!("runtail: the configuration cannot be read, so its keys are not looked for: {why}"));
+        Config::default()
+    });
+    let of_env = Config::from_env(|name| std::env::var(name).ok());
+    for profile in config.profiles.iter().chain(&of_env) {
+        for source in profile.key.iter().chain(&profile.bearer) {
+            let why = match source {
+                // It may ask for a password.
+                SecretSource::Command(_) => "it comes from a command, which is not run here".to_string(),
+                source => match source.resolve() {
+                    Ok(key) => {
+                        text::keys::guard(key.expose_secret());
+                        continue;
+                    }
+                    Err(error) => error.to_string(),
+                },
+            };
+            let line = format!("runtail: the key of profile {} is not looked for: {why}", profile.name);
+            output::complain(&text::clean(&line));
+        }
+    }
+}
+
+/// Says what could not be cleaned, or was left out.
+fn warn(lines: &Lines, work: &Work, found: &Found, has_grown: bool) {
+    if lines.was_cut() {
+        output::complain("runtail: the recording ends in the middle of a line; the lines before it were redacted");
+    }
+    if has_grown {
+        output::complain("runtail: the recording grew while it was read; the new lines were left out");
+    }
+    if work.left_out > 0 {
+        let lines = text::count(work.left_out);
+        output::complain(&format!("runtail: {lines} lines that are no records were left out"));
+    }
+    if found.is_in_parts() {
+        output::complain(
+            "runtail: the streamed messages are too large to be joined at once, so they were searched in parts: \
+             a secret that is streamed across two parts may remain",
+        );
+    }
 }
 
 #[derive(Default)]
@@ -97,8 +202,8 @@ struct Work {
 }
 
 impl Work {
-    /// Takes the next line. With a preview what goes is told and nothing is written.
-    fn line(&mut self, lines: &mut Lines, rules: &Rules, is_preview: bool) {
+    /// Redacts the next line. A preview lists what would be removed, and nothing is written.
+    fn line(&mut self, lines: &mut Lines, rules: &Rules, found: &Found, is_preview: bool) {
         let record = match lines.parse(&mut self.parser) {
             Ok(Some(record)) => record,
             Ok(None) if lines.was_cut() => return,
@@ -112,7 +217,7 @@ impl Work {
             _ => format!("line {}", lines.number()),
         };
         let (counts, out) = (&mut self.counts, &mut self.out);
-        let record = rules.apply(record, &mut |gone: Removal| {
+        let record = rules.apply(record, found.of(lines.number()), &mut |gone: Removal| {
             if let Some((places, bytes)) = counts.get_mut(gone.rule) {
                 *places += 1;
                 *bytes += gone.bytes as u64;
@@ -128,6 +233,19 @@ impl Work {
             let _ = write_record(&mut self.out, &record);
             self.chain.seal(&mut self.out, from);
         }
+    }
+
+    /// A line for each rule that removed something.
+    fn sums(&self, rules: &Rules) -> String {
+        let mut told = String::new();
+        for (rule, (places, bytes)) in self.counts.iter().enumerate().filter(|(_, (places, _))| *places > 0) {
+            let places = format!("{} {}", text::count(*places), if *places == 1 { "place" } else { "places" });
+            told.push_str(&format!("{places}, {}: {}\n", text::bytes(*bytes), rules.name(rule)));
+        }
+        if told.is_empty() {
+            told.push_str("nothing to remove\n");
+        }
+        told
     }
 
     fn bring(&mut self, new: Option<&mut RecordingFile>) -> io::Result<()> {

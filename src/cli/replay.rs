@@ -45,7 +45,7 @@ pub(super) fn lines(path: &Path) -> Result<Lines, Failure> {
     Lines::open(path).map_err(|e| unread(path, &e))
 }
 
-fn unread(path: &Path, error: &io::Error) -> Failure {
+pub(super) fn unread(path: &Path, error: &io::Error) -> Failure {
     let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Failed } else { Exit::Usage };
     Failure::new(exit, format!("cannot read {}: {error}", text::clean(&path.to_string_lossy())))
 }

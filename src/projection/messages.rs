@@ -332,7 +332,7 @@ impl Messages {
 }
 
 /// An id without the `-0` that the id of a model's answer gets when no messages mode was asked for.
-fn stem(id: &str) -> &str {
+pub(super) fn stem(id: &str) -> &str {
     let is_uuid = |text: &str| {
         text.len() == 36
             && text.bytes().enumerate().all(|(i, b)| match i {

@@ -39,7 +39,7 @@ pub use messages::Messages;
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
 pub use path::Path;
 pub use peek::Peek;
-pub use redact::{Removal, Rules};
+pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
 pub use spans::Spans;
 pub use status::{Checkpoint, Loaded, RunEntry, RunOutcome, Status};

@@ -53,6 +53,11 @@ pub fn masked_json(json: &str) -> Option<String> {
     needles()?.masked_json(json)
 }
 
+/// Returns where the keys stand in a text, in bytes.
+pub fn places(text: &str) -> Vec<(usize, usize)> {
+    needles().map_or_else(Vec::new, |needles| needles.places(text))
+}
+
 /// Returns how many bytes at the end of a text may begin a key: output of a text that still grows holds them back.
 pub fn open_end(text: &str) -> usize {
     needles().map_or(0, |needles| needles.open_end(text))
