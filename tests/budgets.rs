@@ -135,13 +135,6 @@ async fn hostile_server(make: Make) -> Server {
     .await
 }
 
-/// Memory that a process has had resident at most, in KiB.
-fn most_resident(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches("kB").trim().parse().unwrap()
-}
-
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test budgets -- --ignored --nocapture"]
@@ -174,7 +167,13 @@ fn watch(url: &str, time: Duration) -> (u64, String) {
         }
     }
     term.keys("8");
-    term.wait_for("received");
-    let events = term.screen().lines().find(|line| line.contains("received")).unwrap_or_default().trim().to_string();
-    (most_resident(term.pid()), events)
+    let received = |term: &Term| {
+        let mut lines =
+            term.screen().lines().map(|line| line.trim_start_matches([' ', '│']).to_string()).collect::<Vec<_>>();
+        lines.retain(|line| line.starts_with("received"));
+        lines.pop()
+    };
+    term.wait_until("events that were received", |term| received(term).is_some());
+    let events = received(&term).unwrap_or_default();
+    (term.peak_memory().expect("its memory"), events)
 }

@@ -105,11 +105,6 @@ impl Term {
         Term { master: Some(pty.master), input, child, shown }
     }
 
-    /// The id of the process in it.
-    pub fn pid(&self) -> u32 {
-        self.child.process_id().expect("a process that was started")
-    }
-
     /// The screen as text, without blanks at line ends.
     pub fn screen(&self) -> String {
         let contents = lock(&self.shown).parser.screen().contents();
