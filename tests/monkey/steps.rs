@@ -23,7 +23,7 @@ pub enum Step {
     Focus(bool),
     Tick,
     /// Servers misbehave.
-    Fault(Rule),
+    Fault(Box<Rule>),
     /// Servers behave again.
     Heal,
     /// Another client changes something.
@@ -131,6 +131,8 @@ fn command(random: &mut Rng) -> Vec<Key> {
 /// What gives consent in a dialog: the name that it wants, then the key that sends.
 fn consent(app: &App) -> Option<Vec<Key>> {
     let Some(Overlay::Confirm(confirm)) = app.overlays.last() else { return None };
+    // Before that the key counts as held down for a second.
+    confirm.preview()?;
     let mut keys = vec![ctrl('u')];
     keys.extend(typed(confirm.wants_name().unwrap_or_default()));
     keys.push(ctrl('s'));
@@ -210,7 +212,7 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
             app.context(),
             Context::Composer | Context::Editor | Context::Answer | Context::Command | Context::Confirm
         );
-    if random.u8(0..3) == 0
+    if random.bool()
         && let Some(keys) = consent(app)
     {
         return Step::Keys(keys);
@@ -218,7 +220,7 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
     if is_typing && random.u8(0..3) == 0 {
         return match random.u8(0..6) {
             0 => Step::Paste(word(random)),
-            1 => Step::Keys(vec![ctrl('s')]),
+            1 if app.context() != Context::Confirm => Step::Keys(vec![ctrl('s')]),
             _ => Step::Keys(typed(&word(random).chars().take(120).collect::<String>())),
         };
     }
@@ -228,7 +230,7 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
         let keys = [key(Code::Enter), key(Code::Down), Key::char('n'), Key::char('a'), Key::char('x'), Key::char('D')];
         return Step::Keys(vec![keys[random.usize(0..keys.len())]]);
     }
-    if app.context() == Context::Composer && random.u8(0..6) == 0 {
+    if app.context() == Context::Composer && random.u8(0..2) == 0 {
         let mut keys = typed("hello");
         keys.push(ctrl('s'));
         return Step::Keys(keys);
@@ -248,7 +250,7 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
         76..79 => Step::Click(random.u16(0..w), random.u16(0..h), random.u16(0..300), random.u16(0..100)),
         79..80 => Step::Focus(random.bool()),
         80..81 => Step::Tick,
-        81..87 => Step::Fault(fault(random)),
+        81..87 => Step::Fault(Box::new(fault(random))),
         87..89 => Step::Heal,
         89..92 => {
             use Other::*;
