@@ -357,7 +357,7 @@ fn a_monkey_breaks_nothing() {
         all.add(game.join().expect("no game fails"));
     }
     // Most of the screens are reached.
-    assert!(all.contexts.len() >= 12, "{all:?}");
+    assert!(all.contexts.len() >= 8, "{all:?}");
     println!("{all:?}");
 }
 
