@@ -135,7 +135,7 @@ fn http() {
 
 #[test]
 fn views() {
-    drive("views", 60);
+    drive("views", 30);
 }
 
 #[test]
