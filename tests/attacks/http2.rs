@@ -42,7 +42,7 @@ fn a_run_over_broken_http2_streams_has_each_event_once() {
         // The last one: this stream is whole.
         (1500, Break::Leave),
     ];
-    let front = Front::of(&url, "/stream", breaks.clone());
+    let front = Front::of(&url, "/stream", breaks);
     let run = launch(front.secure.command(&["run", "support", "-o", "jsonl", "--input", INPUT]), "").wait().expect(0);
     let lines = run.json_lines();
     let end = lines.last().unwrap();
