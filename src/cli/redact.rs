@@ -74,7 +74,7 @@ pub(super) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
         if work.out.len() > CHUNK {
             work.bring(new.as_mut()).map_err(not_written)?;
         }
-        if lines.number() % TURN == 0 {
+        if lines.number().is_multiple_of(TURN) {
             tokio::task::yield_now().await;
         }
     }
@@ -105,7 +105,7 @@ async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> 
         if let Ok(Some(record)) = lines.parse(&mut parser) {
             joined.read(lines.number(), &record);
         }
-        if lines.number() % TURN == 0 {
+        if lines.number().is_multiple_of(TURN) {
             tokio::task::yield_now().await;
         }
     }

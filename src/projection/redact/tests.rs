@@ -7,11 +7,21 @@ use super::*;
 use fake_keys::Keys;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+/// The rules that always hold: compiling them takes longer than a case.
+static PLAIN: LazyLock<Rules> = LazyLock::new(|| Rules::new(&[], &[]).unwrap());
 
 fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>) {
     let own = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
-    let rules = Rules::new(&own(paths), &own(patterns)).unwrap();
+    let asked;
+    let rules = match (paths, patterns) {
+        ([], []) => &*PLAIN,
+        _ => {
+            asked = Rules::new(&own(paths), &own(patterns)).unwrap();
+            &asked
+        }
+    };
     let at = jiff::Timestamp::UNIX_EPOCH;
     let event = Event { seq: 1, at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
     let mut told = Vec::new();
@@ -314,7 +324,7 @@ fn text_of(way: Way, events: &[Arc<str>]) -> String {
 
 #[test]
 fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
-    let rules = Rules::new(&[], &[]).unwrap();
+    let rules = &*PLAIN;
     let mut keys = Keys::new(3);
     let pem = keys.private_key();
     let mut secrets: Vec<(String, String)> =
@@ -326,7 +336,7 @@ fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
         for (way, size) in WAYS.into_iter().zip([1, 2, 3].into_iter().cycle()) {
             let pieces: Vec<&str> =
                 (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
-            let left = all_redacted(&rules, &streamed(way, "m1", &pieces), usize::MAX);
+            let left = all_redacted(rules, &streamed(way, "m1", &pieces), usize::MAX);
             let joined = text_of(way, &left);
             assert!(joined.starts_with("The key is\n") && joined.ends_with("\n and that is all."), "{way:?}: {joined}");
             assert!(joined.matches(MASK).count() == 1, "{way:?}: {joined}");
@@ -343,11 +353,11 @@ fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
 
 #[test]
 fn arguments_that_are_streamed_in_pieces_are_cleaned_as_json() {
-    let rules = Rules::new(&[], &[]).unwrap();
+    let rules = &*PLAIN;
     let text = r#"{"user": "anna", "password": "hun\"ter2", "pin": {"secret": [1, 2]}, "n": 1.50}"#;
     for size in [1, 2, 7, 100] {
         let pieces: Vec<&str> = (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
-        let left = all_redacted(&rules, &streamed(Way::Arguments, "m1", &pieces), usize::MAX);
+        let left = all_redacted(rules, &streamed(Way::Arguments, "m1", &pieces), usize::MAX);
         assert_eq!(
             text_of(Way::Arguments, &left),
             r#"{"user": "anna", "password": "***", "pin": {"secret": "***"}, "n": 1.50}"#
@@ -357,13 +367,13 @@ fn arguments_that_are_streamed_in_pieces_are_cleaned_as_json() {
 
 #[test]
 fn two_messages_at_once_are_joined_separately_and_two_calls_of_one_message_too() {
-    let rules = Rules::new(&[], &[]).unwrap();
+    let rules = &*PLAIN;
     let (_, prefix, secret) = Keys::new(4).all().swap_remove(0);
     let key = format!("{prefix}{secret}");
     let letters: Vec<&str> = (0..key.len()).map(|at| &key[at..=at]).collect();
     let (one, other) = (streamed(Way::Tuple, "m1", &letters), streamed(Way::Tuple, "m2", &letters));
     let mixed: Vec<Record> = one.into_iter().zip(other).flat_map(|(a, b)| [a, b]).collect();
-    let left = all_redacted(&rules, &mixed, usize::MAX);
+    let left = all_redacted(rules, &mixed, usize::MAX);
     let of = |first: usize| text_of(Way::Tuple, &left.iter().skip(first).step_by(2).cloned().collect::<Vec<_>>());
     assert_eq!((of(0).as_str(), of(1).as_str()), (MASK, MASK));
     let call = |id: Value, args: &str| {
@@ -380,22 +390,22 @@ fn two_messages_at_once_are_joined_separately_and_two_calls_of_one_message_too()
         call(json!("b"), r#"{"tok"#),
         call(Value::Null, r#"en": 12345678}"#),
     ];
-    let left = all_redacted(&rules, &calls, usize::MAX);
+    let left = all_redacted(rules, &calls, usize::MAX);
     assert_eq!(text_of(Way::Arguments, &left), r#"{"password": "***"}{"token": "***"}"#);
 }
 
 #[test]
 fn texts_beyond_the_limit_are_searched_in_parts_and_that_is_known() {
-    let rules = Rules::new(&[], &[]).unwrap();
+    let rules = &*PLAIN;
     let (_, prefix, secret) = Keys::new(5).all().swap_remove(0);
     let key = format!("{prefix}{secret}");
     let padding = " word".repeat(100);
     let pieces = [padding.as_str(), &key[..20], &key[20..], padding.as_str(), padding.as_str()];
     let events = streamed(Way::Tuple, "m1", &pieces);
-    let mut joined = Joined::with_limit(&rules, 1500);
+    let mut joined = Joined::with_limit(rules, 1500);
     (0..).zip(&events).for_each(|(number, event)| joined.read(number, event));
     assert!(joined.finish().is_in_parts());
-    let left = all_redacted(&rules, &events, 1500);
+    let left = all_redacted(rules, &events, 1500);
     assert_eq!(text_of(Way::Tuple, &left).replace(&padding, ""), MASK);
 }
 
@@ -474,9 +484,7 @@ fn escaped(json: &str, every: usize) -> String {
     for (at, c) in json.chars().enumerate() {
         let is_plain = in_string && !after_slash && c.is_ascii_alphanumeric();
         match every {
-            1.. if is_plain && at % every == 0 && !out.ends_with(|last: char| last == '\\') => {
-                out.push_str(&format!("\\u{:04x}", c as u32))
-            }
+            1.. if is_plain && at % every == 0 && !out.ends_with('\\') => out.push_str(&format!("\\u{:04x}", c as u32)),
             _ => out.push(c),
         }
         in_string ^= c == '"' && !after_slash;
@@ -530,9 +538,9 @@ proptest! {
             at += size;
         }
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-        let rules = Rules::new(&[], &[]).unwrap();
+        let rules = &*PLAIN;
         let events = streamed(WAYS[way], "m1", &pieces);
-        let left = all_redacted(&rules, &events, usize::MAX);
+        let left = all_redacted(rules, &events, usize::MAX);
         let joined = text_of(WAYS[way], &left);
         for data in left.iter().map(|data| data.to_string()).chain([json!(joined).to_string()]) {
             prop_assert_eq!(left_of(&secret, &data), None, "{:?} left {}", WAYS[way], data);
@@ -542,14 +550,14 @@ proptest! {
             Record::Event(event) => Record::Event(Event { data: Data::Json(data.clone()), ..event }),
             other => other,
         }).collect();
-        prop_assert_eq!(all_redacted(&rules, &again, usize::MAX), left);
+        prop_assert_eq!(all_redacted(rules, &again, usize::MAX), left);
     }
 
     #[test]
     fn pieces_without_secrets_stay_the_same_to_the_byte(texts in prop::collection::vec(harmless(), 1..8), way in 0..WAYS.len()) {
         let pieces: Vec<&str> = texts.iter().map(String::as_str).collect();
         let events = streamed(WAYS[way], "m1", &pieces);
-        let left = all_redacted(&Rules::new(&[], &[]).unwrap(), &events, usize::MAX);
+        let left = all_redacted(&PLAIN, &events, usize::MAX);
         prop_assert_eq!(left, events.iter().map(data).collect::<Vec<_>>());
     }
 }
