@@ -2,7 +2,7 @@
 
 use super::{decoded, same_again};
 use jiff::Timestamp;
-use runtail::projection::Rules;
+use runtail::projection::{Found, Joined, Rules};
 use runtail::stream::{Data, Event, LineParser, Record, is_json};
 
 /// Keys of kinds that are always removed.
@@ -19,10 +19,15 @@ pub fn redact(data: &[u8]) {
     let rules = Rules::new(&[], &[]).expect("the rules that always apply");
     let mut parser = LineParser::default();
     let (events, _) = decoded(chunks);
-    for (seq, event) in (1..).zip(events) {
-        let record = Record::Event(event.at(seq, Timestamp::UNIX_EPOCH, 1, false));
-        let Record::Event(event) = redacted(&rules, record) else { panic!("another record") };
-        assert_eq!(event.seq, seq);
+    let record =
+        |(seq, event): (u64, runtail::stream::Decoded)| Record::Event(event.at(seq, Timestamp::UNIX_EPOCH, 1, false));
+    let records: Vec<Record> = (1..).zip(events).map(record).collect();
+    let mut joined = Joined::new(&rules);
+    (1..).zip(&records).for_each(|(number, record)| joined.read(number, record));
+    let found = joined.finish();
+    for (number, record) in (1..).zip(records) {
+        let Record::Event(event) = redacted(&rules, record, &found, number) else { panic!("another record") };
+        assert_eq!(event.seq, number);
         if let Data::Json(text) = &event.data {
             assert!(is_json(text), "no JSON any more: {text}");
         }
@@ -42,7 +47,9 @@ pub fn redact(data: &[u8]) {
         for data in cases {
             let (name, at) = ("custom".into(), Timestamp::UNIX_EPOCH);
             let event = Event { seq: 1, at, conn: 1, replayed: false, name, ns: [].into(), id: None, data };
-            let Record::Event(event) = redacted(&rules, Record::Event(event)) else { panic!("another record") };
+            let Record::Event(event) = redacted(&rules, Record::Event(event), &Found::default(), 1) else {
+                panic!("another record")
+            };
             assert!(!event.data.text().contains(key), "{}", event.data.text());
         }
     }
@@ -53,9 +60,9 @@ fn delimited(text: &str) -> String {
     format!("\" {text}")
 }
 
-fn redacted(rules: &Rules, record: Record) -> Record {
+fn redacted(rules: &Rules, record: Record, found: &Found, number: u64) -> Record {
     let mut removed = Vec::new();
-    let record = rules.apply(record, &mut |removal| removed.push(removal));
+    let record = rules.apply(record, found.of(number), &mut |removal| removed.push(removal));
     for removal in removed {
         assert!(removal.rule < rules.len());
         assert!(!removal.head.contains(super::hostile::is_dangerous), "{:?}", removal.head);
