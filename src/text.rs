@@ -2,6 +2,7 @@
 //! it reaches a cell, a title, stdout or an error: whole escape sequences are dropped, other controls and invisible
 //! or direction-changing characters are made visible.
 
+pub(crate) mod depth;
 pub mod keys;
 pub mod markdown;
 

@@ -91,25 +91,28 @@ fn a_command_whose_server_is_killed_goes_on_trying_and_ends_when_asked() {
     assert!(done.stderr.contains("attempt 1 in"), "{}", done.stderr);
 }
 
-/// Both ends of a pseudo-terminal that is nobody's controlling terminal.
+/// Both ends of a pseudo-terminal that is nobody's controlling terminal. Another test may start a process at any moment, and
+/// one that inherits our end keeps the terminal alive, so it is opened with close-on-exec and not changed afterwards.
 fn bare_terminal() -> (OwnedFd, OwnedFd) {
-    let (mut master, mut slave) = (0, 0);
+    #[cfg(target_os = "linux")]
+    const ON_EXEC: libc::c_int = libc::O_CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    const ON_EXEC: libc::c_int = 0;
     let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the two numbers and the size live over the call; no name and no modes are asked for.
-    let made = unsafe {
-        libc::openpty(
-            &raw mut master,
-            &raw mut slave,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            (&raw const size).cast_mut(),
-        )
-    };
-    assert_eq!(made, 0, "a pseudo-terminal");
-    // SAFETY: both were just opened, and nobody else has them. The child must not inherit our end.
+    let mut name = [0 as libc::c_char; 128];
+    // SAFETY: each descriptor is fresh and owned here alone; the buffer and the size live over their calls.
     unsafe {
-        libc::fcntl(master, libc::F_SETFD, libc::FD_CLOEXEC);
-        (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
+        let master = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | ON_EXEC);
+        assert!(master >= 0, "a pseudo-terminal");
+        let master = OwnedFd::from_raw_fd(master);
+        let fd = master.as_raw_fd();
+        assert_eq!((libc::grantpt(fd), libc::unlockpt(fd)), (0, 0), "a pseudo-terminal that may be opened");
+        assert_eq!(libc::ptsname_r(fd, name.as_mut_ptr(), name.len()), 0, "its name");
+        let slave = libc::open(name.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        assert!(slave >= 0, "its other end");
+        let slave = OwnedFd::from_raw_fd(slave);
+        assert_eq!(libc::ioctl(slave.as_raw_fd(), libc::TIOCSWINSZ, &raw const size), 0, "its size");
+        (master, slave)
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::path::Path;
 
-/// Each row of its tables: the promise, and the tests that show it, as `file` `name`.
+/// Each row of its tables of promises: the promise, and the tests that show it, as `file` `name`.
 fn rows() -> Vec<(String, Vec<(String, String)>)> {
     let text = include_str!("../docs/security.md");
-    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Promise"));
+    let mut is_promise = false;
+    let rows = text.lines().filter(|line| {
+        let is_header = line.starts_with("| Promise");
+        is_promise = line.starts_with('|') && (is_promise || is_header);
+        is_promise && line.starts_with("| ") && !is_header
+    });
     rows.map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let shown = cells.last().unwrap_or(&"").split(", ").map(|test| {

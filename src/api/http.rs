@@ -546,8 +546,8 @@ impl Answer {
     /// Reads the body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         let read = match &self.repeated {
-            None => serde_json::from_slice(&self.body),
-            Some(keys) => serde_json::from_slice::<Value>(&self.body).and_then(|mut value| {
+            None => text::depth::parse(&self.body),
+            Some(keys) => text::depth::parse::<Value>(&self.body).and_then(|mut value| {
                 keys.take_out(&mut value);
                 serde_json::from_value(value)
             }),

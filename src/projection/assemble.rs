@@ -3,7 +3,7 @@
 
 use super::content::{CallBit, Part, Said, bits};
 use super::message::{Dialect, Message, Role, ToolCall};
-use super::messages::{MAX_CALLS, MAX_MESSAGES, Messages, Place, fingerprint};
+use super::messages::{MAX_CALLS, Messages, Place, fingerprint};
 use super::pair::{MessageIn, OriginIn, Pair};
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
@@ -15,6 +15,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 
+/// Messages of one state that are read, the newest of them: ten times as many as are kept.
+const MAX_LISTED: usize = 200_000;
 /// Messages announced but never sent that are remembered.
 const MAX_ANNOUNCED: usize = 1024;
 
@@ -251,8 +253,7 @@ impl Messages {
         let Ok(State { messages: Items(list) }) = serde_json::from_str::<State<'_>>(json) else { return };
         let mut held = Vec::with_capacity(list.len());
         let mut said = HashMap::new();
-        // Of more messages than are kept, the newest count.
-        let first = list.len().saturating_sub(MAX_MESSAGES);
+        let first = list.len().saturating_sub(MAX_LISTED);
         for (at, raw) in list.into_iter().skip(first).enumerate() {
             let print = fingerprint(&[raw.get()]);
             // Mostly the list is as it was, and something was added.

@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Messages kept; the oldest quarter is evicted when there are more.
-pub(super) const MAX_MESSAGES: usize = 20_000;
+const MAX_MESSAGES: usize = 20_000;
 /// Calls of one message that are kept; far more than a model makes.
 pub(super) const MAX_CALLS: usize = 1_000;
 /// A single text may take this part of what all messages may take.

@@ -144,21 +144,27 @@ fn deep_answers_are_shown_in_every_view() {
 }
 
 #[test]
-fn a_deep_row_is_an_error_of_its_list() {
+fn a_deep_value_costs_only_itself() {
     let url = server(|seen| {
-        let row = format!(r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}}]"#, objects());
+        let row = format!(
+            r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}},{{"thread_id":"other","status":"busy"}}]"#,
+            objects()
+        );
         seen.path.ends_with("/search").then(|| answer(200, "application/json", row))
     });
     let term = Term::spawn(&["--url", &url], 130, 36);
-    term.wait_for("recursion limit");
+    term.wait_for(&THREAD[..8]);
+    term.wait_for("other");
     term.keys("2");
     term.wait_for_rest(Duration::from_millis(100));
     term.keys("?");
     term.wait_for("KEYS");
     term.keys("\x03");
-    for args in
-        [&["threads", "list"][..], &["assistants", "list", "-o", "json"], &["threads", "get", "t", "-o", "json"]]
-    {
+    for args in [&["threads", "list"][..], &["threads", "list", "-o", "json"]] {
+        let done = process::run(["--url", &url].iter().chain(args)).expect(0);
+        assert!(done.stdout.contains(THREAD) && done.stdout.contains("other"), "{}", done.stdout);
+    }
+    for args in [&["assistants", "list", "-o", "json"][..], &["threads", "get", "t", "-o", "json"]] {
         let done = process::run(["--url", &url].iter().chain(args));
         assert!(matches!(done.code, Some(0 | 1)), "{args:?}: {:?} {}", done.code, done.stderr);
     }

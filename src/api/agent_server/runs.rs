@@ -287,7 +287,7 @@ impl RunList<'_> {
     }
 
     fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Vec<T>, ApiError> {
-        let all = rows.iter().map(|raw| serde_json::from_str(raw.get()));
+        let all = rows.iter().map(|raw| text::depth::parse(raw.get().as_bytes()));
         all.collect::<Result<_, _>>().map_err(|e| self.unexpected(&e.to_string()))
     }
 
