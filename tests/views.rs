@@ -251,3 +251,16 @@ fn the_thread_is_a_rich_one() {
         assert!(viewer.count(view) > 3, "{}: {}", view.title(), viewer.count(view));
     }
 }
+
+#[test]
+fn no_view_of_an_empty_stream_has_a_cursor() {
+    for view in 1..=VIEWS.len() {
+        for keys in ["g", "j", "k", "G"] {
+            let mut dash = demo_like((120, 30));
+            dash.open_thread();
+            dash.keys(&format!("{view}{keys}"));
+            dash.screen();
+            assert_eq!(dash.app.viewer().unwrap().anchor(), None, "view {view}, key {keys}");
+        }
+    }
+}

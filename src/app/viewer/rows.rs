@@ -179,7 +179,8 @@ impl Viewer {
             View::State => Some(kept(p.values.rows(), self.snapshot?)?.seq),
             View::Runs => self.runs_seq(spot.key),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
-            View::Raw => Some(spot.key),
+            // An empty log has a place for its first event.
+            View::Raw => Some(spot.key).filter(|seq| *seq <= self.tape.last_seq()),
             View::Delivery => self.ledger_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
