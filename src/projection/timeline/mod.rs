@@ -399,7 +399,7 @@ impl Timeline {
             Some(parent) => self.bar(parent)?.scope.as_deref(),
             None => self.attempt(bar.attempt).map(|attempt| &attempt.scope),
         };
-        Some(bar.step.unwrap_or(bar.wave + scope.and_then(|s| s.offset).unwrap_or(0)))
+        Some(bar.step.unwrap_or(bar.wave.saturating_add(scope.and_then(|s| s.offset).unwrap_or(0))))
     }
 
     /// The bar that an event told of, else the one that began last of those that ran then, else the last one before.

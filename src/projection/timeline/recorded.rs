@@ -59,7 +59,7 @@ impl Timeline {
             for task in facts.tasks.iter().filter(|task| !task.node.starts_with("__")) {
                 let told = Told { seq, time: began, known: true, source: BarSource::Checkpoints };
                 let id = Some(task.id.as_str()).filter(|id| !id.is_empty());
-                let step = facts.step.map(|step| step + 1);
+                let step = facts.step.map(|step| step.saturating_add(1));
                 let key = self.add_node(None, &task.node, id, Namespace::default(), step, told, false);
                 // Of nodes that ran together the checkpoint after them tells when the slowest was done.
                 let is_alone = facts.tasks.len() == 1;
@@ -111,7 +111,10 @@ impl Timeline {
             let lacks_time = |bar: &Bar| !bar.known.is_both() || bar.recorded.start || bar.recorded.end;
             steps.iter().filter(|(key, _)| timeline.bar(*key).is_some_and(lacks_time)).copied().collect()
         };
-        if bars(self).iter().all(|(_, step)| !written.contains_key(&(step - 1)) && !written.contains_key(step)) {
+        if bars(self)
+            .iter()
+            .all(|(_, step)| !written.contains_key(&step.saturating_sub(1)) && !written.contains_key(step))
+        {
             return;
         }
         self.align_clock(attempt, &steps, &written);
@@ -119,7 +122,8 @@ impl Timeline {
         for (key, step) in bars(self) {
             let is_alone = steps.iter().filter(|(_, other)| *other == step).count() == 1;
             let Some(bar) = self.bar_mut(key) else { continue };
-            if let Some(began) = written.get(&(step - 1)).filter(|_| !bar.known.start || bar.recorded.start) {
+            if let Some(began) = written.get(&step.saturating_sub(1)).filter(|_| !bar.known.start || bar.recorded.start)
+            {
                 (bar.started, bar.known.start, bar.recorded.start) = (*began, true, true);
                 // Between two steps nothing is missing; the run's own start may be earlier than its first step.
                 bar.after = before.filter(|_| bar.wave == 1);

@@ -387,6 +387,28 @@ fn steps_are_found_without_tasks_in_the_history() {
 }
 
 #[test]
+fn steps_with_extreme_numbers_break_nothing() {
+    for step in [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX] {
+        let history =
+            json!([saved(step, 8000, &[("b", "write")]), saved(step.saturating_sub(1), 6000, &[("a", "plan")])]);
+        for is_replayed in [false, true] {
+            let mut log = Log::default();
+            log.event(20_000, is_replayed, "metadata", json!({"run_id": "r", "attempt": 1}));
+            for (id, name) in [("a", "plan"), ("b", "write")] {
+                let task = json!({"id": id, "name": name, "triggers": [], "input": {}});
+                log.event(20_000, is_replayed, "debug", json!({"type": "task", "step": step, "payload": task}));
+                log.task(20_000, is_replayed, id, name, true);
+            }
+            log.snapshot(history.clone());
+            assert_eq!(log.bars().len(), 2);
+        }
+        let mut log = Log::default();
+        log.snapshot(history);
+        let _ = log.bars();
+    }
+}
+
+#[test]
 fn checkpoints_time_the_steps_of_updates_by_their_names() {
     let mut log = Log::default();
     log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
