@@ -42,8 +42,11 @@ impl Tmux {
         command.env("LANG", "C.UTF-8").env("LC_ALL", "C.UTF-8").env_remove("TMUX").env_remove("ENV");
         let done = command.arg("sh").output().expect("tmux runs");
         assert!(done.status.success(), "tmux: {}", String::from_utf8_lossy(&done.stderr));
-        tmux.line("echo the shell is ready");
-        tmux.wait_until("a shell", |tmux| tmux.screen().lines().any(|line| line == "the shell is ready"));
+        // Without a prompt each output has lines of its own, whether a line is typed before the shell waits for it or after.
+        tmux.line("PS1=; echo the shell is ready");
+        // The first prompt may come behind the line that was typed.
+        let is_output = |line: &str| line.ends_with("the shell is ready") && !line.contains("echo");
+        tmux.wait_until("a shell", |tmux| tmux.screen().lines().any(is_output));
         Some(tmux)
     }
 
