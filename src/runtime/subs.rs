@@ -10,8 +10,8 @@ use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subs
 use crate::app::work::Task;
 use crate::config::{Config, Profile, Watch};
 use crate::stream::{
-    Head, Item, JoinLink, LoaderFor, PageOptions, RunFollowing, RunLink, SnapshotLoader, SourceOptions, Target, follow,
-    follow_page, follow_thread,
+    Head, Item, JoinLink, LoaderFor, PageOptions, Record, RunFollowing, RunLink, SnapshotLoader, SourceOptions, Target,
+    follow, follow_page, follow_thread,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -197,6 +197,22 @@ impl Out {
     pub(super) async fn send(&self, answer: Answer) -> bool {
         self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer }).await.is_ok()
     }
+
+    /// Waits until the loop has taken everything that was sent. `false` where nobody listens any more.
+    async fn drained(&self) -> bool {
+        self.sender.reserve_many(self.sender.max_capacity()).await.is_ok()
+    }
+}
+
+/// Bytes of events above which they wait until nothing else does: the channel to the loop counts messages, not bytes, and a
+/// single event may have 64 MiB.
+const LARGE: usize = 512 << 10;
+
+fn size(item: &Item) -> usize {
+    match item {
+        Item::Record(Record::Event(event)) => event.data.text().len(),
+        _ => 0,
+    }
 }
 
 /// Work on a document, step by step: when this task is stopped, it stops after the step that it is at.
@@ -268,7 +284,7 @@ async fn stream(
         }
     };
     let (sender, items) = mpsc::channel(8);
-    let (page_sender, mut receiver) = mpsc::channel(8);
+    let (page_sender, mut receiver) = mpsc::channel::<Vec<Item>>(8);
     let (modes, refreshes, shared) = {
         let wish = told.borrow_and_update();
         (wish.modes.clone(), wish.refreshes, wish.is_shared)
@@ -322,7 +338,8 @@ async fn stream(
             if held.wait_for(|wish| !wish.hold).await.is_err() {
                 return;
             }
-            if !out.send(Answer::Items(items)).await {
+            let is_large = items.iter().map(size).sum::<usize>() > LARGE;
+            if is_large && !out.drained().await || !out.send(Answer::Items(items)).await {
                 return;
             }
         }
