@@ -208,6 +208,13 @@ fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
 }
 
 #[test]
+fn an_answer_is_not_sent_by_a_key_typed_ahead_of_its_card() {
+    let mut dash = page((140, 40), &waiting("question"));
+    assert!(started(&dash.typed_ahead("aapproved<ctrl-s>")).is_none());
+    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+}
+
+#[test]
 fn a_draft_survives_closing_and_refusals() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved<Esc>");

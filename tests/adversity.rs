@@ -91,7 +91,7 @@ fn a_command_whose_server_is_killed_goes_on_trying_and_ends_when_asked() {
     assert!(done.stderr.contains("attempt 1 in"), "{}", done.stderr);
 }
 
-/// Both ends of a pseudo-terminal that is nobody's controlling terminal. Another test may start a process at any moment, and
+/// Both ends of a pseudo-terminal that is not the controlling terminal of any process. Another test may start a process at any moment, and
 /// one that inherits our end keeps the terminal alive, so it is opened with close-on-exec and not changed afterwards.
 fn bare_terminal() -> (OwnedFd, OwnedFd) {
     #[cfg(target_os = "linux")]

@@ -130,7 +130,7 @@ fn a_line_of_a_log_holds_little_more_than_its_text() {
 }
 
 #[test]
-fn whatever_a_stream_repeats_it_takes_no_more_than_its_budget() {
+fn a_stream_that_repeats_any_text_stays_within_its_budget() {
     const BUDGET: usize = 2 << 20;
     let most_held = |size: usize, make: hostile_stream::Make| {
         let mut dash = demo_like((140, 40));

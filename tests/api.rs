@@ -71,6 +71,37 @@ async fn a_list_of_exactly_the_most_rows_is_complete() {
 }
 
 #[tokio::test]
+async fn a_list_ends_where_its_rows_take_too_much_memory() {
+    // A page is within the limits of an answer; two of them are more than a list may have.
+    let dense = "0,".repeat(40_000);
+    let server = Server::start(move |seen| {
+        let body = if seen.method == "POST" { seen.json() } else { Value::Null };
+        let from = match body["offset"].as_u64() {
+            Some(offset) => offset,
+            None if seen.query.contains("offset") => parameter(&seen.query, "offset") as u64,
+            None => 0,
+        };
+        if body["limit"].as_u64().is_some_and(|limit| limit > 100) {
+            return json(422, "{}");
+        }
+        let rows: Vec<_> = (from..from + 100)
+            .map(|n| format!(r#"{{"id":"d{n}","assistant_id":"a{n}","graph_id":"g","x":[{dense}0]}}"#))
+            .collect();
+        json(200, format!("[{}]", rows.join(",")))
+    })
+    .await;
+    let listing = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    assert_eq!(listing.items.len(), 200);
+    assert!(listing.incomplete.unwrap().detail.contains("the first 200 deployments take as much memory"));
+    let error = server.control().revision_rows("d", 1000).await.unwrap_err();
+    assert!(error.detail.contains("the newest 200 revisions take as much memory"), "{error:?}");
+    let agent = server.agent();
+    assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
+    let error = agent.assistants(1000, 0).await.unwrap_err();
+    assert!(error.detail.contains("the first 200 rows take as much memory"), "{error:?}");
+}
+
+#[tokio::test]
 async fn servers_that_do_not_page() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
     let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();

@@ -156,7 +156,7 @@ fn a_filter_a_failure_and_what_is_not_whole() {
 fn authenticate(dash: &mut Dash) -> u64 {
     dash.keys(":authenticate google<Enter>");
     assert!(dash.screen().contains("AUTHENTICATE"), "{}", dash.screen());
-    assert_eq!(dash.keys("<ctrl-r>"), [], "nothing is sent before it was looked at");
+    assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before it was looked at");
     assert!(dash.screen().contains("nothing was sent so far"), "{}", dash.screen());
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
     let effects = dash.keys("<ctrl-s>");

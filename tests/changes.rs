@@ -11,7 +11,7 @@ use runtail::app::Overlay;
 use runtail::app::confirm::{Proposal, Stage};
 use runtail::app::key::{Code, Key};
 use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
-use runtail::app::{subscriptions, update};
+use runtail::app::subscriptions;
 use runtail::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use serde_json::json;
 
@@ -101,8 +101,7 @@ fn a_change_is_sent_only_after_its_preview_was_on_the_screen() {
     let effects = dash.keys("<Tab>R");
     let number = planned(&mut dash, &effects);
     // The key is in the terminal's input before the frame with the preview is drawn.
-    let send = Msg::Key(Key { code: Code::Char('s'), ctrl: true, alt: false });
-    assert_eq!(update(&mut dash.app, dash.now, send), []);
+    assert_eq!(dash.typed_ahead("<ctrl-s>"), []);
     dash.later(2000);
     dash.resize(50, 10);
     assert!(dash.screen().contains("too small"), "{}", dash.screen());

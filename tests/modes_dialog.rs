@@ -152,6 +152,20 @@ fn a_change_is_told_among_what_happened() {
 }
 
 #[test]
+fn a_run_is_not_started_by_a_key_typed_ahead_of_the_composer() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.assistants();
+    let starts = |effects: Vec<Effect>| effects.iter().any(|effect| matches!(effect, Effect::StartRun(..)));
+    assert!(!starts(dash.typed_ahead("n<ctrl-s>")));
+    // Nor by one that is typed before the composer is drawn again.
+    dash.screen();
+    dash.app.on_drawn();
+    assert!(!starts(dash.typed_ahead("<Esc>n<ctrl-s>")));
+    assert!(starts(dash.keys("<ctrl-s>")), "{}", dash.screen());
+}
+
+#[test]
 fn the_composer_has_every_mode_and_remembers() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();

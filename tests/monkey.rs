@@ -1,7 +1,8 @@
 //! A monkey on the dashboard: random keys, sizes and faults of the servers against the real background tasks and the
 //! simulator, with checks after every step. The seed is printed when something fails; `RUNTAIL_MONKEY_SEED` repeats it and
-//! `RUNTAIL_MONKEY_STEPS` sets the number of steps. For the ten-minute test it is the seed of the seeds. Steps depend on the seed and on the state of the dashboard, which the
-//! timing of answers changes, so a failure also writes what was done to a file.
+//! `RUNTAIL_MONKEY_STEPS` sets the number of steps. In the ten-minute test it chooses the
+//! games. Steps depend on the seed and on the state of the dashboard, which the timing of answers changes, so a failure also writes
+//! its steps to a file.
 #![cfg(feature = "tui")]
 
 #[path = "monkey/checks.rs"]
@@ -67,7 +68,7 @@ impl World {
     }
 
     async fn new(seed: u64, folder: &Path, is_read_only: bool, log: Log) -> World {
-        // Faster than life, so that runs and revisions end while the monkey plays.
+        // Faster than real time, so that runs and revisions end while the monkey plays.
         let sim = Sim::start(SimOptions { speed: 8.0, ..SimOptions::demo() }).await.expect("a simulator");
         let file = folder.join("config.toml");
         std::fs::write(&file, World::config(&sim, 0)).unwrap();
@@ -276,7 +277,7 @@ impl Drop for Story {
     }
 }
 
-/// What a monkey got done.
+/// What a game did.
 #[derive(Debug, Default)]
 struct Done {
     steps: usize,

@@ -259,14 +259,15 @@ async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
     println!("repeated and let pass: {duplicates}");
 }
 
-/// Starts a run of the graph `slow` on a new thread of a server and returns both ids once it is running.
+/// Starts a run of the graph `slow` on a new thread of a server and returns both ids once it is running. It runs for four
+/// seconds, so that it is still running when it is joined, also on a busy machine.
 async fn slow_run(url: &str, resumable: bool) -> (String, String) {
     let address = url.trim_start_matches("http://").to_string();
     tokio::task::spawn_blocking(move || {
         let (_, thread) = server::request_at(&address, "POST", "/threads", Some(&json!({})));
         let thread = server::text(&thread, "thread_id");
         let body = json!({
-            "assistant_id": "slow", "input": {"steps": 4, "seconds": 0.4}, "stream_resumable": resumable,
+            "assistant_id": "slow", "input": {"steps": 4, "seconds": 1.0}, "stream_resumable": resumable,
             "stream_mode": ["values", "custom"],
         });
         let (status, run) = server::request_at(&address, "POST", &format!("/threads/{thread}/runs"), Some(&body));

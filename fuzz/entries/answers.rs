@@ -109,7 +109,7 @@ fn facts(json: &str) {
     }
 }
 
-/// What is loaded of a thread becomes one JSON record, whatever each part holds.
+/// A snapshot of a thread is one JSON record for any content of its parts.
 fn snapshot(json: &str) {
     if !is_json(json) {
         return;

@@ -10,13 +10,15 @@ pub use runs::CancelAction;
 
 use super::answer::Plane;
 use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
+use super::rows::{Received, Row};
 use super::{ApiError, EventStream, Kind, Retry};
 use crate::model::{Assistant, RunCreate, Thread};
+use crate::text;
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::convert::identity;
 use std::sync::Arc;
 
 /// What is asked of a thread in a list: everything but its values, which may be megabytes each. These are the fields
@@ -97,7 +99,7 @@ pub(super) fn server_info(raw: Value) -> ServerInfo {
     } else {
         ServerKind::Other
     };
-    let version = crate::text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
+    let version = text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
     ServerInfo { kind, version, raw }
 }
 
@@ -136,12 +138,12 @@ impl AgentServer {
 
     /// Assistants, in the server's order, in as many requests as the server's page size takes.
     pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
-        self.parsed(self.assistant_rows(limit, offset).await?)
+        self.pages(List::Assistants { limit, offset }, identity).await
     }
 
     /// The same as [`AgentServer::assistants`], as the server describes them.
     pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        self.pages(List::Assistants { limit, offset }).await
+        self.pages(List::Assistants { limit, offset }, identity).await
     }
 
     /// One assistant as the server describes it.
@@ -155,16 +157,16 @@ impl AgentServer {
         self.get(&["assistants", assistant, "graph"], if deep { &query } else { &[] }).await?.json()
     }
 
-    /// Threads, newest first by their last change, without their values where the server can leave them out.
+    /// Threads, newest first by their last change, without their values.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
-        let mut threads: Vec<Thread> = self.parsed(self.thread_rows(query).await?)?;
+        let mut threads = self.pages(List::Threads(query), Thread::in_a_list).await?;
         threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
         Ok(threads)
     }
 
     /// Threads as the server describes them, in its order.
     pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Vec<Value>, ApiError> {
-        self.pages(List::Threads(query)).await
+        self.pages(List::Threads(query), identity).await
     }
 
     /// One thread.
@@ -389,14 +391,15 @@ impl AgentServer {
         }))
     }
 
-    /// Rows of a list that is read in pages, each request by a limit and an offset. A page that is refused as too large is
-    /// requested again in a smaller size, which is remembered.
-    async fn pages(&self, list: List<'_>) -> Result<Vec<Value>, ApiError> {
-        let (id, limit, offset) = match list {
-            List::Assistants { limit, offset } => ("assistant_id", limit, offset),
-            List::Threads(query) => ("thread_id", query.limit, query.offset),
+    /// Rows of a list that is read in pages, each request by a limit and an offset, and `kept` of each row. A page that is
+    /// refused as too large is requested again in a smaller size, which is remembered.
+    async fn pages<T: DeserializeOwned>(&self, list: List<'_>, kept: impl Fn(T) -> T) -> Result<Vec<T>, ApiError> {
+        let (limit, offset) = match list {
+            List::Assistants { limit, offset } => (limit, offset),
+            List::Threads(query) => (query.limit, query.offset),
         };
-        let mut rows: Vec<Value> = Vec::new();
+        let mut rows = Vec::new();
+        let mut received = Received::default();
         let mut read = 0;
         while read < limit {
             let wanted = (limit - read).min(self.known.largest_page());
@@ -405,17 +408,23 @@ impl AgentServer {
                 Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.known.page_refused(wanted) => continue,
                 answer => answer?,
             };
-            let page: Vec<Value> = answer.json()?;
+            let page: Vec<Row> = answer.json()?;
             read += page.len();
             let is_last = page.is_empty() || (page.len() < wanted && !answer.has_next_page());
-            rows.extend(page);
+            for row in received.new_of(page) {
+                let row = text::depth::parse(row.get().as_bytes());
+                rows.push(kept(row.map_err(|e| answer.odd(&e.to_string()))?));
+            }
             if is_last {
                 break;
             }
+            if received.is_full() {
+                let n = rows.len();
+                let mut error = answer.odd(&format!("the first {n} rows take as much memory as a list may"));
+                error.hint = Some("request fewer of them (--limit)".into());
+                return Err(error);
+            }
         }
-        // What changes between two pages moves between them.
-        let mut seen = HashSet::new();
-        rows.retain(|row| row[id].as_str().is_none_or(|id| seen.insert(id.to_string())));
         Ok(rows)
     }
 
@@ -426,14 +435,6 @@ impl AgentServer {
             }
             List::Threads(query) => self.search_threads(&ThreadQuery { limit, offset, ..query.clone() }).await,
         }
-    }
-
-    fn parsed<T: DeserializeOwned>(&self, rows: Vec<Value>) -> Result<Vec<T>, ApiError> {
-        rows.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().map_err(|e| {
-            let at = self.http.place(&Method::POST, &self.base);
-            let detail = format!("unexpected answer: {}", crate::text::clean(&e.to_string()));
-            ApiError { kind: Kind::Protocol, at, detail, hint: None }
-        })
     }
 
     async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {

@@ -15,7 +15,7 @@ pub(super) const MOST_UNPACKED: usize = 100;
 /// Compressed bytes that are unpacked at once. Gzip expands them to a thousand times their size at most, so to 4 MiB.
 const PIECE: usize = 4 << 10;
 /// Estimated memory in bytes that the parsed form of one answer may take.
-const PARSED: usize = 384 << 20;
+pub(super) const PARSED: usize = 384 << 20;
 /// Estimated bytes of a parsed value without its text: the value itself and unused capacity of its list.
 const VALUE: usize = 64;
 /// Estimated bytes of a parsed key without its text: the string, the entry and its part of the index.
@@ -156,9 +156,11 @@ fn undecodable(error: &io::Error) -> Unread {
 /// A dense text, with ten bytes for each value, is accepted up to about 50 MiB.
 pub(super) fn is_too_costly(json: &[u8]) -> bool {
     // The densest text has one value in two bytes.
-    if json.len() + json.len() / 2 * VALUE <= PARSED {
-        return false;
-    }
+    json.len() + json.len() / 2 * VALUE > PARSED && parsed_size(json) > PARSED
+}
+
+/// Estimates the memory in bytes that the parsed form of a JSON text takes. It stops counting above [`PARSED`].
+pub(super) fn parsed_size(json: &[u8]) -> usize {
     let mut cost = json.len();
     let mut rest = json;
     while let Some(at) = memchr::memchr3(b'"', b',', b':', rest) {
@@ -176,10 +178,10 @@ pub(super) fn is_too_costly(json: &[u8]) -> bool {
             rest = rest.get(string_end(rest) + 1..).unwrap_or_default();
         }
         if cost > PARSED {
-            return true;
+            return cost;
         }
     }
-    cost + rest.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() * VALUE > PARSED
+    cost + rest.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() * VALUE
 }
 
 #[cfg(test)]

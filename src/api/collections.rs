@@ -1,11 +1,13 @@
 //! The lists of a control plane beside its deployments, and single records of them (control-plane reference §2:
 //! Integrations, Listeners, Auth service).
 
-use super::control_plane::{ControlPlane, rows};
+use super::control_plane::ControlPlane;
 use super::pages::{List, MAX_PAGES, PAGE, Pages};
+use super::rows::Received;
 use super::{ApiError, Kind, Listing};
 use crate::model::{Collection, GithubApp};
 use crate::text;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -76,7 +78,8 @@ impl ControlPlane {
             None => (&["v2", "auth", "tokens", "workspace", "slack", "exists"], Vec::new()),
         };
         let parts = parts.iter().map(|part| part.to_string()).collect();
-        let (answer, value) = self.page(&List { parts, query, is_main: false, what: "tokens" }, &[]).await?;
+        let answer = self.page(&List { parts, query, is_main: false, what: "tokens" }, &[]).await?;
+        let value: Value = answer.json()?;
         match value["has_token"].is_boolean() {
             true => Ok(value),
             false => Err(answer.odd("`has_token` is neither true nor false")),
@@ -99,8 +102,9 @@ impl ControlPlane {
             Paging::Offset => Pages::new(self.clone(), list).all().await,
             Paging::Cursor => self.by_cursor(&list).await,
             Paging::Whole => {
-                let (answer, value) = self.page(&list, &[]).await?;
-                Ok(Listing { items: rows(&answer, value, "data")?, incomplete: None })
+                let rows = self.page(&list, &[]).await?.rows("data")?;
+                let items = rows.iter().map(|row| self.read_row(row)).collect::<Result<_, _>>()?;
+                Ok(Listing { items, incomplete: None })
             }
         }
     }
@@ -108,14 +112,23 @@ impl ControlPlane {
     /// Reads a list that names its own next page. A failure of the first page is an error; one of a later page leaves what
     /// came before it.
     async fn by_cursor(&self, list: &List) -> Result<Listing<Value>, ApiError> {
+        #[derive(Deserialize)]
+        struct Next {
+            next_cursor: Option<Value>,
+        }
         let (mut items, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None::<String>);
+        let mut received = Received::default();
         for _ in 0..MAX_PAGES {
             let size = ("page_size", PAGE.to_string());
             let paging: Vec<_> = std::iter::once(size).chain(cursor.clone().map(|cursor| ("cursor", cursor))).collect();
             let page = match self.page(list, &paging).await {
-                Ok((answer, mut value)) => {
-                    let next = value["next_cursor"].take().as_str().map(str::to_string);
-                    rows(&answer, value, "items").map(|rows| (answer, rows, next))
+                Ok(answer) => {
+                    let next =
+                        answer.json::<Next>().ok().and_then(|next| Some(next.next_cursor?.as_str()?.to_string()));
+                    let rows = answer.rows("items").map(|rows| received.new_of(rows));
+                    let rows =
+                        rows.and_then(|rows| rows.iter().map(|row| self.read_row(row)).collect::<Result<Vec<_>, _>>());
+                    rows.map(|rows| (answer, rows, next))
                 }
                 Err(error) => Err(error),
             };
@@ -132,6 +145,7 @@ impl ControlPlane {
                     let why = format!("the server goes round in its pages, there may be more {}", list.what);
                     return Ok(Listing { items, incomplete: Some(answer.odd(&why)) });
                 }
+                Some(_) if received.is_full() => break,
                 Some(_) => {}
             }
         }

@@ -4,12 +4,13 @@ use super::answer::Plane;
 use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
 use super::pages::{List, PAGE, Pages};
+use super::rows::Received;
 use super::{ApiError, Kind, Place, Retry};
 use crate::model::{Deployment, Revision};
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::HashSet;
+use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 
 /// A control plane, spoken to with the keys of one profile.
@@ -151,7 +152,7 @@ impl ControlPlane {
     /// The newest revisions as the server describes them.
     pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
         let mut items: Vec<Value> = Vec::new();
-        let mut seen: HashSet<String> = HashSet::new();
+        let mut received = Received::default();
         while items.len() < limit {
             let page = PAGE.min(limit - items.len());
             let mut url = self.url(&Method::GET, &["v2", "deployments", id, "revisions"])?;
@@ -160,15 +161,17 @@ impl ControlPlane {
                 url.query_pairs_mut().append_pair("offset", &items.len().to_string());
             }
             let answer = self.call(Method::GET, url, None, &[200], false).await?;
-            let rows = rows(&answer, answer.json()?, "resources")?;
+            let rows = answer.rows("resources")?;
             let count = rows.len();
             let before = items.len();
-            items.extend(rows.into_iter().filter(|row| match row["id"].as_str() {
-                Some(id) => seen.insert(id.to_string()),
-                None => true,
-            }));
+            for row in received.new_of(rows) {
+                items.push(self.read_row(&row)?);
+            }
             if count != page || items.len() == before {
                 break;
+            }
+            if received.is_full() {
+                return Err(self.odd(format!("the newest {} revisions take as much memory as a list may", items.len())));
             }
         }
         let was_sorted = newest_first(&mut items);
@@ -187,15 +190,13 @@ impl ControlPlane {
     }
 
     /// Asks for a page of a list.
-    pub(super) async fn page(&self, list: &List, paging: &[(&str, String)]) -> Result<(Answer, Value), ApiError> {
+    pub(super) async fn page(&self, list: &List, paging: &[(&str, String)]) -> Result<Answer, ApiError> {
         let parts: Vec<&str> = list.parts.iter().map(String::as_str).collect();
         let mut url = self.url(&Method::GET, &parts)?;
         for (name, value) in list.query.iter().map(|(n, v)| (*n, v)).chain(paging.iter().map(|(n, v)| (*n, v))) {
             url.query_pairs_mut().append_pair(name, value);
         }
-        let answer = self.call(Method::GET, url, None, &[200], list.is_main).await?;
-        let value = answer.json()?;
-        Ok((answer, value))
+        self.call(Method::GET, url, None, &[200], list.is_main).await
     }
 
     pub(super) async fn get(&self, parts: &[&str]) -> Result<Answer, ApiError> {
@@ -250,24 +251,21 @@ impl ControlPlane {
         ApiError { kind: Kind::Protocol, at, detail, hint: None }
     }
 
+    /// Reads a row of a list as the server describes it, secrets included.
+    ///
+    /// # Errors
+    /// A row that is JSON, but can't be read, such as one with a number beyond every type.
+    pub fn read_row(&self, row: &RawValue) -> Result<Value, ApiError> {
+        crate::text::depth::parse(row.get().as_bytes()).map_err(|e| self.not_understood(&e))
+    }
+
+    fn not_understood(&self, why: &serde_json::Error) -> ApiError {
+        self.odd(format!("an answer that is not understood: {}", super::answer::line(&why.to_string())))
+    }
+
     /// Reads a row that was kept as it came.
     fn typed<T: DeserializeOwned>(&self, row: Value) -> Result<T, ApiError> {
-        T::deserialize(row)
-            .map_err(|e| self.odd(format!("an answer that is not understood: {}", super::answer::line(&e.to_string()))))
-    }
-}
-
-/// The rows of a list: `{resources: […]}`, or another field, which may be missing when there is nothing, or the plain array
-/// of older installations.
-pub(super) fn rows(answer: &Answer, value: Value, field: &str) -> Result<Vec<Value>, ApiError> {
-    match value {
-        Value::Array(rows) => Ok(rows),
-        Value::Object(mut fields) => match fields.remove(field) {
-            Some(Value::Array(rows)) => Ok(rows),
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(_) => Err(answer.odd(&format!("`{field}` is no list"))),
-        },
-        _ => Err(answer.odd("this is no list")),
+        T::deserialize(row).map_err(|e| self.not_understood(&e))
     }
 }
 

@@ -74,7 +74,7 @@ pub struct Place {
 }
 
 impl ApiError {
-    /// Whether asking again may help: network faults, time-outs, 429 and 5xx, except 501 (not implemented).
+    /// Whether asking again may help: network faults, time-outs, 429 and 5xx, except 501 (the server doesn't have this call).
     pub fn is_transient(&self) -> bool {
         match self.kind {
             Kind::Server(code) => code != 501,

@@ -6,6 +6,7 @@ use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
 use super::journal::{Journal, Noted, Outcome};
 use super::keyless::Keyless;
+use super::rows::Row;
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use crate::config::{self, Profile};
 use crate::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
@@ -14,7 +15,7 @@ use bytes::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -558,6 +559,22 @@ impl Answer {
             let head = self.secrets.scrub(&head);
             answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone()).without(&self.secrets)
         })
+    }
+
+    /// Reads the rows of a list, each as received: those of the field, which may be missing if there are none, or the plain
+    /// array of older installations.
+    pub fn rows(&self, field: &str) -> Result<Vec<Row>, ApiError> {
+        match self.body.trim_ascii_start().first() {
+            Some(b'{') => match self.json::<HashMap<String, Row>>()?.remove(field) {
+                None => Ok(Vec::new()),
+                Some(value) if value.get() == "null" => Ok(Vec::new()),
+                Some(rows) => {
+                    serde_json::from_str(rows.get()).map_err(|_| self.odd(&format!("`{field}` is not a list")))
+                }
+            },
+            Some(b'[') | None => self.json(),
+            Some(_) => self.json().and_then(|_: IgnoredAny| Err(self.odd("it is not a list"))),
+        }
     }
 
     /// The same where the answer may also be empty: then it is null.

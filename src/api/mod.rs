@@ -21,6 +21,7 @@ mod newest;
 mod pages;
 mod reach;
 mod retry;
+mod rows;
 mod stream;
 mod thread_actions;
 

@@ -1,12 +1,12 @@
 //! Lists that are read page by page by limit and offset, to their end.
 
-use super::control_plane::{ControlPlane, rows};
+use super::control_plane::ControlPlane;
 use super::http::Answer;
+use super::rows::{Received, Row};
 use super::{ApiError, Listing};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use serde_json::Value;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Rows asked for at once; the most that the server gives.
@@ -28,7 +28,7 @@ pub(super) struct List {
 }
 
 /// A page that was asked for.
-type Asked = BoxFuture<'static, Result<(Answer, Value), ApiError>>;
+type Asked = BoxFuture<'static, Result<Answer, ApiError>>;
 
 /// The pages of a list, in its order. A few are asked for at once, so that a long list does not cost the way to the server
 /// for each of them. Not to be cut short in the middle: what is asked for next depends on what came.
@@ -44,14 +44,14 @@ pub struct Pages {
     coming: FuturesOrdered<Asked>,
     asked: usize,
     pages: usize,
-    seen: HashSet<String>,
+    received: Received,
     ended: bool,
 }
 
 impl Pages {
     pub(super) fn new(control_plane: ControlPlane, list: List) -> Pages {
-        let (list, coming, seen) = (Arc::new(list), FuturesOrdered::new(), HashSet::new());
-        Pages { control_plane, list, coming, asked: 0, pages: 0, seen, ended: false }
+        let (list, coming, received) = (Arc::new(list), FuturesOrdered::new(), Received::default());
+        Pages { control_plane, list, coming, asked: 0, pages: 0, received, ended: false }
     }
 
     /// Pages that were read.
@@ -59,24 +59,30 @@ impl Pages {
         self.pages
     }
 
-    /// The rows of the next page that did not come before; nothing after the last.
+    /// The rows of the next page that did not come before, as received; nothing after the last.
     ///
     /// # Errors
-    /// A request that failed, and a server that does not page as it says. Either ends the list.
-    pub async fn next(&mut self) -> Result<Option<Vec<Value>>, ApiError> {
+    /// A request that failed, a server that does not page as it says, and a list that takes more memory than it may. Each
+    /// ends the list.
+    pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
         if self.ended {
             return Ok(None);
         }
         // Until this page is known to be good.
         self.ended = true;
         let what = self.list.what;
+        if self.received.is_full() {
+            let many = self.received.count();
+            let why = format!("the first {many} {what} take as much memory as a list may: the rest is left out");
+            return Err(self.control_plane.odd(why));
+        }
         self.ask();
         let Some(page) = self.coming.next().await else { return Ok(None) };
-        let (answer, value) = page?;
-        let mut rows = rows(&answer, value, "resources")?;
+        let answer = page?;
+        let rows = answer.rows("resources")?;
         // One page beyond the last that is read shows whether there are more rows.
         if self.pages >= MAX_PAGES {
-            let many = self.seen.len();
+            let many = self.received.count();
             return match rows.is_empty() {
                 true => Ok(None),
                 false => Err(self.control_plane.odd(format!("more than {many} {what}: the rest is left out"))),
@@ -84,11 +90,7 @@ impl Pages {
         }
         self.pages += 1;
         let count = rows.len();
-        // Rows shift when something is made or deleted between two pages: one that came already is let pass.
-        rows.retain(|row| match row["id"].as_str() {
-            Some(id) => self.seen.insert(id.to_string()),
-            None => true,
-        });
+        let rows = self.received.new_of(rows);
         if count == PAGE && rows.is_empty() {
             return Err(answer.odd(&format!("the server sends the same page again, there may be more {what}")));
         }
@@ -113,7 +115,14 @@ impl Pages {
         let mut items: Vec<Value> = Vec::new();
         loop {
             match self.next().await {
-                Ok(Some(rows)) => items.extend(rows),
+                Ok(Some(rows)) => {
+                    for row in rows {
+                        match self.control_plane.read_row(&row) {
+                            Ok(row) => items.push(row),
+                            Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
+                        }
+                    }
+                }
                 Ok(None) => return Ok(Listing { items, incomplete: None }),
                 Err(error) if self.pages == 0 => return Err(error),
                 Err(error) => return Ok(Listing { items, incomplete: Some(error) }),

@@ -1,6 +1,6 @@
 //! Whether a control plane can be reached with its key: one small request, before anybody relies on it.
 
-use super::control_plane::{ControlPlane, DeploymentQuery, rows};
+use super::control_plane::{ControlPlane, DeploymentQuery};
 use super::{ApiError, Kind};
 
 impl ControlPlane {
@@ -12,7 +12,7 @@ impl ControlPlane {
     pub async fn reach(&self, pinned: &[String]) -> Result<(), ApiError> {
         let paging = [("limit", "1".to_string()), ("offset", "0".to_string())];
         let asked = self.page(&DeploymentQuery::default().list(), &paging).await;
-        let listed = asked.and_then(|(answer, value)| rows(&answer, value, "resources"));
+        let listed = asked.and_then(|answer| answer.rows("resources"));
         match (listed, pinned.first()) {
             (Err(error), Some(id)) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) => {
                 match self.deployment_row(id).await {

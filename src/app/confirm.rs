@@ -12,6 +12,7 @@ use crate::api::{ApiError, CancelAction, Choice, Kind, PlanError, ThreadIntent};
 use crate::model::{Intent, Preview};
 use crate::text;
 use jiff::{SignedDuration, Timestamp};
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
 /// A change that the person is asked about.
@@ -323,15 +324,34 @@ impl App {
         Vec::new()
     }
 
-    /// Notes that a frame was drawn. A change is sent only if its preview was in one.
+    /// Notes that a frame was drawn. Nothing is sent from an overlay, and no change, that was not in one.
     pub fn on_drawn(&mut self) {
         let is_shown = self.is_drawable() && !self.frozen;
+        let is_loading = matches!(self.overlays.last(), Some(Overlay::Answer(card)) if !card.is_editable());
+        if is_shown && !is_loading {
+            self.seen_overlay = self.top_overlay();
+        }
         if let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut()
             && is_shown
             && matches!(confirm.stage, Stage::Ready(_))
         {
             confirm.is_seen = true;
         }
+    }
+
+    /// Returns whether the overlay on top was in a frame: a key can be faster than its first, and a small terminal shows nothing.
+    pub(super) fn is_overlay_seen(&self) -> bool {
+        self.is_drawable() && self.top_overlay().is_some() && self.seen_overlay == self.top_overlay()
+    }
+
+    /// Forgets that an overlay was in a frame when another one is on top.
+    pub(super) fn settle_seen_overlay(&mut self) {
+        let top = self.top_overlay();
+        self.seen_overlay = self.seen_overlay.filter(|seen| Some(*seen) == top);
+    }
+
+    fn top_overlay(&self) -> Option<(usize, Discriminant<Overlay>)> {
+        self.overlays.last().map(|top| (self.overlays.len(), discriminant(top)))
     }
 
     /// Returns whether the terminal is large enough for anything but a message that it is too small.

@@ -236,7 +236,7 @@ impl Tree {
         self.is_container(node) && self.folds_at(self.doc.depth(node)) != self.toggled.contains(&node)
     }
 
-    /// Whether containers of this depth are folded until somebody unfolds them.
+    /// Whether containers at this depth are folded by default.
     fn folds_at(&self, depth: u32) -> bool {
         match self.base {
             Fold::Start => self.doc.len() > SMALL && depth >= FOLD_DEPTH,

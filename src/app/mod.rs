@@ -97,6 +97,7 @@ use scroll::Place;
 use server::{Loaded, Server};
 use sign_in::{SignIn, Stage};
 use std::collections::{BTreeMap, HashMap};
+use std::mem::Discriminant;
 use std::sync::Arc;
 use streams::Streams;
 use viewer::Viewer;
@@ -282,6 +283,8 @@ pub struct App {
     pub(super) slides: bool,
     /// What lies over the panes, lowest first.
     pub overlays: Vec<Overlay>,
+    /// The top overlay that was in a frame since it opened: how many there are, and its kind.
+    seen_overlay: Option<(usize, Discriminant<Overlay>)>,
     /// Whether a filter or a search is being typed.
     pub filtering: bool,
     /// What stood there before, and which deployment was selected.
@@ -352,6 +355,7 @@ impl App {
             frozen: false,
             slides: false,
             overlays: Vec::new(),
+            seen_overlay: None,
             filtering: false,
             before_typing: Default::default(),
             notices: Vec::new(),

@@ -132,6 +132,9 @@ impl App {
     /// Starts what was composed, or says why it can't be. A run on a thread is started in the background and seen on the
     /// thread's page.
     pub fn start_composed(&mut self) -> Vec<Effect> {
+        if !self.is_overlay_seen() {
+            return Vec::new();
+        }
         let Some(Overlay::Compose(composer)) = self.overlays.last() else { return Vec::new() };
         let server = composer.server.clone();
         let target = match composer.target() {
@@ -372,6 +375,7 @@ impl App {
             _ => {}
         }
         self.number_works();
+        self.settle_seen_overlay();
     }
 
     /// Lays out the stream that is shown.

@@ -212,7 +212,9 @@ impl App {
 
     /// Sends what is shown, once.
     fn send_sign_in(&mut self) -> Vec<Effect> {
-        let Some(Overlay::SignIn(sign_in)) = self.overlays.last() else { return Vec::new() };
+        let Some(Overlay::SignIn(sign_in)) = self.overlays.last().filter(|_| self.is_overlay_seen()) else {
+            return Vec::new();
+        };
         let profile = sign_in.profile.clone();
         // It may have become so since it was written.
         if self.is_read_only(&profile) {

@@ -1,7 +1,7 @@
 //! `config init`, `config path` and `config show`.
 
 use super::{Exit, Failure, Globals, context, output};
-use crate::config::{Config, Profile, SecretSource, private_folder};
+use crate::config::{Config, MAX_ANSWER, Profile, SecretSource, private_folder};
 use crate::text;
 use clap::Subcommand;
 use std::fmt::Write as _;
@@ -80,9 +80,10 @@ fn show(config: &Config) -> String {
         seconds(config.poll.timeout)
     );
     let tape = &config.tape;
+    let max_answer = config.profiles.iter().find_map(|profile| profile.max_answer).unwrap_or(MAX_ANSWER);
     let _ = writeln!(
         out,
-        "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}",
+        "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}\nmax_answer = {max_answer}",
         tape.max_rows, tape.max_bytes, tape.max_event
     );
     let ui = &config.ui;

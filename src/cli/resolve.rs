@@ -215,10 +215,11 @@ async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<S
         while titles.len() < MOST
             && let Ok(Some(rows)) = pages.next().await
         {
-            titles.extend(rows.iter().filter_map(|row| row["name"].as_str()).map(|own| {
+            let rows = rows.iter().filter_map(|row| control.read_row(row).ok());
+            titles.extend(rows.filter_map(|row| Some(row["name"].as_str()?.to_string())).map(|own| {
                 let title = format!("{}/{own}", site.profile.name);
                 // What holds a slash began with a profile, which may be what was mistyped.
-                (if name.contains('/') { title.clone() } else { own.to_string() }, title)
+                (if name.contains('/') { title.clone() } else { own }, title)
             }));
         }
         Some(titles)

@@ -36,6 +36,13 @@ pub struct Thread {
     pub extra: Extra,
 }
 
+impl Thread {
+    /// Returns the thread without what no list shows, which may be megabytes.
+    pub fn in_a_list(self) -> Thread {
+        Thread { values: None, extra: Extra::new(), ..self }
+    }
+}
+
 /// One question that a thread waits to have answered.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Interrupt {

@@ -290,30 +290,27 @@ impl Message {
 
     /// Evicts the middle of each of its texts that is longer than `max`, and marks the place.
     pub(super) fn evict_middles(&mut self, max: usize) {
-        let before = self.evicted_bytes();
+        let mut is_cut = false;
         if let Some(Cut { part, note }) = cut_middle(&mut self.text, max, &mut self.evicted.0) {
+            is_cut = true;
             self.spans.cut(part.clone(), note.len());
             let line = part.start + 1..part.start + note.len() - 1;
             let note_part = Part::Note { range: line, size: self.evicted.0, index: None };
             self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_text);
         }
         if let Some(Cut { part, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
+            is_cut = true;
             self.thoughts.cut(part.clone(), note.len());
             let note_part = Part::Reasoning(part.start..part.start + note.len());
             self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_reasoning);
         }
         for call in &mut self.tool_calls {
-            cut_middle(&mut call.args, max, &mut call.evicted);
+            is_cut |= cut_middle(&mut call.args, max, &mut call.evicted).is_some();
         }
-        if self.evicted_bytes() != before {
+        if is_cut {
             self.rewrites += 1;
             self.rev = self.rev.wrapping_add(1);
         }
-    }
-
-    /// Returns the bytes that were evicted from its texts.
-    pub(super) fn evicted_bytes(&self) -> usize {
-        self.evicted.0 + self.evicted.1 + self.tool_calls.iter().map(|call| call.evicted).sum::<usize>()
     }
 
     pub(super) fn touch(&mut self, seq: u64, at: Option<Timestamp>) {

@@ -79,23 +79,20 @@ impl Reading {
             Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
         let (mut items, mut incomplete, mut torn, is_first) = (Vec::new(), None, false, self.is_first);
-        let mut take = |rows: Vec<Value>, incomplete: &mut Option<ApiError>| {
-            let from = items.len();
-            for row in rows {
-                match control_plane.read_deployment(services.keep_secrets(profile, row)) {
-                    Ok(deployment) => items.push(deployment.in_a_list()),
-                    Err(error) => *incomplete = Some(error),
-                }
-            }
-            // The first list is shown as it comes.
-            if is_first { items[from..].to_vec() } else { Vec::new() }
+        let mut take = |row: Result<Value, ApiError>, incomplete: &mut Option<ApiError>| {
+            let read = row.and_then(|row| control_plane.read_deployment(services.keep_secrets(profile, row)));
+            let deployment = read.map(Deployment::in_a_list).map_err(|error| *incomplete = Some(error)).ok()?;
+            items.push(deployment.clone());
+            Some(deployment)
         };
         let pinned = services.pinned(profile);
         let mut pages = control_plane.deployment_pages(&DeploymentQuery::default());
         while !self.has_no_list {
             match pages.next().await {
                 Ok(Some(rows)) => {
-                    let page = take(rows, &mut incomplete);
+                    let read = rows.iter().map(|row| take(control_plane.read_row(row), &mut incomplete));
+                    let page = read.flatten().collect();
+                    // The first list is shown as it comes.
                     if is_first && !out.send(Answer::Page(page)).await {
                         break;
                     }
@@ -118,7 +115,7 @@ impl Reading {
         let mut pinned = futures::stream::iter(pinned).buffered(AT_ONCE);
         while let Some(row) = pinned.next().await {
             match row {
-                Ok(row) => drop(take(vec![row], &mut incomplete)),
+                Ok(row) => drop(take(Ok(row), &mut incomplete)),
                 // One that cannot be read does not take the others with it, but a refused key does.
                 Err(error) => {
                     let refused = error.kind == Kind::Unauthorized;

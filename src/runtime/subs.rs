@@ -198,14 +198,14 @@ impl Out {
         self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer }).await.is_ok()
     }
 
-    /// Waits until the loop has taken everything that was sent. `false` where nobody listens any more.
+    /// Waits until the loop has received everything that was sent. Returns `false` if the loop has ended.
     async fn drained(&self) -> bool {
         self.sender.reserve_many(self.sender.max_capacity()).await.is_ok()
     }
 }
 
-/// Bytes of events above which they wait until nothing else does: the channel to the loop counts messages, not bytes, and a
-/// single event may have 64 MiB.
+/// A batch of events with more bytes than this waits until the channel to the loop is empty: the channel counts messages, not
+/// bytes, and a single event may have 64 MiB.
 const LARGE: usize = 512 << 10;
 
 fn size(item: &Item) -> usize {

@@ -174,7 +174,7 @@ fn region_of(sim: &Sim, request: &Request) -> String {
     region.url.parse::<url::Url>().expect("an address").origin().ascii_serialization()
 }
 
-/// What holds for every state.
+/// Checks what must hold in every state.
 pub fn state_holds(app: &App, is_read_only: bool) {
     let panics = std::mem::take(&mut *PANICS.lock().unwrap());
     assert!(panics.is_empty(), "panics: {panics:#?}");
@@ -187,7 +187,7 @@ pub fn state_holds(app: &App, is_read_only: bool) {
     for viewer in streams.all() {
         let tape = &viewer.tape;
         assert!(tape.kept_rows() <= limits.max_rows, "{} events are kept", tape.kept_rows());
-        // The newest event stays whatever it weighs.
+        // The newest event always stays.
         let most = limits.max_bytes + limits.max_event;
         assert!(tape.kept_bytes() as u64 <= most, "{} bytes of events are kept", tape.kept_bytes());
         assert!(viewer.anchor().is_none_or(|at| at <= tape.last_seq()), "{:?}", viewer.anchor());

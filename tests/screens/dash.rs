@@ -63,6 +63,11 @@ impl Dash {
         update(&mut self.app, self.now, msg)
     }
 
+    /// Keys that are in the terminal's input before the next frame is drawn.
+    pub fn typed_ahead(&mut self, keys: &str) -> Vec<Effect> {
+        parse_keys(keys).unwrap().into_iter().flat_map(|key| update(&mut self.app, self.now, Msg::Key(key))).collect()
+    }
+
     /// So many milliseconds pass.
     pub fn later(&mut self, milliseconds: i64) {
         self.now += SignedDuration::from_millis(milliseconds);

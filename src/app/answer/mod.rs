@@ -232,7 +232,7 @@ impl AnswerCard {
         self.is_javascript && self.drafts.iter().any(mixes)
     }
 
-    fn is_editable(&self) -> bool {
+    pub(super) fn is_editable(&self) -> bool {
         matches!(self.stage, AnswerStage::Editing | AnswerStage::Refused(_))
     }
 }
@@ -327,10 +327,10 @@ impl App {
 
     /// The key that sends was pressed.
     pub(super) fn send_answer(&mut self) -> Vec<Effect> {
-        let now = self.now;
+        let (now, is_seen) = (self.now, self.is_overlay_seen());
         let Some(Overlay::Answer(card)) = self.overlays.last_mut() else { return Vec::new() };
         // A key that is held down since before there was anything to read must not send.
-        if !card.is_editable() || card.held.is_some_and(|last| now.duration_since(last) < HELD) {
+        if !is_seen || !card.is_editable() || card.held.is_some_and(|last| now.duration_since(last) < HELD) {
             card.held = Some(now);
             return Vec::new();
         }

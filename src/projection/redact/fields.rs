@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_names_of_other_things_are_no_secrets() {
+    fn counters_and_names_of_other_things_are_not_secrets() {
         for name in [
             "input_tokens",
             "output_tokens",

@@ -1,4 +1,4 @@
-//! Texts that were streamed in pieces: joined for each message, searched as one text, and the finds split up again.
+//! Texts that were streamed in pieces: they are joined for each message and searched as one text, and what is found is split over the pieces again.
 
 use super::Rules;
 use super::cuts::{Cut, Decoded, merge};
@@ -138,12 +138,12 @@ struct Source<'d> {
 }
 
 impl<'r> Joined<'r> {
-    /// Begins with nothing.
+    /// Starts without any text.
     pub fn new(rules: &'r Rules) -> Joined<'r> {
         Joined::with_limit(rules, MAX_HELD)
     }
 
-    /// The same, with another limit of what is held.
+    /// The same as [`Joined::new`], with another limit for the text that is held.
     pub(super) fn with_limit(rules: &'r Rules, max_held: usize) -> Joined<'r> {
         Joined {
             rules,

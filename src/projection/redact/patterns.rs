@@ -1,4 +1,4 @@
-//! What keys look like in a text, whatever precedes them.
+//! The patterns of keys in a text. They match after any character.
 
 use super::fields;
 use crate::model::MASK;
@@ -181,7 +181,7 @@ impl Patterns {
                 }
                 at = found.end();
                 match rejected(text, &range, *check) {
-                    // A key may begin in what is not one.
+                    // A key may begin inside a match that is not one.
                     Some(next) => at = next,
                     None if &text[range.clone()] != MASK => all.push(Found { range, kind: number }),
                     None => {}

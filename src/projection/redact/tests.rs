@@ -163,7 +163,7 @@ fn keys_are_removed_after_any_character_and_in_json_in_json() {
 }
 
 #[test]
-fn values_of_fields_with_a_secret_s_name_are_removed_whatever_they_are() {
+fn values_of_any_type_are_removed_from_fields_with_a_secret_name() {
     let removed = |json: &str, expected: &str| assert_eq!(clean(json), expected);
     removed(
         r#"{"headers":{"Authorization":"Basic dTpw","X-Api-Key": "k"}}"#,

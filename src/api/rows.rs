@@ -1,0 +1,81 @@
+//! Rows of lists, kept as the text that was received until each is read by itself: the parsed form of a whole list is many
+//! times its text.
+
+use super::body::{PARSED, parsed_size};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+
+/// A row as received.
+pub type Row = Box<RawValue>;
+
+/// Which rows of a list were read so far, and what they cost.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    ids: HashSet<String>,
+    /// Estimated memory in bytes that the parsed rows take.
+    size: usize,
+}
+
+impl Received {
+    /// Returns the rows of a page that did not come before: rows shift between two pages when others are created or deleted.
+    pub fn new_of(&mut self, mut page: Vec<Row>) -> Vec<Row> {
+        page.retain(|row| id_of(row).is_none_or(|id| self.ids.insert(id)));
+        self.size += page.iter().map(|row| parsed_size(row.get().as_bytes())).sum::<usize>();
+        page
+    }
+
+    /// Number of rows with an id.
+    pub fn count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether the rows take as much memory as a list may.
+    pub fn is_full(&self) -> bool {
+        self.size > PARSED
+    }
+}
+
+/// Returns the id of a row: a deployment, revision or listener has `id`, a thread `thread_id`, an assistant `assistant_id`.
+fn id_of(row: &RawValue) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Ids {
+        thread_id: Option<Value>,
+        assistant_id: Option<Value>,
+        id: Option<Value>,
+    }
+    let Ids { thread_id, assistant_id, id } = serde_json::from_str(row.get()).ok()?;
+    [thread_id, assistant_id, id].into_iter().flatten().find_map(|id| id.as_str().map(String::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(json: &str) -> Vec<Row> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn each_row_comes_once() {
+        let mut received = Received::default();
+        let texts = |rows: Vec<Row>| rows.iter().map(|row| row.get().to_string()).collect::<Vec<_>>();
+        let first = rows(r#"[{"id":"a"},{"id":"b"},{"no":"id"},{"thread_id":"t","id":"a"},7]"#);
+        assert_eq!(received.new_of(first).len(), 5);
+        let second = rows(r#"[{"id":"b","name":"again"},{"id":"c"},{"no":"id"},{"assistant_id":"t"}]"#);
+        assert_eq!(texts(received.new_of(second)), [r#"{"id":"c"}"#, r#"{"no":"id"}"#]);
+        assert_eq!((received.count(), received.is_full()), (4, false));
+    }
+
+    #[test]
+    fn a_list_is_full_by_what_its_rows_cost_when_they_are_parsed() {
+        let dense = format!(r#"[{{"id":"a","values":[{}0]}}]"#, "0,".repeat(4 << 20));
+        let mut received = Received::default();
+        received.new_of(rows(&dense));
+        assert!(!received.is_full());
+        received.new_of(rows(&dense.replace("\"a\"", "\"b\"")));
+        assert!(received.is_full(), "{} bytes", received.size);
+    }
+}
