@@ -211,6 +211,7 @@ fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
 fn an_answer_is_not_sent_by_a_key_typed_ahead_of_its_card() {
     let mut dash = page((140, 40), &waiting("question"));
     assert!(started(&dash.typed_ahead("aapproved<ctrl-s>")).is_none());
+    dash.later(2000);
     assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
 }
 
