@@ -1,10 +1,10 @@
 //! What an event costs on a tape of a thousand, and on one of ten million: `cargo bench --bench curve [EVENTS]` (a million,
 //! unless another number is given). Each line should be as the one before it.
 
-use runtail::app::msg::{ServerRef, StreamTarget};
-use runtail::app::viewer::{View, Viewer};
-use runtail::config::TapeLimits;
-use runtail::stream::{Data, Event, Item, Limits, Names, Record, Tape};
+use runtail_core::config::TapeLimits;
+use runtail_stream::{Data, Event, Item, Limits, Names, Record, Tape};
+use runtail_tui::app::msg::{ServerRef, StreamTarget};
+use runtail_tui::app::viewer::{View, Viewer};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

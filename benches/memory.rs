@@ -6,11 +6,11 @@
 mod dash;
 
 use dash::{Dash, listed};
-use runtail::api::Revisions;
-use runtail::app::msg::{Answer, Msg, NextPoll, SubKey};
-use runtail::app::streams::MAX_TABS;
-use runtail::model::{Deployment, LogLine, Revision};
-use runtail::stream::{Decoder, Frame, Framer, Item, Record};
+use runtail_api::Revisions;
+use runtail_core::model::{Deployment, LogLine, Revision};
+use runtail_stream::{Decoder, Frame, Framer, Item, Record};
+use runtail_tui::app::msg::{Answer, Msg, NextPoll, SubKey};
+use runtail_tui::app::streams::MAX_TABS;
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;

@@ -5,13 +5,13 @@ use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use futures::StreamExt;
-use runtail::api::ApiError;
-use runtail::projection::Projections;
-use runtail::stream::{
+use runtail_api::ApiError;
+use runtail_core::text;
+use runtail_stream::projection::Projections;
+use runtail_stream::{
     Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, is_json,
     write_record,
 };
-use runtail::text;
 
 fn main() {
     divan::main();

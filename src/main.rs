@@ -1,5 +1,7 @@
 //! From arguments to an exit code.
 
+mod cli;
+
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -8,7 +10,7 @@ use std::process::ExitCode;
 const FILES: usize = 32;
 
 fn main() -> ExitCode {
-    let args = runtail::cli::Args::parse();
+    let args = cli::Args::parse();
     #[cfg(unix)]
     if let Err(e) = (0..FILES).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>()
         && matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let exit = runtime.block_on(runtail::cli::run(args));
+    let exit = runtime.block_on(cli::run(args));
     // What still waits for a server or for stdin must not hold the shell's prompt back.
     runtime.shutdown_background();
     exit

@@ -9,15 +9,15 @@ mod server;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
-use runtail::api::{
+use runtail_api::{
     Acted, ApiError, CancelState, CancelTarget, Choice, Kind, LoadedThread, Place, PlanError, StartError, StartFailure,
     Started, ThreadIntent,
 };
-use runtail::app::Overlay;
-use runtail::app::answer::AnswerStage;
-use runtail::app::msg::{Done, Effect, ServerRef, StreamTarget, ThreadRef};
-use runtail::model::{Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts};
-use runtail::stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
+use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts};
+use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
+use runtail_tui::app::Overlay;
+use runtail_tui::app::answer::AnswerStage;
+use runtail_tui::app::msg::{Done, Effect, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -156,7 +156,7 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
     StartError { failure, error: ApiError { kind, at, detail: "no answer in time".into(), hint: None } }
 }
 
-fn card(dash: &Dash) -> &runtail::app::answer::AnswerCard {
+fn card(dash: &Dash) -> &runtail_tui::app::answer::AnswerCard {
     match dash.app.overlays.last() {
         Some(Overlay::Answer(card)) => card,
         other => panic!("no card is open: {other:?}"),

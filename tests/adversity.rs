@@ -1,10 +1,10 @@
 //! What a machine does to a program: the server killed, the terminal gone, the disk full, no file to open, the process stopped for
 //! long, the window shaken. Each ends in a state that is said, with a terminal as it was, and with nothing left running.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod support;
 
-use runtail::stream::{Reader, Record};
+use runtail_stream::{Reader, Record};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

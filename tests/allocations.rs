@@ -7,9 +7,9 @@ mod dash;
 mod hostile_stream;
 
 use dash::{Dash, demo_like, listed};
-use runtail::app::json::Tree;
-use runtail::app::msg::{Answer, SubKey};
-use runtail::model::{Deployment, LogLine};
+use runtail_core::model::{Deployment, LogLine};
+use runtail_tui::app::json::Tree;
+use runtail_tui::app::msg::{Answer, SubKey};
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

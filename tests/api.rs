@@ -1,13 +1,11 @@
 //! The requests of both clients, as a server sees them, and what is made of the answers.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{BEARER, CANARY, Server, answer, json, profile};
 use futures::StreamExt;
-use runtail::api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
-use runtail::config::SecretSource;
-use runtail::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
+use runtail_api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
+use runtail_core::config::SecretSource;
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
@@ -130,7 +128,7 @@ async fn revisions_are_newest_first_or_made_so() {
         value!({"resources": [revision("b", 2), revision("c", 3), {"id": "?", "status": "X"}, revision("a", 1)]});
     let server =
         Server::start(move |seen| json(200, if seen.path.contains("sorted") { &sorted } else { &mixed })).await;
-    let ids = |list: &[runtail::model::Revision]| list.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
+    let ids = |list: &[runtail_core::model::Revision]| list.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
     let answer = server.control().revisions("sorted", 10).await.unwrap();
     assert_eq!((ids(&answer.items), answer.was_sorted), (vec!["c".into(), "b".into(), "a".into()], true));
     let answer = server.control().revisions("mixed", 10).await.unwrap();
@@ -522,7 +520,7 @@ async fn a_stream_that_breaks_says_so() {
     let head =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata:\r\n";
     let url = common::raw(head).await;
-    let agent = runtail::api::AgentServer::new(Http::new(&profile()).unwrap(), url);
+    let agent = runtail_api::AgentServer::new(Http::new(&profile()).unwrap(), url);
     let mut stream = agent.thread_stream("t", &[], true, None).await.unwrap();
     assert_eq!(stream.body.next().await.unwrap().unwrap(), "data:");
     assert_eq!(stream.body.next().await.unwrap().unwrap_err().kind, Kind::Network);

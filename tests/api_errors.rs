@@ -1,11 +1,9 @@
 //! Every way in which a request can fail, and what the person reads then.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{BEARER, CANARY, Server, answer, json, profile, raw};
-use runtail::api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Http, Kind, Retry};
-use runtail::config::{Profile, SecretSource};
+use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Http, Kind, Retry};
+use runtail_core::config::{Profile, SecretSource};
 use secrecy::SecretString;
 use std::time::Duration;
 use url::Url;

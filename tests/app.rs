@@ -9,16 +9,16 @@ mod hostile;
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
 use proptest::sample::select;
-use runtail::api::doctor::{Check, Fault};
-use runtail::api::{Kind, LoadedThread};
-use runtail::app::key::{Code, Key};
-use runtail::app::keys::{Action, BINDINGS, Context, Keymap};
-use runtail::app::msg::{Answer, Done, Effect, Msg, SubKey, What};
-use runtail::app::streams::MAX_TABS;
-use runtail::app::subscriptions;
-use runtail::app::viewer::{VIEWS, View};
-use runtail::model::{RunFacts, StateFacts, ThreadFacts};
-use runtail::stream::Item;
+use runtail_api::doctor::{Check, Fault};
+use runtail_api::{Kind, LoadedThread};
+use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
+use runtail_stream::Item;
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::keys::{Action, BINDINGS, Context, Keymap};
+use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey, What};
+use runtail_tui::app::streams::MAX_TABS;
+use runtail_tui::app::subscriptions;
+use runtail_tui::app::viewer::{VIEWS, View};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -124,7 +124,7 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
         }
         Step::Tick => dash.pass(1),
         Step::Retry if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.retrying(2, 3, "cut"),
-        Step::End if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.end(runtail::stream::Outcome::Error),
+        Step::End if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.end(runtail_stream::Outcome::Error),
         Step::Refuse if listens(dash, |k| *k == SubKey::Deployments("prod-eu".into())) => dash.refuse("prod-eu"),
         Step::Focus(attended) => return dash.feed(Msg::Focus(attended)),
         Step::Log if listens(dash, |k| matches!(k, SubKey::Log(..))) => dash.log_lines(),
@@ -327,7 +327,7 @@ fn who_opens_a_recording_is_not_told_of_a_connection() {
     let screen = dash.screen();
     assert!(screen.contains("◐ reading") && screen.contains("Reading the recording…"), "{screen}");
     assert!(!screen.to_lowercase().contains("connecting"), "{screen}");
-    dash.end(runtail::stream::Outcome::Success);
+    dash.end(runtail_stream::Outcome::Success);
     assert!(!dash.screen().contains("eading"), "{}", dash.screen());
 }
 
@@ -339,7 +339,7 @@ fn a_still_dashboard_needs_no_ticks() {
     // A stream counts seconds until it has ended and its notice is gone.
     dash.keys("<Enter>");
     assert!(dash.app.next_tick().is_some());
-    dash.end(runtail::stream::Outcome::Success);
+    dash.end(runtail_stream::Outcome::Success);
     assert_eq!(dash.app.next_tick(), None);
 }
 
@@ -444,7 +444,7 @@ fn another_width_and_back_keeps_the_place_in_a_long_message() {
 fn the_doctor_looks_while_its_page_is_open() {
     let mut dash = demo_like((80, 24));
     let looking = |dash: &Dash| {
-        let of = |sub: runtail::app::msg::Subscription| matches!(sub.key, SubKey::Doctor(_)).then_some(sub);
+        let of = |sub: runtail_tui::app::msg::Subscription| matches!(sub.key, SubKey::Doctor(_)).then_some(sub);
         subscriptions(&dash.app).into_iter().find_map(of)
     };
     assert!(looking(&dash).is_none());

@@ -6,10 +6,10 @@ mod dash;
 
 use dash::{Dash, demo_like, listed};
 use jiff::SignedDuration;
-use runtail::api::{Kind, Listing};
-use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
-use runtail::app::subscriptions;
-use runtail::model::Deployment;
+use runtail_api::{Kind, Listing};
+use runtail_core::model::Deployment;
+use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
+use runtail_tui::app::subscriptions;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn newest_of(profile: &str) -> impl Fn(&SubKey) -> bool {
 }
 
 /// Deployments with their newest revisions.
-fn deployments(rows: &[(&str, &str)]) -> Vec<runtail::model::Deployment> {
+fn deployments(rows: &[(&str, &str)]) -> Vec<runtail_core::model::Deployment> {
     let rows = rows.iter().map(|(id, latest)| json!({"id": id, "name": id, "latest_revision_id": latest}));
     serde_json::from_value(Value::Array(rows.collect())).unwrap()
 }
@@ -196,7 +196,7 @@ fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
     dash.app.settle();
     for (_, newest) in &ids {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
-        let list = runtail::api::Revisions { items, was_sorted: true };
+        let list = runtail_api::Revisions { items, was_sorted: true };
         let next = NextPoll::At(dash.now);
         dash.answer(|key| matches!(key, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
         assert_eq!(dash.app.history().map(|history| history.revisions.len()), Some(1), "those that are looked at stay");

@@ -1,11 +1,9 @@
 //! Who is told who asks: every way to configure a profile against a server of each kind, and against the documentation.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{BEARER, CANARY, Seen, Server, json};
-use runtail::api::{AgentServer, ControlPlane, DeploymentQuery, Http, Kind};
-use runtail::config::{Profile, SecretSource};
+use runtail_api::{AgentServer, ControlPlane, DeploymentQuery, Http, Kind};
+use runtail_core::config::{Profile, SecretSource};
 use secrecy::SecretString;
 use std::collections::BTreeSet;
 

@@ -6,10 +6,10 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
-use runtail::api::{ApiError, AuthWaited, Kind, Listing, Place};
-use runtail::app::msg::{Answer, Done, Effect, SubKey};
-use runtail::app::{Overlay, subscriptions};
-use runtail::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
+use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
+use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
+use runtail_tui::app::msg::{Answer, Done, Effect, SubKey};
+use runtail_tui::app::{Overlay, subscriptions};
 use serde_json::{Value, json};
 
 /// Opens a list by its command; gives the number of its request.
@@ -353,8 +353,11 @@ fn a_change_that_was_made_is_seen_in_the_list() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     let (number, _) = begun(&dash.keys("D"));
-    let made =
-        runtail::app::msg::Made { said: "Delete the listener k8s-prod: done.".into(), revision: None, vanishing: None };
+    let made = runtail_tui::app::msg::Made {
+        said: "Delete the listener k8s-prod: done.".into(),
+        revision: None,
+        vanishing: None,
+    };
     let again = asked(&dash.done(Done::Sent(number, Ok(made))));
     assert!(dash.screen().contains("asking…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));
@@ -425,7 +428,7 @@ proptest! {
         let mut dash = demo_like((100, 30));
         for step in steps {
             let shown = matches!(dash.app.overlays.last(),
-                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail::app::sign_in::Stage::Ready));
+                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::app::sign_in::Stage::Ready));
             let effects = live(&mut dash, step);
             let begun = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
             prop_assert!(!begun || shown && step == "<ctrl-s>", "{step}: {effects:?}");

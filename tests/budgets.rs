@@ -1,5 +1,5 @@
 //! Limits on what a server's answers cost: their size, their unpacked size and the memory that parsing takes.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod common;
 mod support;

@@ -1,6 +1,6 @@
 //! Every command against servers that repeat all that they were sent: a secret stands in every place where one can be, and
 //! none of them reaches an output, an error or the file of `--log`.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod common;
 mod support;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use final_state::Held;
 use projected::{project, shown};
 use proptest::prelude::*;
-use runtail::projection::{LifecycleKind, Message, Projections, Role};
-use runtail::stream::{Decoded, Decoder, Event, Frame, Framer, Item, Record};
+use runtail_stream::projection::{LifecycleKind, Message, Projections, Role};
+use runtail_stream::{Decoded, Decoder, Event, Frame, Framer, Item, Record};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -248,7 +248,7 @@ fn renamed(name: &str, ids: &[(String, String)]) -> Vec<Event> {
         for (from, to) in ids {
             text = text.replace(from.as_str(), to);
         }
-        event.data = runtail::stream::Data::Json(text.into());
+        event.data = runtail_stream::Data::Json(text.into());
     }
     events
 }
@@ -476,7 +476,7 @@ fn projections_survive_anything() {
             "{\"type\":\"event\",\"method\":\"messages\",\"params\":{\"data\":7}}",
             "{\"type\":\"event\",\"method\":9}",
         ] {
-            let data = runtail::stream::Data::Json(data.into());
+            let data = runtail_stream::Data::Json(data.into());
             let event = Event {
                 seq: 1,
                 at: jiff::Timestamp::UNIX_EPOCH,

@@ -6,13 +6,13 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
-use runtail::api::{ApiError, Kind, Outcome, PlanError, Sent};
-use runtail::app::Overlay;
-use runtail::app::confirm::{Proposal, Stage};
-use runtail::app::key::{Code, Key};
-use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
-use runtail::app::subscriptions;
-use runtail::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
+use runtail_api::{ApiError, Kind, Outcome, PlanError, Sent};
+use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
+use runtail_tui::app::Overlay;
+use runtail_tui::app::confirm::{Proposal, Stage};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
+use runtail_tui::app::subscriptions;
 use serde_json::json;
 
 /// What a plan of an intent looks like.
@@ -246,7 +246,7 @@ fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
     let entry = |method: &str, outcome: Outcome| Sent {
         title: if method == "PATCH" { "Roll back invoice-agent".into() } else { String::new() },
         at: "2026-11-21T13:59:00Z".parse().unwrap(),
-        place: runtail::api::Place {
+        place: runtail_api::Place {
             method: method.into(),
             path: "/v2/deployments/1".into(),
             profile: "prod-eu".into(),
@@ -349,7 +349,7 @@ fn keys() -> impl Strategy<Value = String> {
 
 fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
     let mut all = Vec::new();
-    for key in runtail::app::key::parse_keys(keys).unwrap() {
+    for key in runtail_tui::app::key::parse_keys(keys).unwrap() {
         // What would be sent has to have been agreed to, on the screen, at this very key.
         let agreed = match dash.app.overlays.last() {
             Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
@@ -390,7 +390,7 @@ proptest! {
             let effects = press(&mut dash, &step);
             let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
             prop_assert!(!writes, "{step}: {effects:?}");
-            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail::app::msg::What::Stream(_, target) if target.is_write()));
+            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::app::msg::What::Stream(_, target) if target.is_write()));
             prop_assert!(!runs);
         }
     }

@@ -1,9 +1,7 @@
 //! Changing things in the dashboard, in a pseudo-terminal against the simulator: what is asked, and what the server was sent.
-#![cfg(feature = "tui")]
-
 mod support;
 
-use runtail::sim::{Options, Request, Rule, Scenario, Sim};
+use runtail_sim::{Options, Request, Rule, Scenario, Sim};
 use std::os::unix::fs::PermissionsExt;
 use support::term::Term;
 
@@ -200,7 +198,7 @@ fn a_pasted_thread_id_opens_on_a_server_that_was_never_opened() {
     let term = world.open(&[], &[]);
     first_name(&term);
     term.keys(&format!(":{thread}\r"));
-    term.wait_for(&format!("Found thread {}", runtail::text::short_id(thread)));
+    term.wait_for(&format!("Found thread {}", runtail_core::text::short_id(thread)));
     term.keys(":99999999-9999-4999-8999-999999999999\r");
     term.wait_for("99999999…9999 was not found on");
 }

@@ -1,6 +1,4 @@
 //! The command line as other programs see it: stdout, stderr and exit codes of the real binary.
-#![cfg(feature = "tui")]
-
 mod common;
 
 use common::{CANARY, Server, answer, json};
@@ -201,7 +199,7 @@ async fn the_configuration() {
     assert_eq!(ended.code, 2);
     assert!(ended.err.contains("there is no profile to work with"), "{}", ended.err);
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 0);
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), runtail::config::Config::EXAMPLE);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), runtail_core::config::Config::EXAMPLE);
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);

@@ -1,9 +1,9 @@
 //! Changing deployments and revisions from the command line: what is shown, what is sent, what is refused, and the exit codes.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod support;
 
-use runtail::sim::{self, Options, Rule, Sim};
+use runtail_sim::{Options, Rule, Sim};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ impl World {
             format!(
                 "[profiles.{name}]\ncontrol_plane = \"{}\"\napi_key_command = [\"printf\", \"{}\"]\n{more}",
                 sim.regions()[0].url,
-                sim::KEY
+                runtail_sim::KEY
             )
         };
         let text =
@@ -60,7 +60,7 @@ impl World {
         command.env("TEST_OPENAI", "canary of openai").current_dir(self.folder.path());
         let done = launch(command, stdin).wait();
         let all = format!("{}{}", done.stdout, done.stderr);
-        assert!(!all.contains("canary") && !all.contains(sim::KEY), "{all}");
+        assert!(!all.contains("canary") && !all.contains(runtail_sim::KEY), "{all}");
         done
     }
 

@@ -1,13 +1,11 @@
 //! `runtail logs` as other programs see it: stdout, stderr, exit codes, and what reaches the server.
-#![cfg(feature = "tui")]
-
 mod common;
 #[path = "support/dispositions.rs"]
 mod dispositions;
 
 use common::{CANARY, Seen, Server, json};
 use jiff::{SignedDuration, Timestamp};
-use runtail::sim::{Logs, Options, Rule, Scenario, Sim};
+use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
@@ -40,7 +38,7 @@ impl Ended {
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder);
-    command.env("RUNTAIL_TEST_KEY", CANARY).env("RUNTAIL_SIM_KEY", runtail::sim::KEY);
+    command.env("RUNTAIL_TEST_KEY", CANARY).env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
     dispositions::reset(command.as_std_mut());
     command
@@ -101,7 +99,7 @@ impl Log {
         let asked = seen.json();
         let bound = |name: &str| asked[name].as_str().map(|at| at.parse::<Timestamp>().unwrap().as_millisecond());
         let (start, end) = (bound("start_time").unwrap_or(i64::MIN), bound("end_time").unwrap_or(i64::MAX));
-        let time = |row: &Value| runtail::model::LogLine::time(row).map_or(TEN, |at| at.as_millisecond());
+        let time = |row: &Value| runtail_core::model::LogLine::time(row).map_or(TEN, |at| at.as_millisecond());
         let mut rows = self.0.lock().unwrap().clone();
         rows.retain(|row| (start..=end).contains(&time(row)));
         if asked["order"] == "desc" {

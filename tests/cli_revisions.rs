@@ -1,5 +1,5 @@
 //! `revisions list`, `diff` and `explain`, and the newest revisions in `deployments list`.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod support;
 

@@ -1,11 +1,11 @@
 //! Integrations, listeners and the auth service on the command line: against the simulator, and against servers that say
 //! what it does not.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod common;
 
 use common::{CANARY, Server, json};
-use runtail::sim::{Options, Scenario, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use serde_json::{Value, json as value};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -33,7 +33,7 @@ impl Ended {
 fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("PATH", folder);
-    command.env("RUNTAIL_TEST_KEY", CANARY).env("SIM_KEY", runtail::sim::KEY).env("CLIENT_SECRET", "canary-client");
+    command.env("RUNTAIL_TEST_KEY", CANARY).env("SIM_KEY", runtail_sim::KEY).env("CLIENT_SECRET", "canary-client");
     command.stdin(Stdio::null()).args(args);
     command
 }
@@ -69,8 +69,8 @@ fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
 /// A simulator, and a folder with a configuration of its regions.
 async fn world(options: Options) -> (Sim, tempfile::TempDir) {
     let sim = Sim::start(options).await.unwrap();
-    let section = |region: &runtail::sim::Region| {
-        let runtail::sim::Region { name, url, workspace, .. } = region;
+    let section = |region: &runtail_sim::Region| {
+        let runtail_sim::Region { name, url, workspace, .. } = region;
         format!("[profiles.{name}]\nurl = \"{url}\"\nworkspace = \"{workspace}\"\napi_key_env = \"SIM_KEY\"\n")
     };
     let folder = write_config(&sim.regions().iter().map(section).collect::<String>());

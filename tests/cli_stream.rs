@@ -1,6 +1,4 @@
 //! The stream commands as other programs see them: stdout, stderr, exit codes, recordings, and what reaches the server.
-#![cfg(feature = "tui")]
-
 mod common;
 #[path = "support/dispositions.rs"]
 mod dispositions;

@@ -1,5 +1,5 @@
 //! `revisions wait` as a CI job sees it: exit codes, rows, lines and the summary, whatever the server and the network do.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod support;
 
@@ -375,7 +375,7 @@ fn usage() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn against_the_simulator() {
-    use runtail::sim::{Options, Rule, Scenario, Sim};
+    use runtail_sim::{Options, Rule, Scenario, Sim};
     // The demo is full of revisions in progress; here they move faster than they are asked for.
     let rules: Vec<Rule> =
         ["GET /revisions/ skip=1 times=1 status=503", "GET /revisions/ skip=3 times=1 status=429 retry-after=1"]
@@ -386,7 +386,7 @@ async fn against_the_simulator() {
         .expect("it listens");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.toml");
-    let profile = |region: &runtail::sim::Region| {
+    let profile = |region: &runtail_sim::Region| {
         format!(
             "[profiles.{}]\nurl = \"{}\"\napi_key_command = [\"printf\", \"{}\"]\n",
             region.name, region.url, region.api_key

@@ -1,5 +1,5 @@
 //! How `revisions wait` ends before the revision does: at its deadline, by a signal, where nobody reads any more.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod support;
 

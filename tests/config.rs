@@ -1,7 +1,7 @@
 //! What the configuration file accepts, and how each mistake in it is shown.
 
-use runtail::config::theme::Role;
-use runtail::config::{Config, Mouse, SecretSource, Timestamps};
+use runtail_core::config::theme::Role;
+use runtail_core::config::{Config, Mouse, SecretSource, Timestamps};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! One profile is put into a configuration file: the rest of the file stays as it was written.
 
 use proptest::prelude::*;
-use runtail::config::edit::{profile_of, profile_template, with_profile};
-use runtail::config::{Config, DiffLine, Draft, Profile, SecretSource};
+use runtail_core::config::edit::{profile_of, profile_template, with_profile};
+use runtail_core::config::{Config, DiffLine, Draft, Profile, SecretSource};
 use std::path::Path;
 
 const FILE: &str = r#"# My servers.

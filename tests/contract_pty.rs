@@ -1,10 +1,8 @@
 //! The dashboard in a terminal against a server that offers no more than the written contract: what it does not offer is
 //! said in words, and hides nothing else.
-#![cfg(all(feature = "tui", feature = "sim"))]
-
 mod support;
 
-use runtail::sim::{Options, Scenario, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use serde_json::{Value, json};
 use support::term::Term;
 

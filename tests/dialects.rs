@@ -1,8 +1,8 @@
 //! The newer event protocol inside legacy streams: every projection makes of it what it makes of the legacy events of the
 //! same graph. And what nobody knows is kept and shown raw.
 
-use runtail::projection::{LifecycleKind, Projections};
-use runtail::stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+use runtail_stream::projection::{LifecycleKind, Projections};
+use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
 
 fn projected(name: &str) -> Projections {
     let path = format!("{}/tests/captures/{name}.sse", env!("CARGO_MANIFEST_DIR"));
@@ -23,7 +23,7 @@ fn projected(name: &str) -> Projections {
 
 /// The states in their order: where, and which keys they have and changed.
 fn states(projections: &Projections) -> Vec<String> {
-    let state = |s: &runtail::projection::Snapshot| {
+    let state = |s: &runtail_stream::projection::Snapshot| {
         let keys: Vec<_> = s.keys.iter().map(|k| format!("{}{}", k.name, if k.changed { "!" } else { "" })).collect();
         format!("{}: {}", s.ns.join("/"), keys.join(" "))
     };
@@ -31,7 +31,7 @@ fn states(projections: &Projections) -> Vec<String> {
 }
 
 fn updates(projections: &Projections) -> Vec<String> {
-    let row = |r: &runtail::projection::UpdateRow| {
+    let row = |r: &runtail_stream::projection::UpdateRow| {
         format!("{}: {}", r.node, r.keys.iter().map(|k| k.0.to_string()).collect::<Vec<_>>().join(" "))
     };
     projections.updates.rows().iter().map(row).collect()

@@ -5,7 +5,7 @@ mod oracle;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use runtail::stream::{Decoder, Frame, Framer};
+use runtail_stream::{Decoder, Frame, Framer};
 
 /// Pieces of which streams are made, the odd ones among them; and bytes of no kind at all.
 fn piece() -> impl Strategy<Value = Vec<u8>> {

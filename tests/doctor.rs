@@ -1,12 +1,10 @@
 //! The doctor against servers that are well, ill, nasty, silent, and not what they should be.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{BEARER, CANARY, Seen, Server, answer, json, raw};
-use runtail::api::doctor::{Ask, Check, Fault, Refused, State, examine};
-use runtail::config::{Profile, SecretSource};
-use runtail::sim::{Options, Scenario, Sim};
+use runtail_api::doctor::{Ask, Check, Fault, Refused, State, examine};
+use runtail_core::config::{Profile, SecretSource};
+use runtail_sim::{Options, Scenario, Sim};
 use secrecy::SecretString;
 use serde_json::json as value;
 use std::time::Duration;
@@ -361,7 +359,7 @@ async fn a_contract_only_agent_server_has_no_faults() {
     let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
     let url = sim.agents()[0].url.clone();
     let profile = Profile {
-        key: given(runtail::sim::KEY),
+        key: given(runtail_sim::KEY),
         agent_servers: vec![("bot".into(), url.parse().unwrap())],
         ..Profile::default()
     };

@@ -1,6 +1,4 @@
 //! `runtail doctor` as a person and a script see it: text, JSON, exit codes, TLS, proxies, and nothing that is a secret.
-#![cfg(feature = "tui")]
-
 mod common;
 
 use common::{CANARY, Server, json, raw, tls};
@@ -100,7 +98,7 @@ async fn what_it_looks_like() {
         assert!(lines.any(|l| l == line), "{line:?} is not, or not there, in\n{}", ended.out);
     }
     for line in ended.out.lines() {
-        assert!(runtail::text::width(line) <= 80, "{line}");
+        assert!(runtail_core::text::width(line) <= 80, "{line}");
     }
     let ended = doctor(home.path(), &["--ascii", "--try-regions"], &[]).await.expect(0);
     assert!(ended.out.is_ascii() && ended.out.contains("+ configuration"), "{}", ended.out);

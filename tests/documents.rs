@@ -1,10 +1,10 @@
 //! The documents say what the code does: keys, commands, settings, filters and the names of files are held against it.
 
-use runtail::app::find::StreamFilter;
-use runtail::app::key::Key;
-use runtail::app::keys::{BINDINGS, Binding, Context, Keymap};
-use runtail::app::palette::COMMANDS;
-use runtail::config::Config;
+use runtail_core::config::Config;
+use runtail_tui::app::find::StreamFilter;
+use runtail_tui::app::key::Key;
+use runtail_tui::app::keys::{BINDINGS, Binding, Context, Keymap};
+use runtail_tui::app::palette::COMMANDS;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -145,7 +145,7 @@ fn the_keys_of_the_example_are_those_that_come_with_runtail() {
 #[test]
 fn every_file_that_the_architecture_names_is_there() {
     let mut files = Vec::new();
-    for folder in ["src", "tests", "docs", "assets"] {
+    for folder in ["src", "crates", "tests", "docs", "assets"] {
         list(Path::new(folder), &mut files);
     }
     for name in code(ARCHITECTURE) {

@@ -6,9 +6,9 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use jiff::Timestamp;
-use runtail::app::export::{Chunk, FileStep};
-use runtail::app::msg::{Described, Done, Effect, Msg};
-use runtail::stream::{Data, Event, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot, write_record};
+use runtail_stream::{Data, Event, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot, write_record};
+use runtail_tui::app::export::{Chunk, FileStep};
+use runtail_tui::app::msg::{Described, Done, Effect, Msg};
 use std::path::PathBuf;
 
 /// Does what the runtime does, and gives the path and the file's bytes.

@@ -7,11 +7,11 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
-use runtail::app::export::{Chunk, Format, Part};
-use runtail::app::keys::Keymap;
-use runtail::app::msg::Msg;
-use runtail::app::viewer::View;
-use runtail::stream::{Data, Event, Item, Record};
+use runtail_stream::{Data, Event, Item, Record};
+use runtail_tui::app::export::{Chunk, Format, Part};
+use runtail_tui::app::keys::Keymap;
+use runtail_tui::app::msg::Msg;
+use runtail_tui::app::viewer::View;
 use std::time::Duration;
 
 fn opened(size: (u16, u16), capture: &str) -> Dash {

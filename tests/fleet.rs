@@ -1,9 +1,7 @@
 //! The dashboard over several control planes of the simulator, in a pseudo-terminal: what it shows, and what it asks.
-#![cfg(feature = "tui")]
-
 mod support;
 
-use runtail::sim::{Options, Rule, Scenario, Sim};
+use runtail_sim::{Options, Rule, Scenario, Sim};
 use std::time::Duration;
 use support::term::Term;
 

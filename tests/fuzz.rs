@@ -1,7 +1,5 @@
 //! The fuzzer's entries (`fuzz/entries`) under the corpus that is in the tree, and under what becomes of it when it is cut, mixed and
 //! flipped; no fuzzer is needed for that. `RUNTAIL_FUZZ_SECONDS` lets the driver go on for longer.
-#![cfg(feature = "tui")]
-
 #[path = "../fuzz/entries/mod.rs"]
 mod entries;
 

@@ -7,10 +7,10 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail::api::{ApiError, Kind, Place};
-use runtail::app::msg::{Done, Effect, Msg};
-use runtail::app::viewer::View;
-use runtail::stream::{Data, Event, Item, Record};
+use runtail_api::{ApiError, Kind, Place};
+use runtail_stream::{Data, Event, Item, Record};
+use runtail_tui::app::msg::{Done, Effect, Msg};
+use runtail_tui::app::viewer::View;
 
 /// Events with a text, a second and a half apart.
 fn events(from: u64, texts: &[String]) -> Vec<Item> {
@@ -111,7 +111,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
     // A view's name, wherever it stands.
     let column = |dash: &mut Dash, name: &str| {
         let line = dash.screen().lines().nth(3).unwrap().to_string();
-        runtail::text::width(line.split_once(name).unwrap().0) as u16
+        runtail_core::text::width(line.split_once(name).unwrap().0) as u16
     };
     for (name, view) in
         [("Custom", View::Custom), ("Delivery", View::Delivery), ("Messages", View::Messages), ("Raw", View::Raw)]

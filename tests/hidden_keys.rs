@@ -1,5 +1,5 @@
 //! A profile's key that a server repeats, spelled so that a search for its bytes does not find it: nothing shows it.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod common;
 mod support;

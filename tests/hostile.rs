@@ -1,6 +1,6 @@
 //! What servers say never reaches a terminal as more than text: every screen of the dashboard under answers that are hostile in
 //! every field, and the binary in a pseudo-terminal under an "escape bomb".
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 #[path = "../fuzz/entries/hostile.rs"]
 #[allow(dead_code)]

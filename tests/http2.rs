@@ -1,7 +1,5 @@
 //! HTTP/2 where it is offered: one connection for all that a server is asked, kept from poll to poll, given up once it is dead,
 //! and not held up by a stream that nobody reads.
-#![cfg(feature = "tui")]
-
 mod common;
 
 use axum::Router;
@@ -13,7 +11,7 @@ use axum::serve::{IncomingStream, Listener};
 use common::{CANARY, answer, json, profile, tls};
 use futures::future::join_all;
 use futures::stream;
-use runtail::api::{AgentServer, Connections, ControlPlane, Http, Journal};
+use runtail_api::{AgentServer, Connections, ControlPlane, Http, Journal};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;

@@ -1,15 +1,13 @@
 //! What may be written, and what is noted of it: below the command line and the dashboard.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{BEARER, CANARY, Server, json, profile};
 use proptest::prelude::*;
-use runtail::api::{
+use runtail_api::{
     AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Outcome, PlanError, ThreadQuery,
 };
-use runtail::config::{Config, Profile, SecretSource};
-use runtail::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
+use runtail_core::config::{Config, Profile, SecretSource};
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
@@ -48,7 +46,7 @@ async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: 
         4 => agent.create_thread(&body).await.map(drop),
         5 => agent.create_thread_row(&body).await.map(drop),
         6 => agent.delete_thread("t").await,
-        7 => agent.cancel("t", "r", runtail::api::CancelAction::Interrupt).await,
+        7 => agent.cancel("t", "r", runtail_api::CancelAction::Interrupt).await,
         8 => agent.delete_run("t", "r").await,
         9 => agent.update_state("t", &body).await.map(drop),
         10 => agent.copy_thread("t").await.map(drop),

@@ -1,21 +1,19 @@
 //! Links against small servers: what is sent, in which order, and how often.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use axum::response::Response;
 use common::follow::{collect, end};
 use common::{Seen, Server, answer, json};
-use runtail::api::Kind;
-use runtail::model::RunCreate;
-use runtail::stream::{Item, JoinLink, Link, Outcome, Record, RunLink, Target, ThreadLink, Verdict};
+use runtail_api::Kind;
+use runtail_core::model::RunCreate;
+use runtail_stream::{Item, JoinLink, Link, Outcome, Record, RunLink, Target, ThreadLink, Verdict};
 use serde_json::{Value, json as value};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 const ONE: &str = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n";
 
-fn failed(items: &[Item]) -> Option<&runtail::api::ApiError> {
+fn failed(items: &[Item]) -> Option<&runtail_api::ApiError> {
     items.iter().find_map(|i| if let Item::Failed(error) = i { Some(&**error) } else { None })
 }
 

@@ -1,12 +1,10 @@
 //! The log calls of both generations as a server sees them, and following a log over HTTP.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{CANARY, Seen, Server, json};
 use jiff::Timestamp;
-use runtail::api::{ApiError, Kind, LogAsk, LogFilter, LogFollower, LogKind, LogScope, Retry};
-use runtail::model::Severity;
+use runtail_api::{ApiError, Kind, LogAsk, LogFilter, LogFollower, LogKind, LogScope, Retry};
+use runtail_core::model::Severity;
 use serde_json::{Value, json as value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -4,11 +4,11 @@
 mod projected;
 
 use projected::{project, shown};
-use runtail::projection::Part;
-use runtail::stream::Event;
+use runtail_stream::Event;
+use runtail_stream::projection::Part;
 
 fn one(seq: u64, name: &str, data: &str) -> Event {
-    let data = runtail::stream::Data::Json(data.into());
+    let data = runtail_stream::Data::Json(data.into());
     Event {
         seq,
         at: jiff::Timestamp::UNIX_EPOCH,

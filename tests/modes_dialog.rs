@@ -6,11 +6,11 @@
 mod dash;
 
 use dash::{Dash, demo_like};
-use runtail::api::{ServerInfo, ServerKind};
-use runtail::app::msg::{Done, Effect, StreamTarget, SubKey};
-use runtail::app::subscriptions;
-use runtail::model::RunCreate;
-use runtail::stream::{Item, Outcome, RunTerms, Target};
+use runtail_api::{ServerInfo, ServerKind};
+use runtail_core::model::RunCreate;
+use runtail_stream::{Item, Outcome, RunTerms, Target};
+use runtail_tui::app::msg::{Done, Effect, StreamTarget, SubKey};
+use runtail_tui::app::subscriptions;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -142,9 +142,8 @@ fn a_stream_that_is_over_is_opened_from_its_start() {
 fn a_change_is_told_among_what_happened() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
     let at = dash.app.now;
-    let close = runtail::stream::Record::Close { at, conn: 1, reason: "modes".into() };
-    let open =
-        runtail::stream::Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) };
+    let close = runtail_stream::Record::Close { at, conn: 1, reason: "modes".into() };
+    let open = runtail_stream::Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) };
     dash.items(vec![Item::Record(close), Item::Record(open)]);
     dash.keys("5");
     assert!(dash.screen().contains("modes changed: reopened after 1795224332619-0"), "{}", dash.screen());
@@ -189,6 +188,8 @@ fn the_composer_has_every_mode_and_remembers() {
     assert!(!body.stream_subgraphs);
     // Whatever is composed next begins with them.
     dash.keys("q<Esc>n");
-    let Some(runtail::app::Overlay::Compose(composer)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let Some(runtail_tui::app::Overlay::Compose(composer)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
     assert_eq!(composer.chosen_modes(), all);
 }

@@ -3,8 +3,6 @@
 //! `RUNTAIL_MONKEY_STEPS` sets the number of steps. In the ten-minute test it chooses the
 //! games. Steps depend on the seed and on the state of the dashboard, which the timing of answers changes, so a failure also writes
 //! its steps to a file.
-#![cfg(feature = "tui")]
-
 #[path = "monkey/checks.rs"]
 mod checks;
 #[path = "screens/hostile.rs"]
@@ -16,13 +14,13 @@ mod steps;
 use checks::{Log, OTHER_CLIENT, Watched, edited, state_holds};
 use fastrand::Rng;
 use jiff::tz::TimeZone;
-use runtail::app::key::{Code, Key};
-use runtail::app::keys::Context;
-use runtail::app::msg::{Effect, Msg};
-use runtail::app::profiles::Origin;
-use runtail::config::{Config, Watch};
-use runtail::runtime::{Dashboard, Options};
-use runtail::sim::{Options as SimOptions, Sim};
+use runtail_core::config::{Config, Watch};
+use runtail_sim::{Options as SimOptions, Sim};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::keys::Context;
+use runtail_tui::app::msg::{Effect, Msg};
+use runtail_tui::app::profiles::Origin;
+use runtail_tui::runtime::{Dashboard, Options};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -231,7 +229,7 @@ impl World {
 
 /// Writes the key of the simulator to a file that only its owner can read.
 fn write_key(file: &Path) {
-    std::fs::write(file, runtail::sim::KEY).unwrap();
+    std::fs::write(file, runtail_sim::KEY).unwrap();
     #[cfg(unix)]
     std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }
@@ -244,7 +242,7 @@ async fn send(method: &str, url: &str, body: &str) {
     let request = format!(
         "{method} {target} HTTP/1.1\r\nhost: {host}\r\n{OTHER_CLIENT}: 1\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
-        runtail::sim::KEY,
+        runtail_sim::KEY,
         body.len()
     );
     let exchange = async {
@@ -273,7 +271,9 @@ impl Drop for Story {
         let place =
             if is_written { format!("; all {} steps are in {}", log.len(), file.display()) } else { String::new() };
         eprintln!("RUNTAIL_MONKEY_SEED={} repeats it{place}. The last steps:", self.seed);
-        log.iter().skip(log.len().saturating_sub(15)).for_each(|line| eprintln!("  {}", runtail::text::fit(line, 400)));
+        log.iter()
+            .skip(log.len().saturating_sub(15))
+            .for_each(|line| eprintln!("  {}", runtail_core::text::fit(line, 400)));
     }
 }
 

@@ -1,7 +1,7 @@
 //! How requests go to servers: side by side where one does not need the other, few at a time where there are many, and over
 //! connections that are there already. Servers here hold back what they are asked until as much as they expect is there, so
 //! who asks for one thing after the other waits for ever.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 mod common;
 mod support;

@@ -6,7 +6,7 @@
 mod dash;
 
 use dash::demo_like;
-use runtail::stream::Outcome;
+use runtail_stream::Outcome;
 
 /// A thread on the whole screen, to which a captured stream came.
 fn opened(size: (u16, u16), capture: &str) -> dash::Dash {

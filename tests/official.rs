@@ -1,11 +1,9 @@
 //! The official Python command line (`langgraph deploy …`, pinned in `tests/real/requirements.txt`) on our simulator: what
 //! the vendor's own client makes of it is what a control plane is. Its words and exit codes are held against, and so are
 //! the lines that it and `runtail logs` show.
-#![cfg(feature = "tui")]
-
 mod support;
 
-use runtail::sim::{KEY, Logs, Options, Request, Rule, Scenario, Sim};
+use runtail_sim::{KEY, Logs, Options, Request, Rule, Scenario, Sim};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;

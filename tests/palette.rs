@@ -6,13 +6,13 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use proptest::prelude::*;
-use runtail::api::{ApiError, Kind, Place};
-use runtail::app::key::{Code, Key};
-use runtail::app::msg::{Described, Done, Effect, Msg, StreamTarget};
-use runtail::app::palette::{Found, Source};
-use runtail::app::viewer::View;
-use runtail::app::{App, Overlay, Pane};
-use runtail::config::{Mouse, Timestamps};
+use runtail_api::{ApiError, Kind, Place};
+use runtail_core::config::{Mouse, Timestamps};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::msg::{Described, Done, Effect, Msg, StreamTarget};
+use runtail_tui::app::palette::{Found, Source};
+use runtail_tui::app::viewer::View;
+use runtail_tui::app::{App, Overlay, Pane};
 
 const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";

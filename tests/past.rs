@@ -7,9 +7,9 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail::app::msg::Msg;
-use runtail::app::viewer::{Standing, VIEWS, View};
-use runtail::stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
+use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
+use runtail_tui::app::msg::Msg;
+use runtail_tui::app::viewer::{Standing, VIEWS, View};
 use std::time::Duration;
 
 fn opened(capture: &str) -> Dash {
@@ -30,7 +30,7 @@ fn views(dash: &mut Dash) -> Vec<String> {
         dash.keys(&(n + 1).to_string());
         dash.screen();
         let lines = dash.app.viewer().unwrap().window(*view);
-        let text = |line: &runtail::app::line::Line| {
+        let text = |line: &runtail_tui::app::line::Line| {
             line.left.iter().chain(&line.right).map(|piece| piece.text.clone()).collect::<String>()
         };
         all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
@@ -248,7 +248,7 @@ fn the_slider_goes_with_the_mouse() {
 
 #[test]
 fn what_is_exported_in_the_past_ends_there() {
-    use runtail::app::export::{Chunk, Format, Part};
+    use runtail_tui::app::export::{Chunk, Format, Part};
     let mut dash = opened("agent-messages-tuple");
     dash.end(Outcome::Success);
     viewer_at(&mut dash, 6);

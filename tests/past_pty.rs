@@ -1,10 +1,8 @@
 //! Recordings in a terminal: one that is opened, gone through and left, without a word to any server; ones that cannot be
 //! read; and one that is being made when the dashboard ends.
-#![cfg(feature = "tui")]
-
 mod support;
 
-use runtail::stream::{Chain, Data, End, Event, Head, Outcome, Reader, Record, write_record};
+use runtail_stream::{Chain, Data, End, Event, Head, Outcome, Reader, Record, write_record};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

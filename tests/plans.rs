@@ -1,14 +1,12 @@
 //! Changes by the API: planned without a writing request, sent once, and not at all where the target is not what it was.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{Server, answer, json, profile};
 use proptest::prelude::*;
-use runtail::api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, PlanError};
-use runtail::config::Format;
-use runtail::model::{Consent, DeploymentSpec, Intent, NewRevision, Plan};
-use runtail::sim::{self, Options, Rule, Sim};
+use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, PlanError};
+use runtail_core::config::Format;
+use runtail_core::model::{Consent, DeploymentSpec, Intent, NewRevision, Plan};
+use runtail_sim::{Options, Rule, Sim};
 use serde_json::{Value, json as value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use url::Url;
@@ -27,8 +25,8 @@ async fn sim() -> (Sim, ControlPlane, Value) {
 }
 
 fn client(sim: &Sim, read_only: bool) -> ControlPlane {
-    let key = runtail::config::SecretSource::Given(sim::KEY.to_string().into());
-    let profile = runtail::config::Profile { key: Some(key), workspace: None, read_only, ..profile() };
+    let key = runtail_core::config::SecretSource::Given(runtail_sim::KEY.to_string().into());
+    let profile = runtail_core::config::Profile { key: Some(key), workspace: None, read_only, ..profile() };
     ControlPlane::new(Http::new(&profile).unwrap(), Url::parse(&sim.regions()[0].url).unwrap())
 }
 

@@ -6,11 +6,11 @@ mod dash;
 
 use dash::{Dash, demo_like, listed};
 use proptest::prelude::*;
-use runtail::api::{ApiError, Kind, Place};
-use runtail::app::msg::{Answer, Described, Done, Effect, Msg, ServerRef, SubKey, What};
-use runtail::app::profiles::Origin;
-use runtail::app::{Pane, subscriptions};
-use runtail::config::{Config, Draft, Profile};
+use runtail_api::{ApiError, Kind, Place};
+use runtail_core::config::{Config, Draft, Profile};
+use runtail_tui::app::msg::{Answer, Described, Done, Effect, Msg, ServerRef, SubKey, What};
+use runtail_tui::app::profiles::Origin;
+use runtail_tui::app::{Pane, subscriptions};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -248,7 +248,7 @@ fn a_reload_opens_nothing_that_the_command_line_sealed_and_uses_nothing_that_it_
     let config = Config::parse(TWO, None).unwrap();
     let origin = Origin { names: vec!["us".into()], read_only: true, ..Origin::default() };
     let (mut app, _) =
-        runtail::app::App::new(&config.profiles[..1], dash.app.settings.clone(), (140, 40), dash.app.now);
+        runtail_tui::app::App::new(&config.profiles[..1], dash.app.settings.clone(), (140, 40), dash.app.now);
     app.configured(&config, origin);
     dash.app = app;
     let effects = reload(&mut dash, &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"));
@@ -435,7 +435,7 @@ impl World {
                     listed(items)
                 } else {
                     let result = Err(error(mark, profile));
-                    let next = runtail::app::msg::NextPoll::Stopped;
+                    let next = runtail_tui::app::msg::NextPoll::Stopped;
                     Answer::Deployments { result, torn: true, skew: Default::default(), next }
                 };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
@@ -446,9 +446,9 @@ impl World {
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
             UnderWay::Poll(key @ SubKey::Revisions(profile, _), epoch, mark) => {
-                let next = runtail::app::msg::NextPoll::Stopped;
+                let next = runtail_tui::app::msg::NextPoll::Stopped;
                 let items = serde_json::from_value(json!([{"id": "r", "status": mark}])).unwrap();
-                let listed = runtail::api::Revisions { items, was_sorted: true };
+                let listed = runtail_api::Revisions { items, was_sorted: true };
                 let result = if ok { Ok(listed) } else { Err(error(mark, profile)) };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer: Answer::Revisions(result, next) }
             }
@@ -807,9 +807,9 @@ fn what_was_switched_to_and_is_gone_leaves_what_the_file_chooses() {
 fn the_demos_key_survives_an_edit_and_is_never_written_down() {
     let key = secrecy::SecretString::from("canary".to_string());
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
-    profile.key = Some(runtail::config::SecretSource::Given(key));
+    profile.key = Some(runtail_core::config::SecretSource::Given(key));
     let dash = Dash::new(TWO, (140, 40));
-    let (mut app, _) = runtail::app::App::new(&[profile], dash.app.settings.clone(), (140, 40), dash.app.now);
+    let (mut app, _) = runtail_tui::app::App::new(&[profile], dash.app.settings.clone(), (140, 40), dash.app.now);
     let text = app.profile_text(Some("us"));
     assert!(!text.contains("canary"));
     let effects = app.profile_edited(&format!("{text}label = \"mine\"\n")).unwrap();

@@ -1,9 +1,7 @@
 //! Profiles that change under a dashboard in a pseudo-terminal, over the simulator: the file is rewritten while it runs.
-#![cfg(feature = "tui")]
-
 mod support;
 
-use runtail::sim::{Options, Rule, Scenario, Sim};
+use runtail_sim::{Options, Rule, Scenario, Sim};
 use std::path::PathBuf;
 use support::term::Term;
 

@@ -1,10 +1,8 @@
 //! The dashboard in a real terminal: what it shows first, and that every way out leaves the terminal as it was.
-#![cfg(feature = "tui")]
-
 mod support;
 
-use runtail::app::key::{Code, Key};
-use runtail::app::keys::BINDINGS;
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::keys::BINDINGS;
 use std::time::Duration;
 use support::process;
 use support::term::Term;

@@ -1,8 +1,6 @@
 //! The binary against the real Python agent server, as a user or a script would run it.
 //!
 //! Ignored unless that server is there: `tests/real/serve -- cargo test --test real -- --ignored`.
-#![cfg(feature = "tui")]
-
 mod support;
 
 use serde_json::{Value, json};

@@ -1,6 +1,4 @@
 //! The dashboard in a real terminal on the real agent servers (`tests/real/serve`).
-#![cfg(feature = "tui")]
-
 mod support;
 
 use serde_json::{Value, json};
@@ -281,7 +279,7 @@ fn a_pasted_thread_id_is_found_on_the_server_that_has_it() {
         let term = Term::spawn(&["--config", config.to_str().expect("UTF-8")], 140, 40);
         term.wait_for("lab-0");
         term.keys(&format!(":{thread}\r"));
-        term.wait_for(&format!("Found thread {} on lab-{n}", runtail::text::short_id(&thread)));
+        term.wait_for(&format!("Found thread {} on lab-{n}", runtail_core::text::short_id(&thread)));
         term.keys(":00000000-0000-4000-8000-000000000000\r");
         term.wait_for("was not found on lab-");
         let dead = format!("lab-{}: no connection", urls.len());

@@ -2,8 +2,6 @@
 //! it replays and repeats those of a run's stream: each has to come once all the same.
 //!
 //! Ignored unless that server is there: `tests/real/serve -- cargo test --test real_source -- --ignored`.
-#![cfg(feature = "tui")]
-
 #[path = "support/proxy.rs"]
 #[allow(dead_code, reason = "each test file uses its own part of this")]
 mod proxy;
@@ -12,9 +10,9 @@ mod proxy;
 mod server;
 
 use proxy::{Cut, How, Proxy, When};
-use runtail::api::{AgentServer, Http, Kind};
-use runtail::config::Profile;
-use runtail::stream::{
+use runtail_api::{AgentServer, Http, Kind};
+use runtail_core::config::Profile;
+use runtail_stream::{
     End, Event, Item, JoinLink, Link, Outcome, Record, RunFollowing, SourceOptions, ThreadLink, follow, follow_thread,
 };
 use serde_json::{Value, json};

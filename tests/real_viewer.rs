@@ -3,17 +3,15 @@
 //! graphs of every kind.
 //!
 //! Ignored unless that server is there: `tests/real/serve -- cargo test --test real_viewer -- --ignored`.
-#![cfg(feature = "tui")]
-
 #[path = "support/server.rs"]
 #[allow(dead_code, reason = "each test file uses its own part of this")]
 mod server;
 
-use runtail::api::{AgentServer, Http};
-use runtail::config::Profile;
-use runtail::model::RunCreate;
-use runtail::projection::{LifecycleKind, Message, Projections, Role, StateSource};
-use runtail::stream::{
+use runtail_api::{AgentServer, Http};
+use runtail_core::config::Profile;
+use runtail_core::model::RunCreate;
+use runtail_stream::projection::{LifecycleKind, Message, Projections, Role, StateSource};
+use runtail_stream::{
     Event, Item, JoinLink, Link, Outcome, RUN_MODES, Record, RunLink, SourceOptions, Target, ThreadLink, follow,
 };
 use serde_json::{Value, json};

@@ -1,14 +1,12 @@
 //! Coming back over HTTP: what servers and what stands before them answer then, and where a key never goes.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use axum::response::Response;
 use common::follow::{collect, end};
 use common::{Seen, Server, answer, json};
-use runtail::api::Kind;
-use runtail::model::RunCreate;
-use runtail::stream::{Item, JoinLink, Outcome, Record, RunLink, Target};
+use runtail_api::Kind;
+use runtail_core::model::RunCreate;
+use runtail_stream::{Item, JoinLink, Outcome, Record, RunLink, Target};
 use serde_json::json as value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -5,10 +5,10 @@
 mod dash;
 
 use dash::{Dash, demo_like};
-use runtail::app::export::{Chunk, FileStep};
-use runtail::app::msg::{Answer, Done, Effect, Msg, SubKey};
-use runtail::app::subscriptions;
-use runtail::stream::{Data, End, Event, Item, Outcome, Record};
+use runtail_stream::{Data, End, Event, Item, Outcome, Record};
+use runtail_tui::app::export::{Chunk, FileStep};
+use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey};
+use runtail_tui::app::subscriptions;
 use std::path::PathBuf;
 
 /// A disk: what each file holds.
@@ -222,7 +222,7 @@ fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
     late.work(&mut dash, effects);
     let why = |record: &Record| if let Record::Gap { why, .. } = record { Some(why.clone()) } else { None };
     let told: Vec<String> = late.records.iter().filter_map(why).collect();
-    assert_eq!(told, [runtail::stream::let_go(1, newest - 100)]);
+    assert_eq!(told, [runtail_stream::let_go(1, newest - 100)]);
     let Some(Record::End(end)) = late.records.last() else { panic!("{:?}", late.records.last()) };
     assert_eq!((end.events, end.gaps, end.connections), (100, 1, 1));
 }

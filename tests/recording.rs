@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use runtail::stream::{
+use runtail_stream::{
     Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, RunRecord, write_record,
 };
 

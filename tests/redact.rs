@@ -1,7 +1,5 @@
 //! `redact` as a person uses it: a recording full of keys goes in, and nothing of them comes out. One test has a scanner look
 //! that others wrote.
-#![cfg(feature = "tui")]
-
 #[path = "support/fake_keys.rs"]
 mod fake_keys;
 

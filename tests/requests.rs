@@ -5,10 +5,10 @@
 mod common;
 
 use common::{Seen, Server, json};
-use runtail::api::doctor;
-use runtail::api::{ControlPlane, DeploymentQuery, LogAsk, LogFilter, LogKind, LogScope, PlanError};
-use runtail::config::Profile;
-use runtail::model::{
+use runtail_api::doctor;
+use runtail_api::{ControlPlane, DeploymentQuery, LogAsk, LogFilter, LogKind, LogScope, PlanError};
+use runtail_core::config::Profile;
+use runtail_core::model::{
     AuthAuthenticateRequest, Collection, DeploymentSpec, Format, GithubApp, Intent, Service, Severity,
 };
 use serde_json::{Value, json as value};
@@ -452,7 +452,7 @@ async fn every_request_is_one_that_the_document_allows() {
 fn no_call_of_the_sources_is_left_out() {
     // Addresses stand in the sources as `["v2", "deployments", id, …]`.
     let mut sources = Vec::new();
-    let mut folders = vec![std::path::PathBuf::from("src/api")];
+    let mut folders = vec![std::path::PathBuf::from("crates/api/src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

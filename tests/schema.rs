@@ -5,7 +5,7 @@
 //! reason; what the checks let pass, and the one phase that is left out, is listed in `tests/control-plane/schemathesis.toml`.
 //! No path is left out.
 
-use runtail::sim::{KEY, Options, Scenario, Sim};
+use runtail_sim::{KEY, Options, Scenario, Sim};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

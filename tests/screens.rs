@@ -7,9 +7,9 @@ mod dash;
 mod picture;
 
 use dash::demo_like;
-use runtail::api::Kind;
-use runtail::app::Pane;
-use runtail::app::msg::{Effect, Msg, StreamTarget, SubKey};
+use runtail_api::Kind;
+use runtail_tui::app::Pane;
+use runtail_tui::app::msg::{Effect, Msg, StreamTarget, SubKey};
 use std::time::Duration;
 
 #[test]
@@ -137,7 +137,7 @@ fn what_the_connection_does_is_always_said() {
         "{screen}"
     );
     dash.capture("approval-interrupt");
-    dash.end(runtail::stream::Outcome::Interrupted);
+    dash.end(runtail_stream::Outcome::Interrupted);
     let screen = dash.screen();
     assert!(screen.contains("■ stream ended 14:01:47"), "{screen}");
     assert!(screen.contains("◆ waiting for you") && screen.contains("a answer"), "{screen}");
@@ -459,7 +459,7 @@ fn a_refused_key_stops_its_profile_until_somebody_acts() {
             SubKey::Deployments(p) | SubKey::Newest(p) | SubKey::Revisions(p, _) => &**p == "prod-eu",
             _ => false,
         };
-        runtail::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
+        runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
     };
     assert_eq!(asked(&dash), 3, "the selected deployment is of this profile");
     dash.refuse("prod-eu");

@@ -1,7 +1,5 @@
 //! The way to a server, as commands take it: certificates are checked, an authority of one's own is trusted where it is named, a
 //! proxy is used and learns no key, and no key goes in clear to another machine.
-#![cfg(feature = "tui")]
-
 mod common;
 
 use common::CANARY;

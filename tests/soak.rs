@@ -5,8 +5,6 @@
 //!
 //! Ignored unless that server is there: `tests/real/serve -- cargo test --test soak -- --ignored --nocapture`. The seed is
 //! printed; `RUNTAIL_SOAK_SEED` repeats one. The figures in `docs/reliability.md` are what this prints.
-#![cfg(feature = "tui")]
-
 mod support;
 
 use serde_json::{Value, json};

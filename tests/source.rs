@@ -5,8 +5,8 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
-use runtail::api::{ApiError, Kind, Place};
-use runtail::stream::{End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
+use runtail_api::{ApiError, Kind, Place};
+use runtail_stream::{End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -740,7 +740,7 @@ fn an_event_that_is_too_large_is_counted_and_passed() {
     let options = SourceOptions { max_event: 10_000, ..SourceOptions::default() };
     let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), options);
     let events = events(&items);
-    assert!(matches!(events[0].data, runtail::stream::Data::TooLarge { size: 20_002, .. }), "{:?}", events[0].data);
+    assert!(matches!(events[0].data, runtail_stream::Data::TooLarge { size: 20_002, .. }), "{:?}", events[0].data);
     assert_eq!(
         (events[0].id.as_deref(), events[1].id.as_deref(), end(&items).malformed),
         (Some("1-0"), Some("2-0"), 1)

@@ -1,11 +1,9 @@
 //! Every status of a thread, as each part of the program tells it: the page's badge, its views, the card that explains it,
 //! the list and the headless commands; on opening and after a restart; held against the server's own records.
-#![cfg(all(feature = "tui", feature = "sim"))]
-
 mod support;
 
-use runtail::sim::{Options, Scenario, Sim};
-use runtail::text::short_id;
+use runtail_core::text::short_id;
+use runtail_sim::{Options, Scenario, Sim};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use support::server::{request_at, text};

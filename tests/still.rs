@@ -7,10 +7,10 @@ mod dash;
 use dash::{Dash, demo_like};
 use jiff::SignedDuration;
 use ratatui::buffer::Buffer;
-use runtail::api::Kind;
-use runtail::app::Pane;
-use runtail::app::msg::{Msg, SubKey};
-use runtail::stream::Outcome;
+use runtail_api::Kind;
+use runtail_stream::Outcome;
+use runtail_tui::app::Pane;
+use runtail_tui::app::msg::{Msg, SubKey};
 use std::time::Duration;
 
 const MINUTES: u32 = 60;

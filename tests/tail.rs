@@ -1,7 +1,5 @@
 //! Tails of a thread on a server that does as the Python one: its thread stream sends what it stored, and subscribes only
 //! then; a run's stream subscribes first, and says twice what was published meanwhile. Nothing may be missing or twice.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use axum::body::Body;
@@ -9,8 +7,8 @@ use axum::response::Response;
 use common::{Server, json};
 use futures::StreamExt;
 use futures::stream;
-use runtail::api::{AgentServer, Kind};
-use runtail::stream::{
+use runtail_api::{AgentServer, Kind};
+use runtail_stream::{
     Item, Outcome, Record, Retries, RunFollowing, SourceOptions, ThreadLink, follow, follow_thread, write_record,
 };
 use serde_json::json as value;
@@ -639,7 +637,7 @@ async fn what_cannot_be_followed_says_so_and_ends() {
 
 #[test]
 fn run_records_are_as_documented() {
-    let run = runtail::stream::RunRecord {
+    let run = runtail_stream::RunRecord {
         at: jiff::Timestamp::UNIX_EPOCH,
         run_id: "r".into(),
         status: "success".into(),
@@ -657,6 +655,6 @@ fn run_records_are_as_documented() {
          \"started_at\":\"1970-01-01T00:00:00.000000Z\",\"ended_at\":null,\"assistant_id\":\"a\",\
          \"outcome\":\"interrupted\"}\n"
     );
-    let mut reader = runtail::stream::Reader::new(std::io::Cursor::new(line.into_bytes())).unwrap();
+    let mut reader = runtail_stream::Reader::new(std::io::Cursor::new(line.into_bytes())).unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), Record::Run(run));
 }

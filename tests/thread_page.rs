@@ -1,12 +1,10 @@
 //! A thread page: snapshots of a thread beside its stream, as one log. What is of the past stands before what comes, nothing
 //! that the stream sends is lost, and what a server doesn't have is said and holds nobody up.
-#![cfg(feature = "sim")]
-
 mod common;
 
 use common::{Server, json};
-use runtail::api::AgentServer;
-use runtail::stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, SnapshotLoader, follow_page};
+use runtail_api::AgentServer;
+use runtail_stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, SnapshotLoader, follow_page};
 use serde_json::{Value, json as value};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use proptest::prelude::*;
-use runtail::app::scroll::Place;
-use runtail::app::timeline::TimelineRows;
-use runtail::projection::{Attempt, BarState, Projections, Timeline};
-use runtail::stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record};
+use runtail_stream::projection::{Attempt, BarState, Projections, Timeline};
+use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record};
+use runtail_tui::app::scroll::Place;
+use runtail_tui::app::timeline::TimelineRows;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

@@ -6,8 +6,8 @@ mod dash;
 
 use dash::{Dash, demo_like};
 use jiff::{SignedDuration, Timestamp};
-use runtail::app::msg::Msg;
-use runtail::stream::{Data, Event, EventNames, Item, Outcome, Record};
+use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record};
+use runtail_tui::app::msg::Msg;
 use serde_json::{Value, json};
 
 /// A thread whose events are told by hand, each some milliseconds after the one before.

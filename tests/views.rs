@@ -7,10 +7,10 @@ mod dash;
 use dash::{Dash, demo_like};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
-use runtail::app::msg::Msg;
-use runtail::app::viewer::VIEWS;
-use runtail::projection::Role;
-use runtail::stream::{Event, Item, Outcome, Record};
+use runtail_stream::projection::Role;
+use runtail_stream::{Event, Item, Outcome, Record};
+use runtail_tui::app::msg::Msg;
+use runtail_tui::app::viewer::VIEWS;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, one that waits for an answer, one that failed.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];

@@ -1,12 +1,12 @@
 //! The body of an answer, from its bytes to what the models make of it.
 
 use flate2::read::MultiGzDecoder;
-use runtail::api::read_answer;
-use runtail::model::{
+use runtail_api::read_answer;
+use runtail_core::model::{
     Assistant, AuthAnswer, Deployment, LogLine, Revision, Run, RunFacts, StateFacts, Thread, ThreadFacts,
     ThreadRecords, ThreadStatus, mask_record,
 };
-use runtail::stream::{Data, Loaded, SnapshotFields, SnapshotPart, ThreadSnapshot, is_json};
+use runtail_stream::{Data, Loaded, SnapshotFields, SnapshotPart, ThreadSnapshot, is_json};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read;

@@ -9,19 +9,19 @@ pub use dash::{Dash, demo_like};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use runtail::api::doctor::{Check, Fault};
-use runtail::api::{
+use runtail_api::doctor::{Check, Fault};
+use runtail_api::{
     ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, Sent, ServerInfo, ServerKind,
 };
-use runtail::app::export::{Chunk, FileStep};
-use runtail::app::key::{Code, Key};
-use runtail::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
-use runtail::app::subscriptions;
-use runtail::config::{Config, ConfigError};
-use runtail::model::{
+use runtail_core::config::{Config, ConfigError};
+use runtail_core::model::{
     AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
 };
-use runtail::stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+use runtail_tui::app::export::{Chunk, FileStep};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
+use runtail_tui::app::subscriptions;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -324,7 +324,7 @@ impl World {
 
     /// Keys, as tests write them.
     pub fn keys(&mut self, keys: &str) {
-        for key in runtail::app::key::parse_keys(keys).expect("keys") {
+        for key in runtail_tui::app::key::parse_keys(keys).expect("keys") {
             self.feed(Msg::Key(key));
         }
     }

@@ -10,13 +10,13 @@ pub mod servers;
 pub mod views;
 
 use bytes::Bytes;
-use runtail::app::key::{Key, parse_keys};
-use runtail::config::Config;
-use runtail::projection::Story;
-use runtail::stream::{
+use runtail_core::config::Config;
+use runtail_core::text;
+use runtail_stream::projection::Story;
+use runtail_stream::{
     Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, is_json, write_record,
 };
-use runtail::text;
+use runtail_tui::app::key::{Key, parse_keys};
 use std::io::Cursor;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use super::{decoded, same_again};
 use jiff::Timestamp;
-use runtail::projection::{Found, Joined, Rules};
-use runtail::stream::{Data, Event, LineParser, Record, is_json};
+use runtail_stream::projection::{Found, Joined, Rules};
+use runtail_stream::{Data, Event, LineParser, Record, is_json};
 
 /// Keys of kinds that are always removed.
 const KEYS: [&str; 4] = [
@@ -20,7 +20,7 @@ pub fn redact(data: &[u8]) {
     let mut parser = LineParser::default();
     let (events, _) = decoded(chunks);
     let record =
-        |(seq, event): (u64, runtail::stream::Decoded)| Record::Event(event.at(seq, Timestamp::UNIX_EPOCH, 1, false));
+        |(seq, event): (u64, runtail_stream::Decoded)| Record::Event(event.at(seq, Timestamp::UNIX_EPOCH, 1, false));
     let records: Vec<Record> = (1..).zip(events).map(record).collect();
     let mut joined = Joined::new(&rules);
     (1..).zip(&records).for_each(|(number, record)| joined.read(number, record));

@@ -5,11 +5,11 @@ use super::answers;
 use super::hostile::World;
 use futures::StreamExt;
 use jiff::SignedDuration;
-use runtail::api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
-use runtail::app::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
-use runtail::app::subscriptions;
-use runtail::config::Profile;
-use runtail::stream::{Item, Record, SnapshotLoader, SnapshotScope};
+use runtail_api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
+use runtail_core::config::Profile;
+use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
+use runtail_tui::app::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
+use runtail_tui::app::subscriptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -76,7 +76,7 @@ pub fn http(data: &[u8]) {
     let clients = Clients { control: ControlPlane::new(http.clone(), url.clone()), agent: AgentServer::new(http, url) };
     let mut world = World::new((100, 30));
     let place = PLACES[usize::from(place) % PLACES.len()];
-    for key in runtail::app::key::parse_keys(place).expect("keys") {
+    for key in runtail_tui::app::key::parse_keys(place).expect("keys") {
         world.keys(&key.to_string());
         runtime.block_on(clients.answer_all(&mut world));
         world.look();
@@ -108,7 +108,7 @@ impl Clients {
         world.dash.app.settle();
         for sub in subscriptions(&world.dash.app) {
             if let Some(answer) = self.answer(&sub, world).await {
-                world.dash.feed(runtail::app::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+                world.dash.feed(runtail_tui::app::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
             }
         }
         world.answer_once("", true);
@@ -127,14 +127,14 @@ impl Clients {
         })
     }
 
-    async fn record(&self, what: &Described) -> Result<Arc<str>, runtail::api::ApiError> {
+    async fn record(&self, what: &Described) -> Result<Arc<str>, runtail_api::ApiError> {
         let mut row = match what {
             Described::Thread(_, id) => self.agent.thread_row(id).await?,
             Described::Deployment(_, id, _) => self.control.deployment_row(id).await?,
             Described::Revision(of) => self.control.revision_row(&of.deployment, &of.revision).await?,
             Described::ForgeSession(_, id) => self.control.forge_session(id).await?,
         };
-        runtail::model::mask_record(&mut row);
+        runtail_core::model::mask_record(&mut row);
         Ok(row.to_string().into())
     }
 
@@ -145,7 +145,7 @@ impl Clients {
             (SubKey::Deployments(_), _) => {
                 // A list that fails leaves the deployments that are there, so that there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
-                let result = Ok(runtail::api::Listing { items, incomplete: None });
+                let result = Ok(runtail_api::Listing { items, incomplete: None });
                 Answer::Deployments { result, torn: false, skew: self.control.skew(), next }
             }
             (SubKey::Newest(_), _) => {

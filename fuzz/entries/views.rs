@@ -2,7 +2,7 @@
 
 use super::hostile::World;
 use super::{MAX_EVENT, chunks};
-use runtail::stream::{Data, Decoder, Frame, Framer, Item, Loaded, Record, SnapshotPart, ThreadSnapshot, is_json};
+use runtail_stream::{Data, Decoder, Frame, Framer, Item, Loaded, Record, SnapshotPart, ThreadSnapshot, is_json};
 
 /// The keys of all views.
 const VIEWS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];

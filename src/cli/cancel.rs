@@ -3,9 +3,9 @@
 use super::consent::{self, Yes};
 use super::output::{cell, column, complain, status_column};
 use super::{Context, Exit, Failure, Output, Site, color, wait};
-use crate::api::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind};
-use crate::text;
 use clap::{Args, ValueEnum};
+use runtail_api::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind};
+use runtail_core::text;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,11 +2,11 @@
 
 use super::output::{Column, cell, column, placed, time};
 use super::{Context, Exit, Failure, Output, Site, resolve};
-use crate::api::{ApiError, ControlPlane, Kind, Listing, Place};
-use crate::config::Profile;
-use crate::model::{Collection, Field};
-use crate::text;
 use futures::future::join_all;
+use runtail_api::{ApiError, ControlPlane, Kind, Listing, Place};
+use runtail_core::config::Profile;
+use runtail_core::model::{Collection, Field};
+use runtail_core::text;
 use serde_json::Value;
 
 /// The columns of a collection's table.

@@ -1,7 +1,7 @@
 //! Colors of tables and of streams as text on stdout. Colors have the meanings that they have in the dashboard.
 
 use super::Color;
-use crate::model::Phase;
+use runtail_core::model::Phase;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 

@@ -1,9 +1,9 @@
 //! `config init`, `config path` and `config show`.
 
 use super::{Exit, Failure, Globals, context, output};
-use crate::config::{Config, MAX_ANSWER, Profile, SecretSource, private_folder};
-use crate::text;
 use clap::Subcommand;
+use runtail_core::config::{Config, MAX_ANSWER, Profile, SecretSource, private_folder};
+use runtail_core::text;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};

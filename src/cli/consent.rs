@@ -1,8 +1,8 @@
 //! Consent to destructive commands: asked for on a terminal, given by an option in a script.
 
 use super::{Exit, Failure, input};
-use crate::text;
 use clap::Args;
+use runtail_core::text;
 use std::io::{IsTerminal, Write};
 
 /// The option of commands that delete, cancel, interrupt or roll back.

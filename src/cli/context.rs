@@ -1,11 +1,10 @@
 //! What a command works with: the configuration, the chosen profiles, and their clients.
 
 use super::{Failure, Globals, output};
-use crate::api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
-use crate::config::{Config, ConfigError, Profile};
-use crate::text;
-use futures::future::join_all;
 use jiff::Timestamp;
+use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
+use runtail_core::config::{Config, ConfigError, Profile};
+use runtail_core::text;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -40,11 +39,6 @@ impl Context {
             return Err(no_profile());
         }
         Ok(Context { config, profiles, globals: globals.clone() })
-    }
-
-    /// Opens all chosen profiles at once. Each that fails gives its error.
-    pub async fn sites(&self) -> Vec<Result<Site, ApiError>> {
-        join_all(self.profiles.iter().cloned().map(Site::open)).await
     }
 
     /// Refuses to write where that is ruled out.

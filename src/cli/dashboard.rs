@@ -2,10 +2,10 @@
 
 use super::context::load_config;
 use super::{Exit, Failure, Globals, resolve};
-use crate::app::profiles::{KEY_VARIABLE, Origin};
-use crate::config::{Config, Watch};
-use crate::runtime::{self, Ended, Options, Surroundings};
 use jiff::tz::TimeZone;
+use runtail_core::config::{Config, Watch};
+use runtail_tui::app::profiles::{KEY_VARIABLE, Origin};
+use runtail_tui::runtime::{self, Ended, Options, Surroundings};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 

@@ -3,11 +3,11 @@
 use super::output::{Column, cell, column, complain, placed, status, status_column, time};
 use super::revisions::UNSORTED;
 use super::{Context, Exit, Failure, Format, Globals, Output, Site, change, color, resolve};
-use crate::api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing};
-use crate::text;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
+use runtail_api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing};
+use runtail_core::text;
 use serde_json::{Value, json};
 use std::pin::pin;
 

@@ -2,13 +2,13 @@
 
 use super::context::unwarned;
 use super::{Exit, Failure, Globals, output};
-use crate::api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machine};
-use crate::app::doctor::{of_check, sum};
-use crate::app::line::Tone;
-use crate::config::{Config, ConfigError};
-use crate::runtime::{Terminal, abilities};
-use crate::text;
 use clap::{Args, ValueEnum};
+use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machine};
+use runtail_core::config::{Config, ConfigError};
+use runtail_core::text;
+use runtail_tui::app::doctor::{of_check, sum};
+use runtail_tui::app::line::Tone;
+use runtail_tui::runtime::{Terminal, abilities};
 use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
 

@@ -3,8 +3,8 @@
 use super::Globals;
 use super::output::complain;
 use super::resolve::Found;
-use crate::api::{CardOf, ControlPlane};
-use crate::model::{FailureCard, StatusTime};
+use runtail_api::{CardOf, ControlPlane};
+use runtail_core::model::{FailureCard, StatusTime};
 use serde_json::Value;
 
 /// The card of a revision. What cannot be read is missing from it, and said; nothing here fails.

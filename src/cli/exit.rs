@@ -1,8 +1,8 @@
 //! How a command ends: exit codes (CLI.md) and failures.
 
-use crate::api::{AgentServer, ApiError, Kind};
-use crate::config::ConfigError;
-use crate::stream::lacks_call;
+use runtail_api::{AgentServer, ApiError, Kind};
+use runtail_core::config::ConfigError;
+use runtail_stream::lacks_call;
 use std::process::ExitCode;
 
 /// Exit codes that other programs may rely on.

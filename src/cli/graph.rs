@@ -1,9 +1,9 @@
 //! `assistants graph A`: the graph as JSON, as mermaid, or as a list of edges.
 
 use super::{Exit, Failure, output, resolve};
-use crate::api::AgentServer;
-use crate::text;
 use clap::{Args, ValueEnum};
+use runtail_api::AgentServer;
+use runtail_core::text;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::IsTerminal;

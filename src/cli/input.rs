@@ -1,8 +1,8 @@
 //! JSON that a person gives: on the command line, in a file, or on stdin. What is wrong with it is shown at its place.
 
 use super::Failure;
-use crate::config::files;
-use crate::text;
+use runtail_core::config::files;
+use runtail_core::text;
 use serde_json::Value;
 use std::io::Read;
 

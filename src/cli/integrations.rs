@@ -4,8 +4,8 @@ use super::change::{Approval, Sending};
 use super::output::placed;
 use super::services::{Written, change};
 use super::{Context, Exit, Failure, Globals, Output, collections};
-use crate::model::{Collection, GithubApp, Service};
 use clap::{Args, Subcommand};
+use runtail_core::model::{Collection, GithubApp, Service};
 use serde_json::Value;
 
 /// What can be done with integrations.

@@ -3,10 +3,10 @@
 use super::signals::Signals;
 use super::stream_out::{self, Playing, StreamOutput};
 use super::{Context, Exit, Failure, Globals, resolve};
-use crate::api::Retry;
-use crate::stream::{Head, JoinLink, RUN_MODES, SourceOptions};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use runtail_api::Retry;
+use runtail_stream::{Head, JoinLink, RUN_MODES, SourceOptions};
 
 /// The id before a run's first event.
 const START: &str = "-1";

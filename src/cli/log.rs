@@ -1,8 +1,8 @@
 //! The file of `--log`: diagnostics of this program alone. Libraries below it might tell of headers.
 
 use super::{Failure, Globals};
-use crate::config::files;
-use crate::text;
+use runtail_core::config::files;
+use runtail_core::text;
 use std::fs::OpenOptions;
 use std::sync::Mutex;
 use tracing::Level;

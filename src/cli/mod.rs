@@ -47,8 +47,6 @@ mod waiting;
 pub use context::{Context, Site};
 pub use exit::{Exit, Failure};
 pub use output::{Format, Output};
-pub use resolve::{Found, agent_server, deployment};
-pub use stream_out::{StreamFormat, StreamOutput};
 
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -173,7 +171,7 @@ pub struct Globals {
     pub color: Color,
     /// The configuration of the simulator that runs inside this process
     #[arg(skip)]
-    pub simulated: Option<crate::config::Config>,
+    pub simulated: Option<runtail_core::config::Config>,
     /// Write diagnostics to this file
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
@@ -382,8 +380,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     }
 }
 
-async fn demo() -> Result<crate::sim::Sim, Failure> {
-    let started = crate::sim::Sim::demo().await;
+async fn demo() -> Result<runtail_sim::Sim, Failure> {
+    let started = runtail_sim::Sim::demo().await;
     started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator cannot listen on loopback: {e}")))
 }
 

@@ -2,10 +2,10 @@
 
 use super::color::{self, Role};
 use super::{Exit, Failure};
-use crate::config::Profile;
-use crate::text;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use runtail_core::config::Profile;
+use runtail_core::text;
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl Output {
 
 /// A row of a control plane with the profile and the region beside the server's own fields, secrets masked.
 pub fn placed(profile: &Profile, mut row: Value) -> Value {
-    crate::model::mask_record(&mut row);
+    runtail_core::model::mask_record(&mut row);
     let mut fields = Map::new();
     fields.insert("profile".into(), profile.name.clone().into());
     fields.insert("region".into(), profile.region.clone().into());
@@ -124,7 +124,7 @@ pub fn status(value: &Value) -> String {
 
 /// A time as a cell, in UTC to the minute: what a person compares, in little room.
 pub fn time(value: &Value) -> String {
-    match value.as_str().and_then(crate::model::parse_time) {
+    match value.as_str().and_then(runtail_core::model::parse_time) {
         Some(at) => at.strftime("%Y-%m-%d %H:%MZ").to_string(),
         None => cell(value),
     }
@@ -133,7 +133,7 @@ pub fn time(value: &Value) -> String {
 /// How old something is, as a cell. What a server wrote a time for counts by that server's clock, which `now` is; what is
 /// a moment in the future all the same has just been made.
 pub fn age(made: &Value, now: Timestamp) -> String {
-    let Some(made) = made.as_str().and_then(crate::model::parse_time) else { return String::new() };
+    let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else { return String::new() };
     text::age(Duration::try_from(now - made).unwrap_or_default())
 }
 

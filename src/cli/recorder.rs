@@ -1,8 +1,8 @@
 //! The file of `--record`. Trouble with it is told once and ends the recording, never the stream.
 
 use super::{Failure, output};
-use crate::stream::RecordingFile;
-use crate::text;
+use runtail_core::text;
+use runtail_stream::RecordingFile;
 use std::io;
 use std::path::Path;
 

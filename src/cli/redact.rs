@@ -2,11 +2,11 @@
 
 use super::context::unwarned;
 use super::{Exit, Failure, Globals, output, replay};
-use crate::config::{Config, SecretSource};
-use crate::projection::{Found, Joined, Removal, Rules};
-use crate::stream::{Chain, LineParser, Lines, ReadError, Record, RecordingFile, write_record};
-use crate::text;
 use clap::Args;
+use runtail_core::config::{Config, SecretSource};
+use runtail_core::text;
+use runtail_stream::projection::{Found, Joined, Removal, Rules};
+use runtail_stream::{Chain, LineParser, Lines, ReadError, Record, RecordingFile, write_record};
 use secrecy::ExposeSecret;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

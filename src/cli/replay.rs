@@ -3,10 +3,10 @@
 use super::recorder::Recorder;
 use super::stream_out::{Printer, StreamOutput};
 use super::{Exit, Failure, Globals, output};
-use crate::stream::{Item, Lines, ReadError, Reader, Record};
-use crate::text;
 use clap::Args;
 use jiff::Timestamp;
+use runtail_core::text;
+use runtail_stream::{Item, Lines, ReadError, Reader, Record};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,11 +2,11 @@
 //! its assistants.
 
 use super::{Context, Failure, Site, output};
-use crate::api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
-use crate::config::nearest;
-use crate::model::Secrets;
-use crate::text;
 use futures::future::join_all;
+use runtail_api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
+use runtail_core::config::nearest;
+use runtail_core::model::Secrets;
+use runtail_core::text;
 use serde_json::Value;
 use std::time::Duration;
 use url::Url;
@@ -150,7 +150,7 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
             return Err(Failure::usage(format!("\"{shown}\" is ambiguous{}", known_servers(context))));
         }
         let found = deployment(context, wanted).await?;
-        let record = serde_json::from_value::<crate::model::Deployment>(found.row.clone()).unwrap_or_default();
+        let record = serde_json::from_value::<runtail_core::model::Deployment>(found.row.clone()).unwrap_or_default();
         let Some(url) = record.agent_url() else {
             return Err(Failure::not_found(format!(
                 "{} has no agent server yet: its record names no URL",
@@ -194,7 +194,7 @@ fn known_servers(context: &Context) -> String {
 }
 
 /// PROFILE/NAME narrows to that profile, chosen or not; names themselves never hold a slash.
-pub(super) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<crate::config::Profile>, &'w str) {
+pub(super) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<runtail_core::config::Profile>, &'w str) {
     if let Some((profile, name)) = wanted.split_once('/')
         && let Some(profile) = context.config.profiles.iter().find(|p| p.name == profile)
     {
@@ -309,7 +309,7 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
     let rows = assistant_rows(server).await?.unwrap_or_default();
     let of_graph = || rows.iter().filter(|row| row["graph_id"] == name.as_str());
     let made_by_server = of_graph().find(|row| row["metadata"]["created_by"] == "system");
-    let oldest = || of_graph().min_by_key(|row| row["created_at"].as_str().and_then(crate::model::parse_time));
+    let oldest = || of_graph().min_by_key(|row| row["created_at"].as_str().and_then(runtail_core::model::parse_time));
     let id = made_by_server.or_else(oldest).and_then(|row| row["assistant_id"].as_str());
     Ok(id.map_or(name.clone(), str::to_string))
 }

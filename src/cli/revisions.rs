@@ -4,11 +4,11 @@
 use super::output::{Column, age, cell, column, complain, print, status, status_column, time};
 use super::resolve::{self, Found};
 use super::{Context, Exit, Failure, Globals, Output, change, color, evidence, wait};
-use crate::api::{ControlPlane, named_newest};
-use crate::model::{Phase, Roles, SourceRevisionConfig, compare, parse_time, without_natural};
-use crate::text;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
+use runtail_api::{ControlPlane, named_newest};
+use runtail_core::model::{Phase, Roles, SourceRevisionConfig, compare, parse_time, without_natural};
+use runtail_core::text;
 use serde_json::Value;
 use std::time::Duration;
 

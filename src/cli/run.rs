@@ -4,11 +4,11 @@ use super::signals::Signals;
 use super::stream_out::{self, Playing, StreamOutput};
 use super::waiting::Waiting;
 use super::{Context, Exit, Failure, Globals, input, resolve};
-use crate::api::{AgentServer, Retry};
-use crate::model::RunCreate;
-use crate::stream::{Head, RUN_MODES, RunLink, Target, lacks_call};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use runtail_api::{AgentServer, Retry};
+use runtail_core::model::RunCreate;
+use runtail_stream::{Head, RUN_MODES, RunLink, Target, lacks_call};
 use serde_json::json;
 
 /// What a person wants to see: what is said as it is said, what each node did, and where it led.

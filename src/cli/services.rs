@@ -2,8 +2,8 @@
 
 use super::change::{Approval, Sending, make_and_print};
 use super::{Context, Exit, Failure, collections, input, resolve};
-use crate::config::Profile;
-use crate::model::{Collection, Intent, Service, ServiceChange};
+use runtail_core::config::Profile;
+use runtail_core::model::{Collection, Intent, Service, ServiceChange};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ async fn read(what: Service, written: Written) -> Result<ServiceChange, Failure>
     let read = match written {
         Written::File(path) if path.as_os_str() == "-" => what.read(&input::stdin_text().await?, None),
         Written::File(path) => {
-            let text = crate::config::files::read_text(&path)
+            let text = runtail_core::config::files::read_text(&path)
                 .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
             what.read(&text, Some(&path))
         }

@@ -21,7 +21,7 @@ impl Signals {
         let signals = Signals { stop: CancellationToken::new(), number: Arc::default() };
         let own = signals.clone();
         // From here on, and not from when the task runs: between the two a signal would be lost.
-        let mut listeners = Listeners::listen(!crate::runtime::is_hangup_ignored());
+        let mut listeners = Listeners::listen(!runtail_tui::runtime::is_hangup_ignored());
         tokio::spawn(async move {
             let exit = listeners.next().await;
             if let Exit::Signal(number) = exit {

@@ -2,9 +2,9 @@
 
 use super::output::{complain, print};
 use super::{Exit, Failure};
-use crate::config::{Config, Poll, Profile, SecretSource};
-use crate::sim::{Options as SimOptions, Scenario, Sim};
 use clap::Args;
+use runtail_core::config::{Config, Poll, Profile, SecretSource};
+use runtail_sim::{Options as SimOptions, Scenario, Sim};
 use std::time::Duration;
 
 /// Options of `sim`.

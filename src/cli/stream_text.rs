@@ -1,11 +1,11 @@
 //! A stream as text for people: who says what, token by token, and what else happens, a line each.
 
 use super::color::{self, Role};
-use crate::app::describe;
-use crate::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
-use crate::stream::{Event, Item, ModeTuple, Record, RunRecord, is_json};
-use crate::text;
 use jiff::Timestamp;
+use runtail_core::text;
+use runtail_stream::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
+use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, is_json};
+use runtail_tui::app::describe;
 use std::fmt::Write as _;
 use std::time::Duration;
 

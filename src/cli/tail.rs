@@ -3,10 +3,10 @@
 use super::signals::Signals;
 use super::stream_out::{self, Playing, StreamOutput};
 use super::{Context, Exit, Failure, Globals, resolve};
-use crate::api::Retry;
-use crate::stream::{Head, RunFollowing, SourceOptions, THREAD_MODES, follow_thread};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use runtail_api::Retry;
+use runtail_stream::{Head, RunFollowing, SourceOptions, THREAD_MODES, follow_thread};
 
 /// Options of `tail`.
 #[derive(Debug, Args)]

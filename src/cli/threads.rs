@@ -4,11 +4,11 @@ use super::consent::{self, Yes};
 use super::exit::offered;
 use super::output::{Column, Format, cell, column, complain, status_column, time};
 use super::{Context, Exit, Failure, Globals, Output, color, resolve};
-use crate::api::{AgentServer, Kind, ThreadQuery};
-use crate::model::{ThreadFacts, ThreadRecords, ThreadStatus};
-use crate::text;
 use clap::{Args, Subcommand};
 use futures::StreamExt;
+use runtail_api::{AgentServer, Kind, ThreadQuery};
+use runtail_core::model::{ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::text;
 use serde_json::{Value, json};
 
 /// States fetched at once.

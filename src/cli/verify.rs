@@ -1,9 +1,9 @@
 //! `verify FILE`: whether a recording is whole, and agrees with itself.
 
 use super::{Exit, Failure, output, replay};
-use crate::stream::{Chain, Data, End, LineParser, Lines, Linked, ReadError, Record, let_go};
-use crate::text;
 use clap::Args;
+use runtail_core::text;
+use runtail_stream::{Chain, Data, End, LineParser, Lines, Linked, ReadError, Record, let_go};
 use std::path::PathBuf;
 
 /// Problems told one by one.

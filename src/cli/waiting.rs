@@ -1,8 +1,8 @@
 //! What a thread waits for, and the command that answers it.
 
-use crate::api::{AgentServer, ApiError, ServerKind};
-use crate::model::{Question, Spot, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
-use crate::text;
+use runtail_api::{AgentServer, ApiError, ServerKind};
+use runtail_core::model::{Question, Spot, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::text;
 use serde_json::{Value, json};
 
 /// Bytes of a thread's record, and of its state. A larger one is not read for a hint.

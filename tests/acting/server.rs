@@ -2,10 +2,10 @@
 
 use super::{THREAD, fixture, run};
 use crate::common::{Server, json as answer};
-use runtail::api::{
+use runtail_api::{
     Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard, ThreadIntent,
 };
-use runtail::model::{Consent, Question, Reply, RunCreate, resume};
+use runtail_core::model::{Consent, Question, Reply, RunCreate, resume};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -102,7 +102,7 @@ fn writes(server: &Server) -> Vec<String> {
     seen.map(|seen| format!("{} {}", seen.method, line(seen.path.replace(THREAD, "T"), seen.query))).collect()
 }
 
-fn notes(preview: &runtail::model::Preview) -> String {
+fn notes(preview: &runtail_core::model::Preview) -> String {
     preview.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
@@ -139,7 +139,7 @@ async fn a_queue_is_cancelled_newest_first_and_read_back() {
     let order = ["q2", "q1", "r"].map(|id| format!("POST /threads/T/runs/{id}/cancel?wait=0&action=interrupt"));
     assert_eq!(writes(&server), order);
     // Now nothing is active; a run that is over says how it ended.
-    let nothing = |plan: Result<_, PlanError>| match plan.map(|_: runtail::api::ThreadPlan| ()) {
+    let nothing = |plan: Result<_, PlanError>| match plan.map(|_: runtail_api::ThreadPlan| ()) {
         Err(PlanError::Nothing(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -331,6 +331,6 @@ async fn a_thread_that_is_gone_is_answered_no_more() {
     let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
     world.lock().unwrap().thread = Value::Null;
     let failed = agent.start_on_thread(&start).await.unwrap_err();
-    assert_eq!((failed.failure, failed.error.kind), (StartFailure::Unchecked, runtail::api::Kind::NotFound));
+    assert_eq!((failed.failure, failed.error.kind), (StartFailure::Unchecked, runtail_api::Kind::NotFound));
     assert!(writes(&server).is_empty());
 }

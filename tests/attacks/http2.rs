@@ -5,7 +5,7 @@ use crate::support::process::{self, Done, launch};
 use crate::support::term::Term;
 use crate::{MOST_MEMORY, until};
 use h2::Reason;
-use runtail::sim::{Options, Scenario, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::runtime::Runtime;

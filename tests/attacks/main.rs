@@ -1,6 +1,6 @@
 //! Attacks on the program as a whole: each runs the binary against a server or a neighbor that misbehaves, and checks that it ends or
 //! stays usable, says why, and keeps its memory bounded.
-#![cfg(all(feature = "tui", unix))]
+#![cfg(unix)]
 
 #[path = "../common/mod.rs"]
 mod common;

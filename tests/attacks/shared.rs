@@ -1,7 +1,7 @@
 //! Several processes that record to one file.
 
 use crate::support::process::{self, spawn};
-use runtail::sim::{Options, Scenario, Sim};
+use runtail_sim::{Options, Scenario, Sim};
 use tokio::runtime::Runtime;
 
 /// A simulated agent server, and a thread on it.

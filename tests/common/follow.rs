@@ -1,6 +1,6 @@
 //! A stream that is followed to its end.
 
-use runtail::stream::{End, Item, Link, Record, Retries, SourceOptions, follow};
+use runtail_stream::{End, Item, Link, Record, Retries, SourceOptions, follow};
 use std::time::Duration;
 
 /// Follows to the end; waits that nobody asked for are cut short.

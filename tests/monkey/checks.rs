@@ -2,14 +2,14 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use runtail::app::confirm::{Proposal, Stage};
-use runtail::app::layout::SMALLEST;
-use runtail::app::msg::{Effect, Msg, StreamTarget, What};
-use runtail::app::streams::MAX_TABS;
-use runtail::app::{App, Overlay, subscriptions};
-use runtail::config::Profile;
-use runtail::runtime::Dashboard;
-use runtail::sim::{Request, Sim};
+use runtail_core::config::Profile;
+use runtail_sim::{Request, Sim};
+use runtail_tui::app::confirm::{Proposal, Stage};
+use runtail_tui::app::layout::SMALLEST;
+use runtail_tui::app::msg::{Effect, Msg, StreamTarget, What};
+use runtail_tui::app::streams::MAX_TABS;
+use runtail_tui::app::{App, Overlay, subscriptions};
+use runtail_tui::runtime::Dashboard;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 

@@ -2,11 +2,11 @@
 
 use super::hostile;
 use fastrand::Rng;
-use runtail::app::key::{Code, Key};
-use runtail::app::keys::{Action, BINDINGS, Context, Keymap};
-use runtail::app::palette::{COMMANDS, Takes};
-use runtail::app::{App, Overlay};
-use runtail::sim::Rule;
+use runtail_sim::Rule;
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::keys::{Action, BINDINGS, Context, Keymap};
+use runtail_tui::app::palette::{COMMANDS, Takes};
+use runtail_tui::app::{App, Overlay};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -4,17 +4,17 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use runtail::api::{ApiError, Kind, Place};
-use runtail::app::key::parse_keys;
-use runtail::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
-use runtail::app::profiles::Origin;
-use runtail::app::{App, Overlay, Page, Settings, subscriptions, update};
-use runtail::config::{Config, TapeLimits};
-use runtail::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
-use runtail::stream::{
+use runtail_api::{ApiError, Kind, Place};
+use runtail_core::config::{Config, TapeLimits};
+use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
+use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot,
 };
-use runtail::ui::{Still, Theme};
+use runtail_tui::app::key::parse_keys;
+use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
+use runtail_tui::app::profiles::Origin;
+use runtail_tui::app::{App, Overlay, Page, Settings, subscriptions, update};
+use runtail_tui::ui::{Still, Theme};
 use serde_json::json;
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ impl Dash {
                     skip -= 1;
                     continue;
                 }
-                skip = runtail::text::width(symbol).saturating_sub(1);
+                skip = runtail_core::text::width(symbol).saturating_sub(1);
                 line.push_str(symbol);
             }
             out.push_str(line.trim_end());
@@ -240,7 +240,7 @@ impl Dash {
         self.open_server();
         self.keys("<Enter>");
         if self.app.size.0 >= 120 {
-            self.app.focus = runtail::app::Pane::Stream;
+            self.app.focus = runtail_tui::app::Pane::Stream;
         }
     }
 
@@ -463,8 +463,8 @@ fn moved(id: &str, by: SignedDuration) -> String {
     format!("{}-{n}", ms.parse::<i64>().unwrap() + by.as_millis() as i64)
 }
 
-pub fn listed(items: Vec<runtail::model::Deployment>) -> Answer {
-    let result = Ok(runtail::api::Listing { items, incomplete: None });
+pub fn listed(items: Vec<runtail_core::model::Deployment>) -> Answer {
+    let result = Ok(runtail_api::Listing { items, incomplete: None });
     Answer::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
@@ -529,7 +529,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         dash.now = start() + SignedDuration::from_secs(seconds);
         let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
         let items = serde_json::from_value(history(status)).unwrap();
-        let list = runtail::api::Revisions { items, was_sorted: true };
+        let list = runtail_api::Revisions { items, was_sorted: true };
         dash.answer(|k| matches!(k, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
     }
     dash

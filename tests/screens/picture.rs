@@ -36,7 +36,7 @@ pub fn svg(buffer: &Buffer) -> String {
             while x < w && buffer[(x, y)].style() == cell.style() {
                 let symbol = buffer[(x, y)].symbol();
                 text.push_str(symbol);
-                let columns = runtail::text::width(symbol).max(1) as u16;
+                let columns = runtail_core::text::width(symbol).max(1) as u16;
                 x += columns;
                 // A wide character, or a blank after one, would shift what follows.
                 if columns > 1 {
@@ -59,7 +59,7 @@ pub fn svg(buffer: &Buffer) -> String {
             // Blanks are not text: viewers disagree about them.
             let mut at = start;
             for word in text.split(' ') {
-                let columns = runtail::text::width(word) as u16;
+                let columns = runtail_core::text::width(word) as u16;
                 if columns > 0 {
                     let left = f64::from(at) * CELL.0 + 12.0;
                     let room = f64::from(columns) * CELL.0;

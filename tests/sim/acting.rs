@@ -4,7 +4,7 @@
 use crate::{World, events, world};
 use regex::{Captures, Regex};
 use reqwest::Method;
-use runtail::sim::{Options, Scenario};
+use runtail_sim::{Options, Scenario};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -2,7 +2,7 @@
 
 use crate::{World, call, fast, github, world};
 use reqwest::Method as M;
-use runtail::sim::{Interrupt, Options, Scenario};
+use runtail_sim::{Interrupt, Options, Scenario};
 use serde_json::{Value, json};
 
 /// At this speed nothing moves while a test looks.

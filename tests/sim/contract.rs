@@ -1,7 +1,7 @@
 //! The strict dialect: the written contract and nothing else.
 
 use crate::{Live, events, keys, names, world};
-use runtail::sim::{Dialect, KEY, Options, Scenario};
+use runtail_sim::{Dialect, KEY, Options, Scenario};
 use serde_json::{Value, json};
 
 fn strict() -> Options {

@@ -2,7 +2,7 @@
 
 use crate::{call, fast, github, keys, world};
 use reqwest::Method as M;
-use runtail::sim::{KEY, Options, Scenario};
+use runtail_sim::{KEY, Options, Scenario};
 use serde_json::{Value, json};
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The demo world: it is full, it moves, and it answers like any other.
 
 use crate::{Live, World, world};
-use runtail::sim::{Dialect, KEY, Options, Sim};
+use runtail_sim::{Dialect, KEY, Options, Sim};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;

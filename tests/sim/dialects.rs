@@ -1,7 +1,7 @@
 //! The streams of the JavaScript server and of Aegra. What these servers answer to other requests is in `acting`.
 
 use crate::{Event, Live, World, events, names, world};
-use runtail::sim::{Options, Scenario};
+use runtail_sim::{Options, Scenario};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::{Live, events, fast, names, world};
 use futures::StreamExt;
-use runtail::sim::{KEY, Options, Rule};
+use runtail_sim::{KEY, Options, Rule};
 use serde_json::json;
 use std::time::Duration;
 

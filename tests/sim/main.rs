@@ -17,7 +17,7 @@ mod streams;
 
 use futures::StreamExt;
 use reqwest::Method;
-use runtail::sim::{KEY, Options, Sim};
+use runtail_sim::{KEY, Options, Sim};
 use serde_json::{Value, json};
 use std::time::Duration;
 

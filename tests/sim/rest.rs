@@ -1,7 +1,7 @@
 //! The agent server's REST side: searching, paging, states, and the texts of its errors.
 
 use crate::{fast, keys, world};
-use runtail::sim::Options;
+use runtail_sim::Options;
 use serde_json::{Value, json};
 
 async fn body(response: reqwest::Response) -> Value {

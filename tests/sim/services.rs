@@ -2,7 +2,7 @@
 
 use crate::{World, call, fast, github, keys, world};
 use reqwest::Method as M;
-use runtail::sim::{KEY, Options};
+use runtail_sim::{KEY, Options};
 use serde_json::{Value, json};
 
 fn str(value: &Value) -> &str {

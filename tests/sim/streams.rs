@@ -1,7 +1,7 @@
 //! Run streams and thread streams of the Python dialect: ids, replay, joining, tailing.
 
 use crate::{Live, events, fast, names, world};
-use runtail::sim::{Ids, Options, Wire};
+use runtail_sim::{Ids, Options, Wire};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The messages of a stream's last state, read by code of its own that knows nothing of how messages are put together.
 
-use runtail::stream::Event;
+use runtail_stream::Event;
 use serde_json::Value;
 
 /// A message as a state holds it.

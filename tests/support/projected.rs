@@ -1,7 +1,7 @@
 //! Projections of events, and messages as lines.
 
-use runtail::projection::{Message, Projections};
-use runtail::stream::{Event, Item, Record};
+use runtail_stream::projection::{Message, Projections};
+use runtail_stream::{Event, Item, Record};
 
 /// What is made of these events.
 pub fn project(events: impl IntoIterator<Item = Event>) -> Projections {

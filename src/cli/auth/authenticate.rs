@@ -2,12 +2,12 @@
 
 use super::output::{complain, placed};
 use super::{Context, Exit, Failure, Output, Site, collections, resolve};
-use crate::api::{ApiError, AuthWaited, ControlPlane};
-use crate::config::parse_duration;
-use crate::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
-use crate::runtime::open_link;
-use crate::text;
 use clap::Args;
+use runtail_api::{ApiError, AuthWaited, ControlPlane};
+use runtail_core::config::parse_duration;
+use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+use runtail_core::text;
+use runtail_tui::runtime::open_link;
 use std::time::Duration;
 use uuid::Uuid;
 

@@ -3,8 +3,8 @@
 use super::change::{Approval, Confirm, Sending};
 use super::services::{Written, change};
 use super::{Context, Exit, Failure, Output, collections, resolve};
-use crate::model::{Collection, Service};
 use clap::{Args, Subcommand};
+use runtail_core::model::{Collection, Service};
 
 /// What can be done with an agent's connections.
 #[derive(Debug, Subcommand)]

@@ -3,8 +3,8 @@
 use super::change::{Approval, Confirm, Sending};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, collections};
-use crate::model::{Collection, Service};
 use clap::{Args, Subcommand};
+use runtail_core::model::{Collection, Service};
 use serde_json::Value;
 use std::path::PathBuf;
 

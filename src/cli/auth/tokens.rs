@@ -4,10 +4,10 @@ use super::change::{Approval, Confirm, Sending};
 use super::output::{cell, column, placed};
 use super::services::{Written, change, change_one};
 use super::{Context, Exit, Failure, Output, Site, collections, resolve};
-use crate::api::ApiError;
-use crate::model::{Collection, Service};
 use clap::{Args, Subcommand};
 use futures::future::join_all;
+use runtail_api::ApiError;
+use runtail_core::model::{Collection, Service};
 use serde_json::Value;
 
 /// What can be done with tokens.

@@ -2,15 +2,15 @@
 
 use super::fields::{Fields, document, filled};
 use super::{Approval, Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
-use crate::api::ApiError;
 use crate::cli::output::{complain, placed};
 use crate::cli::resolve::{self, Found};
 use crate::cli::signals::Signals;
 use crate::cli::wait::{self, Patience};
 use crate::cli::{Context, Exit, Failure, Site};
-use crate::model::{DeploymentSpec, Intent};
-use crate::text;
 use clap::Args;
+use runtail_api::ApiError;
+use runtail_core::model::{DeploymentSpec, Intent};
+use runtail_core::text;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -177,14 +177,14 @@ impl Delete {
 
 /// Looks until the deployment is gone, and tells its status as it changes. What passes is outlived.
 async fn until_gone(site: &Site, id: &str, name: &str, patience: &Patience) -> Result<(), Failure> {
-    let control = control(site)?.clone().retrying(crate::api::Retry::NONE);
+    let control = control(site)?.clone().retrying(runtail_api::Retry::NONE);
     let mut told: Option<String> = None;
     loop {
         let (now, asked) = match patience.bounded(control.what_is_left(id)).await {
             Some(Ok(None)) => return Ok(()),
             Some(Ok(Some(status))) => (status, None),
             Some(Err(error)) if error.is_transient() => {
-                let quiet = matches!(error.kind, crate::api::Kind::RateLimited(_)).then(|| error.quiet());
+                let quiet = matches!(error.kind, runtail_api::Kind::RateLimited(_)).then(|| error.quiet());
                 (format!("{}; asking again", short(&error)), quiet)
             }
             Some(Err(error)) => return Err(error.into()),

@@ -1,10 +1,10 @@
 //! What a deployment shall be, from a file and from options. Options go over the file.
 
 use crate::cli::{Failure, input};
-use crate::config::SecretRef;
-use crate::model::{DeploymentSpec, Format};
-use crate::text;
 use clap::Args;
+use runtail_core::config::SecretRef;
+use runtail_core::model::{DeploymentSpec, Format};
+use runtail_core::text;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ pub(super) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    crate::config::files::read_text(path).map_err(|e| {
+    runtail_core::config::files::read_text(path).map_err(|e| {
         let why = match e.kind() {
             std::io::ErrorKind::InvalidData => "it is not a text (UTF-8)".to_string(),
             _ => e.to_string(),

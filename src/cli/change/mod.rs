@@ -13,10 +13,10 @@ use super::output::{complain, placed};
 use super::signals::Signals;
 use super::wait::{self, Timing};
 use super::{Context, Exit, Failure, Output, Site, consent};
-use crate::api::{ControlPlane, Made, PlanError};
-use crate::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
-use crate::text;
 use clap::Args;
+use runtail_api::{ControlPlane, Made, PlanError};
+use runtail_core::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
+use runtail_core::text;
 use serde_json::Value;
 
 /// What every change can be asked for.

@@ -2,8 +2,8 @@
 
 use crate::cli::output::{self, complain};
 use crate::cli::{Failure, Format, Output};
-use crate::model::{Consent, Preview};
-use crate::text;
+use runtail_core::model::{Consent, Preview};
+use runtail_core::text;
 use serde_json::{Value, json};
 
 /// Prints what would be sent: the data of `--dry-run`.

@@ -4,8 +4,8 @@ use super::{Approval, Sending, Waiting, control, make, make_and_wait};
 use crate::cli::consent::Yes;
 use crate::cli::resolve::{self, Found};
 use crate::cli::{Context, Exit, Failure};
-use crate::model::Intent;
 use clap::Args;
+use runtail_core::model::Intent;
 
 /// Options of `revisions redeploy`.
 #[derive(Debug, Args)]

@@ -1,13 +1,13 @@
 //! What a wait tells while it goes on, and at its end: lines on stderr, and JSON lines where they were asked for.
 
 use super::watch::{Outcome, Verdict, Watch, has_word, said, status_word};
-use crate::api::ApiError;
 use crate::cli::Format;
 use crate::cli::output::{complain, print};
 use crate::cli::stream_out::{LOOK, reader_left};
-use crate::model::{FailureCard, Phase, StatusTime};
-use crate::text;
 use jiff::Timestamp;
+use runtail_api::ApiError;
+use runtail_core::model::{FailureCard, Phase, StatusTime};
+use runtail_core::text;
 use serde_json::{Map, Value, json};
 use std::convert::Infallible;
 use std::time::Duration;

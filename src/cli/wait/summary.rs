@@ -2,8 +2,8 @@
 
 use super::watch::{Outcome, Verdict, Watch};
 use crate::cli::Failure;
-use crate::model::{FailureCard, StatusTime};
-use crate::text::{self, markdown};
+use runtail_core::model::{FailureCard, StatusTime};
+use runtail_core::text::{self, markdown};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl SummaryFile {
         // One that is there already belongs to whoever reads it, such as a CI's page.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match crate::config::files::open_with(&options, path) {
+        match runtail_core::config::files::open_with(&options, path) {
             Ok(file) => Ok(SummaryFile { path: path.to_path_buf(), file }),
             Err(e) => Err(Failure::usage(format!("the summary file {} cannot be written: {e}", path.display()))),
         }

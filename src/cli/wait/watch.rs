@@ -2,13 +2,13 @@
 
 use super::patience::{End, Patience};
 use super::report::{Event, Pause, Report};
-use crate::api::{ApiError, ControlPlane, Kind, named_newest};
 use crate::cli::output::{self, complain};
 use crate::cli::resolve::{self, Found, Unresolved};
 use crate::cli::revisions::UNSORTED;
 use crate::cli::{Exit, Failure, Site};
-use crate::model::{Phase, StatusTime, parse_time};
-use crate::text;
+use runtail_api::{ApiError, ControlPlane, Kind, named_newest};
+use runtail_core::model::{Phase, StatusTime, parse_time};
+use runtail_core::text;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;

@@ -1,0 +1,140 @@
+//! Cancelling runs and reading them back: an accepted request stops nothing by itself.
+
+use super::{AgentServer, CancelAction};
+use crate::{ApiError, Kind};
+use runtail_core::model::Run;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Pause before a run is read again: the first and the longest one.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A run that is to be cancelled, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CancelTarget {
+    /// The run.
+    pub run_id: String,
+    /// How far cancelling it is.
+    pub state: CancelState,
+    /// The run's own status when it was last read; `deleted` after a rollback.
+    pub run_status: Option<String>,
+    /// Whether it was active when it was first read.
+    pub was_active: bool,
+    /// Why it could not be cancelled, or read back.
+    pub error: Option<ApiError>,
+}
+
+/// How far cancelling a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelState {
+    /// Pending or running, and not cancelled.
+    Active,
+    /// The request was accepted, and the run is still active.
+    Stopping,
+    /// It stopped.
+    Stopped,
+    /// It was over before, or ended by itself.
+    Finished,
+    /// There is no such run.
+    NotFound,
+    /// The server refused.
+    Failed,
+}
+
+impl CancelState {
+    /// The word for it in the output of commands.
+    pub fn word(self) -> &'static str {
+        match self {
+            CancelState::Active => "active",
+            CancelState::Stopping => "stopping",
+            CancelState::Stopped => "stopped",
+            CancelState::Finished => "finished",
+            CancelState::NotFound => "not_found",
+            CancelState::Failed => "failed",
+        }
+    }
+}
+
+impl CancelTarget {
+    /// A run that was just read; none where it was not found.
+    pub fn new(id: &str, run: Option<&Run>) -> CancelTarget {
+        let state = match run {
+            None => CancelState::NotFound,
+            Some(run) if run.is_active() => CancelState::Active,
+            Some(_) => CancelState::Finished,
+        };
+        let was_active = state == CancelState::Active;
+        let run_status = run.map(|run| run.status.clone());
+        CancelTarget { run_id: id.to_string(), state, run_status, was_active, error: None }
+    }
+}
+
+impl AgentServer {
+    /// Cancels the targets that are active, in their order, and reads each back. A queue has to come newest first: a queued
+    /// run must not start because the one before it was cancelled.
+    pub async fn cancel_runs(&self, thread: &str, targets: &mut [CancelTarget], action: CancelAction) {
+        for target in targets.iter_mut().filter(|target| target.state == CancelState::Active) {
+            self.cancel_run(thread, target, action).await;
+        }
+    }
+
+    async fn cancel_run(&self, thread: &str, target: &mut CancelTarget, action: CancelAction) {
+        match self.cancel(thread, &target.run_id, action).await {
+            Ok(()) => self.read_back(thread, target, true).await,
+            Err(error) => {
+                // It may have ended since it was read: then there was nothing to cancel.
+                self.read_back(thread, target, false).await;
+                if target.state == CancelState::Active {
+                    let hint = match (action, &error.kind) {
+                        (CancelAction::Rollback, Kind::Invalid(_)) => {
+                            Some("the server may not support rollback".into())
+                        }
+                        _ => error.hint.clone(),
+                    };
+                    (target.state, target.error) = (CancelState::Failed, Some(ApiError { hint, ..error }));
+                }
+            }
+        }
+    }
+
+    /// Reads a run. `accepted`: whether the server accepted the request to cancel it.
+    async fn read_back(&self, thread: &str, target: &mut CancelTarget, accepted: bool) {
+        match self.run(thread, &target.run_id).await {
+            Ok(run) => {
+                target.state = match (run.is_active(), accepted) {
+                    (true, false) => CancelState::Active,
+                    (true, true) => CancelState::Stopping,
+                    // The servers have several words for a run that was cancelled, JavaScript's rollback even `error`.
+                    (false, true) if run.status != "success" => CancelState::Stopped,
+                    (false, _) => CancelState::Finished,
+                };
+                target.run_status = Some(run.status);
+            }
+            Err(error) if error.kind == Kind::NotFound && accepted => {
+                (target.state, target.run_status) = (CancelState::Stopped, Some("deleted".into()));
+            }
+            // Still the last that is known.
+            Err(error) => {
+                if accepted {
+                    target.state = CancelState::Stopping;
+                }
+                target.error = Some(error);
+            }
+        }
+    }
+
+    /// Reads the runs that are stopping until they have stopped, or until the time is up.
+    pub async fn wait_until_stopped(&self, thread: &str, targets: &mut [CancelTarget], timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut pause = FIRST_PAUSE;
+        while targets.iter().any(|target| target.state == CancelState::Stopping) && Instant::now() < deadline {
+            tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            for target in targets.iter_mut().filter(|target| target.state == CancelState::Stopping) {
+                target.error = None;
+                let _ = tokio::time::timeout_at(deadline, self.read_back(thread, target, true)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The runs of a thread: lists that are newest first whatever the server's order, and ending runs.
+
+use super::AgentServer;
+use super::capabilities::{RunOrder, RunTail, SAFE_PAGE};
+use crate::http::MAX_BODY;
+use crate::{ApiError, Kind};
+use jiff::Timestamp;
+use reqwest::{Method, Url};
+use runtail_core::model::{Run, RunCreate, lenient, lenient_time};
+use runtail_core::text;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+/// Stands for "all" where a page has to reach the end of a list.
+const EVERYTHING: usize = 1_000_000_000;
+/// Most pages that are read to find the end of a list that is oldest first.
+const MOST_PAGES: usize = 200;
+/// Most active runs that are listed of each status.
+const MOST_ACTIVE: usize = 100;
+
+/// How a run is cancelled (acting reference §7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelAction {
+    /// Stops it and keeps the steps that it finished.
+    Interrupt,
+    /// Stops it, and deletes it together with its checkpoints.
+    Rollback,
+}
+
+impl CancelAction {
+    /// The word of the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            CancelAction::Interrupt => "interrupt",
+            CancelAction::Rollback => "rollback",
+        }
+    }
+}
+
+/// What runs are sorted by.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RunKey {
+    #[serde(deserialize_with = "lenient")]
+    run_id: String,
+    #[serde(deserialize_with = "lenient_time")]
+    created_at: Option<Timestamp>,
+}
+
+/// Runs as received, with their keys.
+type Rows = Vec<(RunKey, Box<RawValue>)>;
+
+impl AgentServer {
+    /// The newest runs of a thread, newest first on every server. `offset` skips that many of the newest.
+    ///
+    /// One request where the server lists the newest first. Where it lists the oldest first, one or two where the end of
+    /// the list can be requested, else as many as the list has pages.
+    pub async fn runs(&self, thread: &str, limit: usize) -> Result<Vec<Run>, ApiError> {
+        let list = RunList { server: self, thread, max_bytes: MAX_BODY };
+        list.parsed(&self.runs_raw(thread, limit, 0, MAX_BODY).await?)
+    }
+
+    /// The same as [`AgentServer::runs`], as the server describes them.
+    pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
+        let list = RunList { server: self, thread, max_bytes: MAX_BODY };
+        list.parsed(&self.runs_raw(thread, limit, offset, MAX_BODY).await?)
+    }
+
+    /// The same as [`AgentServer::runs`], each as the text that was received.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] where one answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn runs_raw(
+        &self,
+        thread: &str,
+        limit: usize,
+        offset: usize,
+        max_bytes: usize,
+    ) -> Result<Vec<Box<RawValue>>, ApiError> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let list = RunList { server: self, thread, max_bytes };
+        let mut rows = list.newest(limit, offset).await?;
+        rows.sort_by_key(|(key, _)| Reverse(key.created_at));
+        Ok(rows.into_iter().map(|(_, raw)| raw).collect())
+    }
+
+    /// The runs of a thread that are pending or running, newest first.
+    pub async fn active_runs(&self, thread: &str) -> Result<Vec<Run>, ApiError> {
+        let list = RunList { server: self, thread, max_bytes: MAX_BODY };
+        let (pending, running) = tokio::join!(list.with_status("pending"), list.with_status("running"));
+        let mut runs: Vec<Run> = match (pending, running) {
+            (Ok(Some(pending)), Ok(Some(running))) => pending.into_iter().chain(running).collect(),
+            (Err(error), _) | (_, Err(error)) if !matches!(error.kind, Kind::Invalid(_)) => return Err(error),
+            // The server does not filter by status.
+            _ => self.runs(thread, MOST_ACTIVE).await?,
+        };
+        runs.retain(Run::is_active);
+        // A run that started between the two answers is in both.
+        runs.sort_by_key(|run| Reverse((run.created_at, run.run_id.clone())));
+        runs.dedup_by(|a, b| a.run_id == b.run_id);
+        Ok(runs)
+    }
+
+    /// One run as the server describes it.
+    pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
+        self.get(&["threads", thread, "runs", run], &[]).await?.json()
+    }
+
+    /// One run.
+    pub async fn run(&self, thread: &str, run: &str) -> Result<Run, ApiError> {
+        self.get(&["threads", thread, "runs", run], &[]).await?.json()
+    }
+
+    /// Starts a run on a thread in the background. Never sent twice: where the answer is lost, the run may exist all the same.
+    pub async fn create_run(&self, thread: &str, body: &RunCreate) -> Result<Run, ApiError> {
+        let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
+        let body = self.run_body(&url, body)?;
+        self.call(Method::POST, url, Some(&body), &[200, 201]).await?.json()
+    }
+
+    /// Requests that a run is cancelled, without waiting for its end. Sent once. An accepted request does not mean that the
+    /// run stops, or that it was not over before: read the run afterwards. 404 means that there is nothing to cancel.
+    pub async fn cancel(&self, thread: &str, run: &str, action: CancelAction) -> Result<(), ApiError> {
+        let url = self.cancel_url(thread, run, action)?;
+        self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204]).await.map(drop)
+    }
+
+    pub(crate) fn cancel_url(&self, thread: &str, run: &str, action: CancelAction) -> Result<Url, ApiError> {
+        let mut url = self.url(&Method::POST, &["threads", thread, "runs", run, "cancel"])?;
+        url.query_pairs_mut().append_pair("wait", "0").append_pair("action", action.word());
+        Ok(url)
+    }
+
+    /// Deletes the record of a run. Sent once. A run that is active continues unseen and leaves its thread busy
+    /// (acting reference §7): cancel it first.
+    pub async fn delete_run(&self, thread: &str, run: &str) -> Result<(), ApiError> {
+        let url = self.url(&Method::DELETE, &["threads", thread, "runs", run])?;
+        self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
+    }
+}
+
+/// The list of one thread's runs.
+struct RunList<'a> {
+    server: &'a AgentServer,
+    thread: &'a str,
+    max_bytes: usize,
+}
+
+impl RunList<'_> {
+    /// The newest runs without the first `offset` of them, in the order of creation or against it.
+    async fn newest(&self, limit: usize, offset: usize) -> Result<Rows, ApiError> {
+        let known = &self.server.known;
+        let wanted = limit.saturating_add(offset);
+        match (known.run_order(), known.run_tail()) {
+            (RunOrder::NewestFirst, _) => {
+                let mut rows = self.forward(offset, limit).await?;
+                if order_of(&rows) != RunOrder::OldestFirst {
+                    rows.truncate(limit);
+                    return Ok(rows);
+                }
+            }
+            (RunOrder::OldestFirst, RunTail::Works) => {
+                if let Some(rows) = self.tail(wanted).await? {
+                    return Ok(from_end(rows, limit, offset));
+                }
+            }
+            _ => {}
+        }
+        // Nothing is known, or another server answers at this address now. One extra row tells whether the list goes on.
+        let mut first = self.forward(0, wanted.saturating_add(1)).await?;
+        let order = order_of(&first);
+        known.set_run_order(order);
+        if order != RunOrder::OldestFirst {
+            first.drain(..offset.min(first.len()));
+            first.truncate(limit);
+            return Ok(first);
+        }
+        let is_whole = match first.len() {
+            n if n <= wanted => !self.is_cut(n).await?,
+            // A server that ignores the limit returns everything.
+            n => n > wanted.saturating_add(1),
+        };
+        if is_whole {
+            return Ok(from_end(first, limit, offset));
+        }
+        Ok(from_end(self.end(wanted, &first[0].0).await?, limit, offset))
+    }
+
+    /// Whether a list goes on after a page with fewer rows than requested. Servers that cut pages do so at a round number, so
+    /// only then is it worth a request.
+    async fn is_cut(&self, rows: usize) -> Result<bool, ApiError> {
+        if rows == 0 || !rows.is_multiple_of(5) {
+            return Ok(false);
+        }
+        let next = self.page(&[("limit", (rows + 1).to_string()), ("offset", rows.to_string())]).await?;
+        Ok(!next.is_empty())
+    }
+
+    /// The last rows of a list that is oldest first and has more rows than that.
+    async fn end(&self, wanted: usize, oldest: &RunKey) -> Result<Rows, ApiError> {
+        let known = &self.server.known;
+        if known.run_tail() != RunTail::Refused {
+            match self.tail(wanted).await {
+                // A server that ignores the offset, and cuts the page, would return the front of the list.
+                Ok(Some(rows)) if rows.first().is_some_and(|(first, _)| first.run_id != oldest.run_id) => {
+                    known.set_run_tail(RunTail::Works);
+                    return Ok(rows);
+                }
+                Ok(_) => known.set_run_tail(RunTail::Refused),
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) => known.set_run_tail(RunTail::Refused),
+                Err(error) => return Err(error),
+            }
+        }
+        self.walk(wanted).await
+    }
+
+    /// Requests the end of a list by a negative offset: the JavaScript server slices its list, so that counts from the end.
+    /// Returns nothing where the answer can't be that.
+    async fn tail(&self, wanted: usize) -> Result<Option<Rows>, ApiError> {
+        let query = [("limit", EVERYTHING.to_string()), ("offset", format!("-{wanted}"))];
+        let rows = self.page(&query).await?;
+        Ok((rows.len() <= wanted && order_of(&rows) != RunOrder::NewestFirst).then_some(rows))
+    }
+
+    /// Reads a list that is oldest first to its end, and keeps the last rows. The limit grows with the offset, because the
+    /// JavaScript server takes it for the position of the page's end.
+    async fn walk(&self, wanted: usize) -> Result<Rows, ApiError> {
+        let mut kept: VecDeque<(RunKey, Box<RawValue>)> = VecDeque::new();
+        let mut read = 0;
+        for _ in 0..MOST_PAGES {
+            let query = |limit: usize| [("limit", limit.to_string()), ("offset", read.to_string())];
+            let page = match self.page(&query(read + SAFE_PAGE)).await {
+                Err(error) if read > 0 && matches!(error.kind, Kind::Invalid(_)) => self.page(&query(SAFE_PAGE)).await,
+                page => page,
+            }?;
+            let id = |row: Option<&(RunKey, _)>| row.map(|(key, _)| key.run_id.clone());
+            // A server that ignores the offset repeats its list.
+            if page.is_empty() || id(page.last()) == id(kept.back()) {
+                return Ok(kept.into());
+            }
+            read += page.len();
+            kept.extend(page);
+            kept.drain(..kept.len().saturating_sub(wanted));
+        }
+        Err(self.unexpected(&format!("more than {read} runs, listed oldest first: the newest were not reached")))
+    }
+
+    /// Rows from the front of the list, in pages that the server accepts.
+    async fn forward(&self, offset: usize, wanted: usize) -> Result<Rows, ApiError> {
+        let mut rows = Rows::new();
+        while rows.len() < wanted {
+            let limit = (wanted - rows.len()).min(self.server.known.largest_page());
+            let query = [("limit", limit.to_string()), ("offset", (offset + rows.len()).to_string())];
+            let page = match self.page(&query).await {
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.server.known.page_refused(limit) => {
+                    continue;
+                }
+                page => page?,
+            };
+            let is_last = page.len() < limit;
+            rows.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The runs with a status; nothing where the server ignores the filter.
+    async fn with_status(&self, status: &str) -> Result<Option<Vec<Run>>, ApiError> {
+        let rows = self.page(&[("limit", MOST_ACTIVE.to_string()), ("status", status.to_string())]).await?;
+        let raw: Vec<_> = rows.into_iter().map(|(_, raw)| raw).collect();
+        let runs: Vec<Run> = self.parsed(&raw)?;
+        Ok(runs.iter().all(|run| run.status == status).then_some(runs))
+    }
+
+    async fn page(&self, query: &[(&str, String)]) -> Result<Rows, ApiError> {
+        let parts = ["threads", self.thread, "runs"];
+        let rows: Vec<Box<RawValue>> = self.server.get_up_to(&parts, query, self.max_bytes).await?.json()?;
+        Ok(rows.into_iter().map(|raw| (serde_json::from_str(raw.get()).unwrap_or_default(), raw)).collect())
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Vec<T>, ApiError> {
+        let all = rows.iter().map(|raw| text::depth::parse(raw.get().as_bytes()));
+        all.collect::<Result<_, _>>().map_err(|e| self.unexpected(&e.to_string()))
+    }
+
+    fn unexpected(&self, why: &str) -> ApiError {
+        let mut at = self.server.http.place(&Method::GET, &self.server.base);
+        at.path = format!("{}/threads/{}/runs", at.path.trim_end_matches('/'), text::clean(self.thread));
+        let detail = format!("unexpected answer: {}", text::clean(why));
+        ApiError { kind: Kind::Protocol, at, detail, hint: None }
+    }
+}
+
+/// The order that rows show, by their creation.
+fn order_of(rows: &Rows) -> RunOrder {
+    let created = |row: Option<&(RunKey, _)>| row.and_then(|(key, _)| key.created_at);
+    match (created(rows.first()), created(rows.last())) {
+        (Some(first), Some(last)) if first > last => RunOrder::NewestFirst,
+        (Some(first), Some(last)) if first < last => RunOrder::OldestFirst,
+        _ => RunOrder::Unknown,
+    }
+}
+
+/// Rows of a list that is oldest first, taken from its end, the newest first: rows of one moment stay in that order.
+fn from_end(mut rows: Rows, limit: usize, offset: usize) -> Rows {
+    rows.reverse();
+    rows.drain(..offset.min(rows.len()));
+    rows.truncate(limit);
+    rows
+}

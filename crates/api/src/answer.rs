@@ -1,0 +1,396 @@
+//! What a server's refusal means: from status, headers and body to an [`ApiError`] with words for the person.
+
+use super::{ApiError, Kind, Place};
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{StatusCode, Url};
+use runtail_core::{config, text};
+use serde_json::Value;
+
+/// Longest detail that is kept, in columns.
+const MAX_DETAIL: usize = 600;
+/// Most fields that are listed.
+const MAX_FIELDS: usize = 40;
+/// Headers in which servers and proxies name a request, the most telling first.
+const REQUEST_IDS: [&str; 6] =
+    ["x-request-id", "x-correlation-id", "x-amzn-requestid", "x-amzn-trace-id", "x-cloud-trace-context", "cf-ray"];
+
+/// Which of the two services was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plane {
+    Control,
+    Agent,
+}
+
+/// What hints need to know of the request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct About {
+    pub plane: Plane,
+    /// Whether it was the call that lists deployments.
+    pub is_list: bool,
+    /// What went with it to say who asks.
+    pub shown: Shown,
+    /// Whether a workspace went with it.
+    pub has_workspace: bool,
+}
+
+/// What a request carries to say who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Nothing,
+    Key,
+    Token,
+    Both,
+}
+
+impl Shown {
+    /// Its word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Shown::Nothing | Shown::Key => "key",
+            Shown::Token => "token",
+            Shown::Both => "key, or the token,",
+        }
+    }
+}
+
+/// The server's name for the request, if it gave one.
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let value = REQUEST_IDS.iter().find_map(|name| headers.get(*name))?.to_str().ok()?;
+    Some(text::fit(&text::clean(value.trim()), 80).into_owned()).filter(|id| !id.is_empty())
+}
+
+/// The error that an unwelcome status is.
+pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut at: Place, about: About) -> ApiError {
+    at.request_id = request_id(headers);
+    if status.is_redirection() {
+        return redirect(status, headers, at);
+    }
+    let mut said = read(headers, body);
+    // What a success says is a record, secrets included, and no reason.
+    if said.detail.is_empty() || (status.is_success() && !is_html(headers, body)) {
+        said.detail = status.to_string();
+    }
+    let detail = said.detail;
+    let asked = || {
+        let wish = headers.get(RETRY_AFTER).and_then(|v| v.to_str().ok());
+        // A date is one of the server's own clock, which may be hours from ours.
+        let date = |v: &HeaderValue| DateTimeParser::new().parse_timestamp(v.to_str().ok()?).ok();
+        let now = headers.get(DATE).and_then(date).unwrap_or_else(jiff::Timestamp::now);
+        wish.and_then(|v| super::retry::retry_after(v, now))
+    };
+    if status.is_server_error() {
+        at.retry_after = asked();
+    }
+    let kind = match status.as_u16() {
+        401 => Kind::Unauthorized,
+        403 => Kind::Forbidden,
+        404 => Kind::NotFound,
+        409 => Kind::Conflict,
+        400 | 422 => Kind::Invalid(said.fields),
+        429 => Kind::RateLimited(asked()),
+        code @ 500..=599 => Kind::Server(code),
+        code => Kind::Status(code),
+    };
+    let hint = hint(&kind, &detail, &at, about);
+    ApiError { kind, at, detail, hint }
+}
+
+/// The error that a body which is no JSON is, where JSON was expected.
+pub(super) fn not_json(headers: &HeaderMap, body: &[u8], why: &serde_json::Error, mut at: Place) -> ApiError {
+    at.request_id = request_id(headers);
+    let (detail, hint) = if is_html(headers, body) {
+        (html_detail(body), None)
+    } else if body.is_empty() {
+        ("an empty answer where JSON was expected".to_string(), None)
+    } else {
+        let hint = "the server may be of another kind or version".to_string();
+        (format!("an answer that is not understood: {}", text::clean(&why.to_string())), Some(hint))
+    };
+    ApiError { kind: Kind::Protocol, at, detail, hint }
+}
+
+/// Redirects are never followed, since the key would travel with them; the error says where this one pointed, without
+/// what its query may carry.
+fn redirect(status: StatusCode, headers: &HeaderMap, at: Place) -> ApiError {
+    let target = headers.get(LOCATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let target = target.split(['?', '#']).next().unwrap_or_default();
+    let target = match target.split_once("://") {
+        // No user and password of an address either.
+        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)),
+        None => target.to_string(),
+    };
+    let detail = match text::clean(&target) {
+        target if target.is_empty() => format!("the server answers {}, a redirect to nowhere", status.as_u16()),
+        target => format!("the server answers {}, a redirect to {}", status.as_u16(), text::fit(&target, 200)),
+    };
+    let hint =
+        "redirects are not followed, so that keys stay at home: use the final address in the profile".to_string();
+    ApiError { kind: Kind::Protocol, at, detail, hint: Some(hint) }
+}
+
+/// The likely cause of a refusal and what to do. The texts that are looked for are those that the official clients know
+/// (control-plane reference §1, §6, §10).
+fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
+    let control = about.plane == Plane::Control;
+    let detail = detail.to_lowercase();
+    let says = |text: &str| detail.contains(text);
+    let word = about.shown.word();
+    let text = match kind {
+        Kind::Unauthorized => return Some(not_accepted(about)),
+        Kind::Forbidden if says("requires workspace specification") && about.has_workspace => {
+            "the workspace of the profile was not accepted: is its id right?"
+        }
+        Kind::Forbidden if says("requires workspace specification") => {
+            return Some(format!("this {word} is one of a whole organisation: set `workspace` in the profile"));
+        }
+        Kind::Forbidden if says("not enabled") => {
+            let page =
+                Url::parse(&format!("{}{}", at.host, at.path)).ok().and_then(|url| config::deployments_page(&url));
+            let page = page.map(|page| format!(": {page} tells which, and can switch it on")).unwrap_or_default();
+            return Some(format!("this is not part of the organisation's plan, or not switched on{page}"));
+        }
+        Kind::Forbidden if control => {
+            return Some(format!("is the {word} one of this region and this workspace, and may it do this?"));
+        }
+        Kind::Forbidden => return Some(format!("the server knows who asks and says no: may this {word} do this?")),
+        Kind::NotFound if about.is_list && !control => {
+            "something answers there, but not as an agent server: is the path of the address right?"
+        }
+        Kind::NotFound if about.is_list => {
+            "is the address right? A self-hosted control plane is under /api-host; for a server that cannot list \
+             deployments, pin their ids with `deployments = […]` in the profile"
+        }
+        Kind::Conflict if says("tracing project") => {
+            "a deployment of this name that was deleted left its tracing project: choose another name, or delete that \
+             project; `deployments delete --delete-tracing-project` takes it along the next time"
+        }
+        Kind::Invalid(_) if says("listener_id' is required") => {
+            "deployments of this organisation run on its own clusters: `runtail listeners list` names them, and \
+             source_config.listener_id takes one"
+        }
+        Kind::Invalid(_) if says("scale to zero") => {
+            "choose another source_config.deployment_type, such as \"dev\" or \"prod\""
+        }
+        Kind::Invalid(fields) if fields.iter().any(|f| f.starts_with("path.") && f.to_lowercase().contains("uuid")) => {
+            "the server's identifiers are UUIDs, and this is none: is a name meant, or a pinned id of the profile wrong?"
+        }
+        Kind::Status(405) if control => "the prefix may be wrong: a self-hosted control plane is under /api-host",
+        Kind::Status(405) => "is this the address of an agent server?",
+        Kind::Server(502..=504) => "the server, or a proxy before it, is not ready",
+        _ => return None,
+    };
+    Some(text.to_string())
+}
+
+/// What a 401 means: nothing was sent, or what was sent is not known there.
+fn not_accepted(about: About) -> String {
+    let control = about.plane == Plane::Control;
+    let text = match about.shown {
+        Shown::Nothing => {
+            "no key was sent: name one with api_key_env, api_key_file or api_key_command in the profile, or a token with \
+             bearer_env, bearer_file or bearer_command"
+        }
+        Shown::Key if control => "the key was not accepted: is it revoked, or a key of another region?",
+        Shown::Key => "the key was not accepted: is it revoked, or one of another workspace?",
+        Shown::Token if control => "the token was not accepted: has it expired, or is it one of another region?",
+        Shown::Token => "the token was not accepted: has it expired?",
+        Shown::Both => "neither the key nor the token was accepted: is the key revoked, or has the token expired?",
+    };
+    text.to_string()
+}
+
+/// What a body says: one line, and the fields that it names.
+#[derive(Debug, Default, PartialEq)]
+struct Said {
+    detail: String,
+    fields: Vec<String>,
+}
+
+fn read(headers: &HeaderMap, body: &[u8]) -> Said {
+    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        return of_json(&value);
+    }
+    let detail = if is_html(headers, body) { html_detail(body) } else { line(&String::from_utf8_lossy(body)) };
+    Said { detail, fields: Vec::new() }
+}
+
+/// The shapes that the services use (control-plane reference §10, agent-server reference §6 "Errors").
+fn of_json(value: &Value) -> Said {
+    let plain = |text: &str| Said { detail: line(text), fields: Vec::new() };
+    match (&value["detail"], &value["error"], &value["message"]) {
+        (Value::String(text), _, _) => of_schema_text(text),
+        (Value::Array(items), _, _) if !items.is_empty() => {
+            let fields: Vec<String> = items.iter().take(MAX_FIELDS).map(field).collect();
+            Said { detail: of_fields(fields.len()), fields }
+        }
+        (detail @ Value::Object(_), _, _) => match &detail["message"] {
+            Value::String(text) => plain(text),
+            _ => plain(&detail.to_string()),
+        },
+        (_, Value::Object(error), message) => match error.get("issues") {
+            Some(Value::Array(issues)) => {
+                let mut fields = Vec::new();
+                zod(issues, &mut fields);
+                Said { detail: of_fields(fields.len()), fields }
+            }
+            _ => match (error.get("message"), message) {
+                (Some(Value::String(text)), _) | (None, Value::String(text)) => plain(text),
+                _ => plain(&value.to_string()),
+            },
+        },
+        (_, _, Value::String(message)) => plain(message),
+        (_, Value::String(error), _) => plain(error),
+        _ => match value {
+            Value::String(text) => plain(text),
+            Value::Null => Said::default(),
+            other => plain(&other.to_string()),
+        },
+    }
+}
+
+/// The Python agent server validates against a schema and answers with its library's long text: the first paragraph says
+/// what is wrong, `On instance["field"]` where; in between stands the schema, and after it the whole input.
+fn of_schema_text(text: &str) -> Said {
+    let Some((head, tail)) = text.split_once("\n\nFailed validating") else {
+        return Said { detail: line(text), fields: Vec::new() };
+    };
+    let path =
+        tail.split("\n\nOn instance").nth(1).and_then(|rest| rest.split_once(":\n")).map_or("", |(path, _)| path);
+    let path = path.replace("[\"", ".").replace("\"]", "").replace('[', ".").replace(']', "");
+    let field = match path.trim_start_matches('.') {
+        "" => line(head),
+        path => format!("{}: {}", line(path), line(head)),
+    };
+    Said { detail: of_fields(1), fields: vec![field] }
+}
+
+/// One item of FastAPI's list: `{loc: [str|int], msg, type}`. `input` is left out: it repeats what was sent.
+fn field(item: &Value) -> String {
+    let place: Vec<String> = match &item["loc"] {
+        Value::Array(parts) => parts.iter().map(|p| p.as_str().map_or_else(|| p.to_string(), str::to_string)).collect(),
+        _ => Vec::new(),
+    };
+    let message = match (&item["msg"], &item["type"], item) {
+        (Value::String(msg), _, _) => msg.clone(),
+        (_, Value::String(kind), _) => kind.clone(),
+        (_, _, Value::String(text)) => text.clone(),
+        (_, _, other) => other.to_string(),
+    };
+    match place.join(".") {
+        place if place.is_empty() => line(&message),
+        place => line(&format!("{place}: {message}")),
+    }
+}
+
+/// Zod's issues. A union's failure says nothing itself; what its first alternative missed does.
+fn zod(issues: &[Value], fields: &mut Vec<String>) {
+    for issue in issues {
+        if let Some(Value::Array(inner)) = issue["unionErrors"].get(0).map(|first| &first["issues"]) {
+            zod(inner, fields);
+            continue;
+        }
+        if fields.len() < MAX_FIELDS {
+            fields.push(field(&serde_json::json!({"loc": issue["path"], "msg": issue["message"]})));
+        }
+    }
+}
+
+fn of_fields(count: usize) -> String {
+    match count {
+        1 => "the server refused a field".to_string(),
+        n => format!("the server refused {n} fields"),
+    }
+}
+
+pub(super) fn is_html(headers: &HeaderMap, body: &[u8]) -> bool {
+    let named = headers.get(CONTENT_TYPE).is_some_and(|v| v.as_bytes().to_ascii_lowercase().starts_with(b"text/html"));
+    let head: String = String::from_utf8_lossy(&body[..body.len().min(64)]).trim_start().to_lowercase();
+    named || head.starts_with("<!doctype html") || head.starts_with("<html")
+}
+
+pub(super) fn html_detail(body: &[u8]) -> String {
+    let page = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]);
+    let lower = page.to_ascii_lowercase();
+    let title = lower.find("<title>").and_then(|start| {
+        let end = lower[start..].find("</title>")? + start;
+        let title = line(page.get(start + 7..end)?);
+        (!title.is_empty()).then_some(title)
+    });
+    match title {
+        Some(title) => format!("HTML instead of JSON (“{title}”): wrong URL or a proxy/login page?"),
+        None => "HTML instead of JSON: wrong URL or a proxy/login page?".to_string(),
+    }
+}
+
+/// One clean line of bounded length.
+pub(super) fn line(foreign: &str) -> String {
+    let joined = foreign.split_whitespace().collect::<Vec<_>>().join(" ");
+    text::fit(&text::clean(&joined), MAX_DETAIL).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(body: &str) -> (String, Vec<String>) {
+        let said = read(&HeaderMap::new(), body.as_bytes());
+        (said.detail, said.fields)
+    }
+
+    #[test]
+    fn every_shape_of_body() {
+        let one = |text: &str| (text.to_string(), Vec::<String>::new());
+        let refused = |fields: &[&str]| (of_fields(fields.len()), fields.iter().map(|f| f.to_string()).collect());
+        for (body, expected) in [
+            (r#"{"detail":"Deployment ID 1 not found."}"#, one("Deployment ID 1 not found.")),
+            (
+                r#"{"detail":[{"loc":["body","source_config","repo_url"],"msg":"Field required","type":"missing","input":"canary"}]}"#,
+                refused(&["body.source_config.repo_url: Field required"]),
+            ),
+            (
+                r#"{"detail":[{"loc":["body","secrets",2,"name"],"msg":"too short","type":"x"},{"msg":"alone"},"odd"]}"#,
+                refused(&["body.secrets.2.name: too short", "alone", "odd"]),
+            ),
+            (r#"{"error":"not_found","message":"No such thread","details":null}"#, one("No such thread")),
+            (r#"{"error":"unauthorized"}"#, one("unauthorized")),
+            (r#"{"detail":{"message":"deep"}}"#, one("deep")),
+            (r#"{"success":false,"error":{"message":"plain"}}"#, one("plain")),
+            ("Thread with ID 0 not found\n", one("Thread with ID 0 not found")),
+            ("two\nlines\u{1b}[31m", one("two lines")),
+            ("", one("")),
+            ("null", one("")),
+            (r#"{"detail":[]}"#, one(r#"{"detail":[]}"#)),
+            (r#""a bare text""#, one("a bare text")),
+            (
+                "<html><head><title>Sign in</title>",
+                one("HTML instead of JSON (“Sign in”): wrong URL or a proxy/login page?"),
+            ),
+        ] {
+            assert_eq!(said(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_date_to_come_back_at_is_one_of_the_servers_own_clock() {
+        let about = About { plane: Plane::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
+        let mut headers = HeaderMap::new();
+        // A clock that is years from ours.
+        headers.insert(DATE, "Sat, 21 Nov 2009 10:00:00 GMT".parse().unwrap());
+        headers.insert(RETRY_AFTER, "Sat, 21 Nov 2009 10:00:07 GMT".parse().unwrap());
+        let error = refusal(StatusCode::SERVICE_UNAVAILABLE, &headers, b"", Place::default(), about);
+        assert_eq!(error.asked(), Some(std::time::Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn real_bodies() {
+        // Captured from langgraph-api 0.16.7 and @langchain/langgraph-api 1.5.1.
+        let python = r#"{"detail":"\"banana\" is not valid under any of the schemas listed in the 'anyOf' keyword\n\nFailed validating \"anyOf\" in schema[\"components\"][\"schemas\"][\"RunCreateStateful\"][\"properties\"][\"stream_mode\"]\n\nOn instance[\"stream_mode\"]:\n    \"banana\""}"#;
+        let expected = "stream_mode: \"banana\" is not valid under any of the schemas listed in the 'anyOf' keyword";
+        assert_eq!(said(python).1, [expected]);
+        let python = r#"{"detail":"\"assistant_id\" is a required property\n\nFailed validating \"required\" in schema[\"x\"]\n\nOn instance:\n    {\"input\":{\"a\":\"canary\"}}"}"#;
+        assert_eq!(said(python).1, ["\"assistant_id\" is a required property"]);
+        let js = r#"{"success":false,"error":{"issues":[{"code":"invalid_union","unionErrors":[{"issues":[{"code":"invalid_type","expected":"string","received":"undefined","path":["assistant_id"],"message":"Required"}],"name":"ZodError"},{"issues":[{"path":["assistant_id"],"message":"Required"}],"name":"ZodError"}],"path":["assistant_id"],"message":"Invalid input"}],"name":"ZodError"}}"#;
+        assert_eq!(said(js).1, ["assistant_id: Required"]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Reads the body of an answer, with limits on its size, its unpacked size and the memory that parsing it takes.
+
+use bytes::{Bytes, BytesMut};
+use flate2::write::MultiGzDecoder;
+use futures::StreamExt;
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, HeaderMap};
+use runtail_core::text::string_end;
+use std::io::{self, Write};
+
+/// Unpacked size in bytes up to which an answer may have any ratio to its size on the wire.
+const FREE: usize = 16 << 20;
+/// Beyond that, an answer may unpack to at most this many times its size on the wire.
+pub(super) const MOST_UNPACKED: usize = 100;
+/// Compressed bytes that are unpacked at once. Gzip expands them to a thousand times their size at most, so to 4 MiB.
+const PIECE: usize = 4 << 10;
+/// Estimated memory in bytes that the parsed form of one answer may take.
+pub(super) const PARSED: usize = 384 << 20;
+/// Estimated bytes of a parsed value without its text: the value itself and unused capacity of its list.
+const VALUE: usize = 64;
+/// Estimated bytes of a parsed key without its text: the string, the entry and its part of the index.
+const KEY: usize = 96;
+
+/// Why a body was not read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The connection broke.
+    Broken(reqwest::Error),
+    /// It ended before the length that its head announced.
+    Short,
+    /// It is larger than the limit.
+    TooLarge,
+    /// It unpacks to too many times its size. Holds the bytes on the wire, and the bytes that they had unpacked to.
+    Unpacks(usize, usize),
+    /// Its encoding is unknown, or its bytes are not in that encoding.
+    Undecodable(String),
+}
+
+/// Reads a body up to a limit, unpacked if it is compressed.
+pub(super) async fn read_body(response: Response, limit: usize) -> Result<Bytes, Unread> {
+    let announced = response.content_length();
+    if announced.is_some_and(|n| n > limit as u64) {
+        return Err(Unread::TooLarge);
+    }
+    let mut body = Body::new(response.headers())?;
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(Unread::Broken)?;
+        for piece in chunk.chunks(PIECE) {
+            body.push(piece)?;
+            if body.len() > limit {
+                return Err(Unread::TooLarge);
+            }
+            if body.len() > FREE && body.len() > MOST_UNPACKED.saturating_mul(body.wire) {
+                return Err(Unread::Unpacks(body.wire, body.len()));
+            }
+        }
+    }
+    // HTTP/2 may end a body early without an error (RFC 9113, section 8.1), and half of a number is a number too.
+    if announced.is_some_and(|n| n > body.wire as u64) {
+        return Err(Unread::Short);
+    }
+    body.finish()
+}
+
+/// Reads the body of any answer within all its limits; the error says which of them it exceeds. For the fuzzer, which needs no
+/// server for it.
+#[doc(hidden)]
+pub async fn read_answer(response: Response, limit: usize) -> Result<Bytes, String> {
+    let body = read_body(response, limit).await.map_err(|why| format!("{why:?}"))?;
+    if is_too_costly(&body) { Err("TooCostly".into()) } else { Ok(body) }
+}
+
+/// Reads the first bytes of a body, up to a limit or to where it breaks off.
+pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
+    let Ok(mut body) = Body::new(response.headers()) else { return Bytes::new() };
+    let mut chunks = response.bytes_stream();
+    'read: while let Some(Ok(chunk)) = chunks.next().await {
+        for piece in chunk.chunks(PIECE) {
+            if body.push(piece).is_err() || body.len() >= limit {
+                break 'read;
+            }
+        }
+    }
+    let mut head = body.so_far();
+    head.truncate(limit);
+    head
+}
+
+/// A body that is being received.
+struct Body {
+    /// Bytes on the wire.
+    wire: usize,
+    bytes: Form,
+}
+
+/// What was received so far.
+enum Form {
+    Plain(BytesMut),
+    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+}
+
+impl Body {
+    fn new(headers: &HeaderMap) -> Result<Body, Unread> {
+        let encoding = headers.get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let bytes = match encoding.as_deref().map(str::trim) {
+            None | Some("" | "identity") => Form::Plain(BytesMut::new()),
+            Some("gzip" | "x-gzip") => Form::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
+            Some(other) => {
+                let other = runtail_core::text::fit(&runtail_core::text::clean(other), 40).into_owned();
+                return Err(Unread::Undecodable(format!(
+                    "the answer is compressed in a way that was not asked for ({other})"
+                )));
+            }
+        };
+        Ok(Body { wire: 0, bytes })
+    }
+
+    fn push(&mut self, piece: &[u8]) -> Result<(), Unread> {
+        self.wire += piece.len();
+        match &mut self.bytes {
+            Form::Plain(bytes) => bytes.extend_from_slice(piece),
+            Form::Gzip(unpacked) => unpacked.write_all(piece).map_err(|e| undecodable(&e))?,
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        match &self.bytes {
+            Form::Plain(bytes) => bytes.len(),
+            Form::Gzip(unpacked) => unpacked.get_ref().len(),
+        }
+    }
+
+    fn so_far(self) -> Bytes {
+        match self.bytes {
+            Form::Plain(bytes) => bytes.freeze(),
+            Form::Gzip(mut unpacked) => std::mem::take(unpacked.get_mut()).into(),
+        }
+    }
+
+    fn finish(self) -> Result<Bytes, Unread> {
+        match self.bytes {
+            // An answer without a body may have the header too.
+            Form::Gzip(unpacked) if self.wire > 0 => unpacked.finish().map(Bytes::from).map_err(|e| undecodable(&e)),
+            _ => Ok(self.so_far()),
+        }
+    }
+}
+
+fn undecodable(error: &io::Error) -> Unread {
+    Unread::Undecodable(format!("the answer is not valid gzip: {error}"))
+}
+
+/// Whether parsing a JSON text would take more memory than an answer may: its bytes and an estimate for each value and key.
+/// A dense text, with ten bytes for each value, is accepted up to about 50 MiB.
+pub(super) fn is_too_costly(json: &[u8]) -> bool {
+    // The densest text has one value in two bytes.
+    json.len() + json.len() / 2 * VALUE > PARSED && parsed_size(json) > PARSED
+}
+
+/// Estimates the memory in bytes that the parsed form of a JSON text takes. It stops counting above [`PARSED`].
+pub(super) fn parsed_size(json: &[u8]) -> usize {
+    let mut cost = json.len();
+    let mut rest = json;
+    while let Some(at) = memchr::memchr3(b'"', b',', b':', rest) {
+        // Each opening bracket is a value too. Strings are skipped, so none of these is inside one.
+        let opened = rest[..at].iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
+        cost += opened * VALUE;
+        match rest[at] {
+            b',' => cost += VALUE,
+            b':' => cost += KEY,
+            _ => {}
+        }
+        let is_string = rest[at] == b'"';
+        rest = &rest[at + 1..];
+        if is_string {
+            rest = rest.get(string_end(rest) + 1..).unwrap_or_default();
+        }
+        if cost > PARSED {
+            return cost;
+        }
+    }
+    cost + rest.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() * VALUE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeated(part: &str, size: usize) -> Vec<u8> {
+        format!("[{}0]", part.repeat(size / part.len())).into_bytes()
+    }
+
+    #[test]
+    fn values_count_and_not_only_bytes() {
+        assert!(is_too_costly(&repeated("0,", 60 << 20)));
+        assert!(is_too_costly(&repeated("[],", 60 << 20)));
+        assert!(is_too_costly(&repeated(r#"{"a":1},"#, 60 << 20)));
+        assert!(is_too_costly(&vec![b'['; 60 << 20]));
+        // Numbers of an embedding, and texts.
+        assert!(!is_too_costly(&repeated("0.0123456789,", 50 << 20)));
+        assert!(!is_too_costly(&repeated(r#""text with , : [ { \" and \\ in it, which are no values","#, 60 << 20)));
+        assert!(!is_too_costly(&repeated("0,", 8 << 20)), "small answers are not counted");
+    }
+
+    #[test]
+    fn a_text_that_is_cut_off_anywhere_is_counted() {
+        let text = repeated(r#"{"a\\":"b\"",[1,2]},"#, 30 << 20);
+        for cut in [text.len() - 1, text.len() - 5, text.len() - 13, text.len() - 14] {
+            let _ = is_too_costly(&text[..cut]);
+        }
+    }
+}

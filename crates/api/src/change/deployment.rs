@@ -1,0 +1,187 @@
+//! Plans for deployments.
+
+use super::{Draft, PlanError, is_being_deleted, name_of, of_deployment, path};
+use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
+use reqwest::Method;
+use runtail_core::config::region_of;
+use runtail_core::model::{Consent, DeploymentSpec, Fetched, Guard, Installation, NewRevision, Note, Plan, Target};
+use runtail_core::text;
+use serde_json::{Map, Value};
+
+impl ControlPlane {
+    /// `POST /v2/deployments` (contract §4, control-plane reference §6).
+    pub(super) async fn plan_create(&self, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
+        let draft = spec.create(self.installation(), &fetch(spec).await?).map_err(PlanError::Wrong)?;
+        let mut notes = draft.notes;
+        let name = draft.body["name"].as_str().unwrap_or_default().to_string();
+        match self.namesake(&name).await {
+            Ok(None) => {}
+            Ok(Some(record)) => {
+                let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
+                return Err(PlanError::Unfit(match is_being_deleted(&record) {
+                    true => format!("{name} is taken until a deployment of that name, {id}, is deleted for good"),
+                    false => {
+                        format!("there is a deployment {name} already, {id}: update that one, or choose another name")
+                    }
+                }));
+            }
+            // Servers without a list have to say it themselves.
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) => {
+                notes.push(Note::warning(
+                    "The server has no list of deployments: whether the name is free is not known.",
+                ));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.plan_of(Draft {
+            title: format!("Create {}", text::clean(&name)),
+            target: None,
+            method: Method::POST,
+            path: path(&["v2", "deployments"]),
+            query: Vec::new(),
+            body: Some(draft.body),
+            expect: &[201],
+            changes: draft.changes,
+            revision: draft.revision,
+            notes,
+            consent: Consent::Key,
+            before: None,
+            guard: Guard::None,
+            made_from: draft.made_from,
+        })?)
+    }
+
+    /// `PATCH /v2/deployments/{id}` (contract §4, control-plane reference §6).
+    pub(super) async fn plan_update(&self, id: &str, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
+        let record = self.changeable(id).await?;
+        let name = name_of(&record, id).into_owned();
+        let fetched = fetch(spec).await?;
+        let draft = spec.update(&record, self.installation(), &fetched).map_err(PlanError::Wrong)?;
+        if draft.body.as_object().is_none_or(Map::is_empty) {
+            return Err(PlanError::Nothing(format!("{name} is as it is wanted already")));
+        }
+        Ok(self.plan_of(Draft {
+            title: format!("Update {name}"),
+            target: Some(Target { kind: "deployment", id: id.into(), name }),
+            method: Method::PATCH,
+            path: of_deployment(id),
+            query: Vec::new(),
+            body: Some(draft.body),
+            expect: &[200],
+            changes: draft.changes,
+            revision: draft.revision,
+            notes: draft.notes,
+            consent: Consent::Key,
+            guard: Guard::Same { record: of_deployment(id), parts: draft.parts },
+            before: Some(record),
+            made_from: draft.made_from,
+        })?)
+    }
+
+    /// The deployment that has exactly this name.
+    async fn namesake(&self, name: &str) -> Result<Option<Value>, ApiError> {
+        let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
+        let listing = self.deployment_rows(&query).await?;
+        let found = listing.items.into_iter().find(|row| row["name"] == name);
+        match (found, listing.incomplete) {
+            (None, Some(error)) => Err(error),
+            (found, _) => Ok(found),
+        }
+    }
+
+    fn installation(&self) -> Installation {
+        let region = region_of(&self.base);
+        Installation { is_cloud: region.is_some(), is_aws: region == Some("aws") }
+    }
+
+    /// The deployment that a change is about.
+    ///
+    /// # Errors
+    /// It is not there, or on its way out.
+    pub(super) async fn changeable(&self, id: &str) -> Result<Value, PlanError> {
+        let record = self.deployment_row(id).await?;
+        if is_being_deleted(&record) {
+            let status = text::clean(record["status"].as_str().unwrap_or_default());
+            let name = name_of(&record, id);
+            return Err(PlanError::Unfit(format!("{name} is being deleted ({status}): nothing of it can be changed")));
+        }
+        Ok(record)
+    }
+
+    /// `DELETE /v2/deployments/{id}` (control-plane reference §2, §4).
+    pub(super) async fn plan_delete(&self, id: &str, with_traces: bool, force: bool) -> Result<Plan, PlanError> {
+        let record = self.deployment_row(id).await?;
+        let name = name_of(&record, id).into_owned();
+        let status = text::clean(record["status"].as_str().unwrap_or_default()).into_owned();
+        match (force, is_being_deleted(&record)) {
+            (false, true) => {
+                let why = format!("{name} is being deleted already ({status}); `force` ends that at once");
+                return Err(PlanError::Unfit(why));
+            }
+            (true, false) => {
+                let why = format!("{name} is not being deleted ({status}), and the service takes `force` only then");
+                return Err(PlanError::Unfit(why));
+            }
+            _ => {}
+        }
+        let mut notes = Vec::new();
+        if let Some(revision) = record["active_revision_id"].as_str() {
+            let revision = text::short_id(revision);
+            notes.push(Note::warning(format!("Revision {revision} serves now: its address stops answering.")));
+        }
+        notes.push(match with_traces {
+            true => Note::warning(format!("The tracing project {name} is deleted with all its traces.")),
+            false => Note::fact(format!(
+                "The tracing project {name} and its traces are kept. While it is there the name stays taken: a new \
+                 deployment of that name is refused (409)."
+            )),
+        });
+        notes.push(match force {
+            true => Note::fact("It is taken away for good at once."),
+            false => Note::fact(
+                "The service deletes softly: for a while it can still be read, as AWAITING_DELETE and then \
+                 AWAITING_FINAL_DELETE.",
+            ),
+        });
+        let flags = [("delete_tracing_project", with_traces), ("force", force)];
+        let query = flags.into_iter().filter(|(_, on)| *on).map(|(flag, _)| (flag.into(), "true".into())).collect();
+        Ok(self.plan_of(Draft {
+            title: format!("Delete {name}"),
+            target: Some(Target { kind: "deployment", id: id.into(), name: name.clone() }),
+            method: Method::DELETE,
+            path: of_deployment(id),
+            query,
+            body: None,
+            expect: &[204],
+            changes: Vec::new(),
+            revision: NewRevision::NotAsked,
+            notes,
+            consent: Consent::Name(name),
+            guard: Guard::Same { record: of_deployment(id), parts: vec!["/name".into()] },
+            before: Some(record),
+            made_from: Value::Null,
+        })?)
+    }
+
+    /// The status of a deployment that was deleted, or nothing once it is gone.
+    ///
+    /// # Errors
+    /// The server could not be asked.
+    pub async fn what_is_left(&self, id: &str) -> Result<Option<String>, ApiError> {
+        match self.deployment_row(id).await {
+            Ok(record) => Ok(Some(text::clean(record["status"].as_str().unwrap_or("no status")).into_owned())),
+            Err(error) if error.kind == Kind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Fetches the secrets, on a thread of its own since files may be read.
+async fn fetch(spec: &DeploymentSpec) -> Result<Fetched, PlanError> {
+    let document = spec.document.clone();
+    match tokio::task::spawn_blocking(move || document.fetch()).await {
+        Ok(fetched) => fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()])),
+        // The task neither panics nor is cancelled; if it did, nothing could be sent.
+        Err(error) => Err(PlanError::Wrong(vec![format!("the secrets could not be fetched: {error}")])),
+    }
+}

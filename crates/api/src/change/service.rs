@@ -1,0 +1,406 @@
+//! Plans for what stands beside the deployments: listeners, OAuth providers, tokens, connections, Forge's installations.
+
+use super::{Draft, PlanError, path};
+use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
+use reqwest::Method;
+use runtail_core::model::compare;
+use runtail_core::model::{
+    Change, Collection, Consent, Guard, MASK, NewRevision, Note, Plan, Service, ServiceChange, Target,
+};
+use runtail_core::text;
+use secrecy::ExposeSecret;
+use serde_json::{Map, Value};
+
+/// Names that a note lists at most.
+const MOST_NAMES: usize = 8;
+
+impl ControlPlane {
+    /// Plans a change to what stands beside the deployments (control-plane reference §2).
+    pub(super) async fn plan_service(&self, change: &ServiceChange) -> Result<Plan, PlanError> {
+        let body = match change.what.fields() {
+            [] => None,
+            _ => Some(body_of(change).await?),
+        };
+        let draft = match &change.what {
+            Service::CreateListener => self.create_listener(body).await?,
+            Service::UpdateListener(id) => self.update(&Collection::Listeners, id, change, body).await?,
+            Service::DeleteListener(id) => self.delete_listener(id).await?,
+            Service::CreateProvider => self.create_provider(&["v2", "auth", "providers"], body).await?,
+            Service::DiscoverProvider => {
+                self.create_provider(&["v2", "auth", "providers", "mcp-discover"], body).await?
+            }
+            Service::UpdateProvider(slug) => self.update(&Collection::Providers, slug, change, body).await?,
+            Service::DeleteProvider(slug) => self.delete_provider(slug).await?,
+            Service::UpdateToken(id) => self.update_token(id, body).await?,
+            Service::DeleteToken(id) => self.delete_token(id).await?,
+            Service::DeleteTokensOf(slug) => self.delete_tokens_of(slug).await?,
+            Service::RevokeSlack => self.revoke_slack().await?,
+            Service::Connect { agent } => self.connect(agent, body).await?,
+            Service::Disconnect { agent, connection } => self.disconnect(agent, connection).await?,
+            Service::ForgeLink => {
+                let path = path(&["v2", "integrations", "forge-github", "installation-link"]);
+                let note = "The answer is a link: whoever opens it chooses the GitHub account and its repositories.";
+                Draft { notes: vec![Note::fact(note)], ..draft("Ask for a link to install Forge", Method::POST, path) }
+            }
+            Service::ForgeSelect(session) => {
+                let path = path(&["v2", "integrations", "forge-github", "picker-sessions", session, "selection"]);
+                let title = format!("Choose in the session {}", text::short_id(session));
+                Draft { body, ..draft(&title, Method::POST, path) }
+            }
+        };
+        Ok(self.plan_of(draft)?)
+    }
+
+    async fn create_listener(&self, body: Option<Value>) -> Result<Draft, PlanError> {
+        let name = field(&body, "compute_id");
+        let rows = self.rows(&Collection::Listeners).await?;
+        if let Some(row) = rows.iter().find(|row| row["compute_id"] == name.as_str()) {
+            let id = text::clean(row["id"].as_str().unwrap_or_default()).into_owned();
+            let name = text::clean(&name);
+            return Err(PlanError::Unfit(format!("there is a listener {name} already ({id}): update that one")));
+        }
+        let notes = vec![Note::fact("compute_type and compute_id never change afterwards.")];
+        let title = format!("Create the listener {}", text::clean(&name));
+        Ok(Draft { body, expect: &[201], notes, ..draft(&title, Method::POST, path(&["v2", "listeners"])) })
+    }
+
+    async fn delete_listener(&self, id: &str) -> Result<Draft, PlanError> {
+        let of = Collection::Listeners;
+        let record = self.member(&of, id).await?;
+        let mut notes = Vec::new();
+        match self.deployments_on(id).await {
+            Ok(names) if names.is_empty() => notes.push(Note::fact("No deployment runs through it.")),
+            Ok(names) => notes.push(Note::warning(format!(
+                "{} through it and will no longer be updated: {}.",
+                counted(names.len(), "deployment runs", "deployments run"),
+                listed(&names)
+            ))),
+            Err(error) => notes.push(Note::warning(format!(
+                "Which deployments run through it could not be read ({}).",
+                text::clean(&error.detail)
+            ))),
+        }
+        Ok(deletion(&of, id, record, &["v2", "listeners", id], "/compute_id", notes))
+    }
+
+    /// The names of the deployments that run through a listener.
+    async fn deployments_on(&self, listener: &str) -> Result<Vec<String>, ApiError> {
+        let listing = self.deployment_rows(&DeploymentQuery::default()).await?;
+        listing.incomplete.map_or(Ok(()), Err)?;
+        let on_it = |row: &&Value| row["source_config"]["listener_id"] == listener;
+        Ok(listing.items.iter().filter(on_it).filter_map(|row| row["name"].as_str().map(str::to_string)).collect())
+    }
+
+    async fn create_provider(&self, parts: &[&str], body: Option<Value>) -> Result<Draft, PlanError> {
+        let slug = field(&body, "provider_id");
+        let shown = text::clean(&slug).into_owned();
+        match self.member(&Collection::Providers, &slug).await {
+            Ok(_) => return Err(PlanError::Unfit(format!("there is a provider {shown} already: update that one"))),
+            Err(ApiError { kind: Kind::NotFound, .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let notes = vec![Note::fact(format!("{shown} is its name in every other call, and never changes."))];
+        let title = format!("Create the provider {shown}");
+        Ok(Draft { body, expect: &[200, 201], notes, ..draft(&title, Method::POST, path(parts)) })
+    }
+
+    async fn delete_provider(&self, slug: &str) -> Result<Draft, PlanError> {
+        let of = Collection::Providers;
+        let record = self.member(&of, slug).await?;
+        let own = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
+        let notes = vec![Note::warning(format!(
+            "Nobody can authenticate with it any more, and agents may lose what its tokens gave them; you have {} of it.",
+            counted(own.len(), "token", "tokens")
+        ))];
+        Ok(deletion(&of, slug, record, &["v2", "auth", "providers", slug], "/provider_id", notes))
+    }
+
+    /// Changes a record that can be read by itself.
+    async fn update(
+        &self,
+        of: &Collection,
+        id: &str,
+        change: &ServiceChange,
+        body: Option<Value>,
+    ) -> Result<Draft, PlanError> {
+        let record = self.member(of, id).await?;
+        let parts: &[&str] = match of {
+            Collection::Listeners => &["v2", "listeners", id],
+            _ => &["v2", "auth", "providers", id],
+        };
+        let name = of.name_of(&record).unwrap_or_else(|| id.to_string());
+        let given = body.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        let changes = changes(&record, &given, change)?;
+        let mut notes = Vec::new();
+        let namespaces = "/compute_config/k8s_namespaces";
+        let new = body.as_ref().and_then(|body| body.pointer(namespaces));
+        if let (Some(Value::Array(old)), Some(Value::Array(new))) = (record.pointer(namespaces), new) {
+            let gone: Vec<String> = old.iter().filter(|one| !new.contains(one)).map(words).collect();
+            if !gone.is_empty() {
+                let gone = listed(&gone);
+                notes.push(Note::warning(format!("The list is replaced: it no longer serves {gone}.")));
+            }
+        }
+        if !change.document.secrets.is_empty() {
+            notes.push(Note::fact("A client secret cannot be read back: whether it differs is not known."));
+        }
+        Ok(Draft {
+            body,
+            target: Some(target(of, id, &name)),
+            changes,
+            notes,
+            guard: Guard::Same {
+                record: path(parts),
+                parts: given.keys().filter(|key| *key != "client_secret").map(|key| format!("/{key}")).collect(),
+            },
+            before: Some(record),
+            ..draft(&format!("Update {}", text::clean(&name)), Method::PATCH, path(parts))
+        })
+    }
+
+    async fn update_token(&self, id: &str, body: Option<Value>) -> Result<Draft, PlanError> {
+        let of = Collection::Tokens(None);
+        let (record, name) = self.find(&of, id).await?;
+        let given = body.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut notes = Vec::new();
+        if given.get("is_default") == Some(&Value::Bool(true)) && record["is_default"] != true {
+            notes.push(Note::fact("The token that is the provider's default now is no longer."));
+        }
+        let none = ServiceChange { what: Service::UpdateToken(id.into()), document: Default::default() };
+        Ok(Draft {
+            body,
+            target: Some(target(&of, id, &name)),
+            changes: changes(&record, &given, &none)?,
+            notes,
+            before: Some(record),
+            ..draft(&format!("Update {name}"), Method::PATCH, path(&["v2", "auth", "tokens", id, "metadata"]))
+        })
+    }
+
+    async fn delete_token(&self, id: &str) -> Result<Draft, PlanError> {
+        let of = Collection::Tokens(None);
+        let (record, name) = self.find(&of, id).await?;
+        let provider = words(&record["provider_id"]);
+        let notes = vec![Note::warning(format!(
+            "It is revoked at {provider} first, then deleted; agents that use it lose it."
+        ))];
+        let path = path(&["v2", "auth", "tokens", id]);
+        Ok(Draft {
+            expect: &[204],
+            target: Some(target(&of, id, &name)),
+            notes,
+            consent: Consent::Name(name.clone()),
+            before: Some(record),
+            ..draft(&format!("Revoke the token {name} of {provider}"), Method::DELETE, path)
+        })
+    }
+
+    async fn delete_tokens_of(&self, slug: &str) -> Result<Draft, PlanError> {
+        let rows = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
+        let shown = text::clean(slug).into_owned();
+        if rows.is_empty() {
+            return Err(PlanError::Nothing(format!("you have no token of {shown}")));
+        }
+        let of = Collection::Tokens(None);
+        let names: Vec<String> = rows.iter().filter_map(|row| of.name_of(row)).collect();
+        let notes = vec![Note::warning(format!(
+            "{} deleted, for all agents: {}.",
+            counted(rows.len(), "token is", "tokens are"),
+            listed(&names)
+        ))];
+        Ok(Draft {
+            query: vec![("provider_id".into(), slug.into())],
+            target: Some(Target { kind: "provider", id: slug.into(), name: shown.clone() }),
+            notes,
+            consent: Consent::Name(shown.clone()),
+            ..draft(&format!("Delete all your tokens of {shown}"), Method::DELETE, path(&["v2", "auth", "tokens"]))
+        })
+    }
+
+    async fn revoke_slack(&self) -> Result<Draft, PlanError> {
+        if self.has_token(None).await?["has_token"] == false {
+            return Err(PlanError::Nothing("nobody in this workspace has a token of Slack".into()));
+        }
+        let notes = vec![Note::warning(
+            "It disconnects Slack entirely: the tokens of everybody in the workspace are revoked at Slack and deleted. Only \
+             administrators may do that.",
+        )];
+        Ok(Draft {
+            target: Some(Target { kind: "provider", id: "slack".into(), name: "slack".into() }),
+            notes,
+            consent: Consent::Name("slack".into()),
+            ..draft(
+                "Revoke all tokens of Slack in the workspace",
+                Method::DELETE,
+                path(&["v2", "auth", "tokens", "workspace", "slack"]),
+            )
+        })
+    }
+
+    async fn connect(&self, agent: &str, body: Option<Value>) -> Result<Draft, PlanError> {
+        let token = field(&body, "oauth_token_id");
+        let known = self.rows(&Collection::Connections(agent.to_string())).await?;
+        let shown = text::clean(agent).into_owned();
+        if known.iter().any(|row| row["oauth_token_id"] == token.as_str()) {
+            return Err(PlanError::Nothing(format!("{shown} may use this token already")));
+        }
+        let own = self.rows(&Collection::Tokens(None)).await?;
+        let note = match own.iter().find(|row| row["id"] == token.as_str()) {
+            Some(row) => {
+                let name = Collection::Tokens(None).name_of(row).unwrap_or_default();
+                let (name, provider) = (text::clean(&name).into_owned(), words(&row["provider_id"]));
+                let scopes = text::clean(&words(&row["scopes"])).into_owned();
+                Note::fact(format!("{shown} may then use your token {name} of {provider}, with the scopes {scopes}."))
+            }
+            None => Note::warning("This is not one of your own tokens: the service may refuse it."),
+        };
+        Ok(Draft {
+            body,
+            expect: &[201],
+            notes: vec![note],
+            ..draft(
+                &format!("Connect {shown} with a token"),
+                Method::POST,
+                path(&["v2", "auth", "agents", agent, "connections"]),
+            )
+        })
+    }
+
+    async fn disconnect(&self, agent: &str, connection: &str) -> Result<Draft, PlanError> {
+        let of = Collection::Connections(agent.to_string());
+        let (record, name) = self.find(&of, connection).await?;
+        let (shown, provider) = (text::clean(agent).into_owned(), words(&record["provider_id"]));
+        let notes = vec![
+            Note::warning(format!("{shown} can no longer use {name} of {provider}.")),
+            Note::fact("The token itself stays."),
+        ];
+        Ok(Draft {
+            expect: &[204],
+            target: Some(target(&of, connection, &name)),
+            notes,
+            consent: Consent::Name(name.clone()),
+            before: Some(record),
+            ..draft(
+                &format!("Disconnect {shown} from {name}"),
+                Method::DELETE,
+                path(&["v2", "auth", "agents", agent, "connections", connection]),
+            )
+        })
+    }
+
+    /// All rows of a list; one that could not be read to its end is an error here.
+    async fn rows(&self, of: &Collection) -> Result<Vec<Value>, ApiError> {
+        let listing = self.collection(of).await?;
+        listing.incomplete.map_or(Ok(listing.items), Err)
+    }
+
+    /// A record, and what people call it.
+    async fn find(&self, of: &Collection, id: &str) -> Result<(Value, String), PlanError> {
+        let row = self.record(of, id).await?;
+        let name = text::clean(&of.name_of(&row).unwrap_or_default()).into_owned();
+        Ok((row, name))
+    }
+}
+
+/// What most of these plans are alike in: a 200, no revision, and the key that sends as consent.
+fn draft(title: &str, method: Method, path: Vec<String>) -> Draft {
+    Draft {
+        title: title.to_string(),
+        target: None,
+        method,
+        path,
+        query: Vec::new(),
+        body: None,
+        expect: &[200],
+        changes: Vec::new(),
+        revision: NewRevision::NotAsked,
+        notes: Vec::new(),
+        consent: Consent::Key,
+        before: None,
+        guard: Guard::None,
+        made_from: Value::Null,
+    }
+}
+
+/// Deleting a record that can be read by itself: its name has to be typed, and has to be the same still.
+fn deletion(of: &Collection, id: &str, record: Value, parts: &[&str], name_at: &str, notes: Vec<Note>) -> Draft {
+    let name = text::clean(&of.name_of(&record).unwrap_or_else(|| id.to_string())).into_owned();
+    Draft {
+        expect: &[200, 204],
+        target: Some(target(of, id, &name)),
+        notes,
+        consent: Consent::Name(name.clone()),
+        guard: Guard::Same { record: path(parts), parts: vec![name_at.to_string()] },
+        before: Some(record),
+        ..draft(&format!("Delete the {} {name}", of.singular()), Method::DELETE, path(parts))
+    }
+}
+
+fn target(of: &Collection, id: &str, name: &str) -> Target {
+    Target { kind: of.singular(), id: id.to_string(), name: text::clean(name).into_owned() }
+}
+
+/// The body that a document describes, its secrets fetched.
+async fn body_of(change: &ServiceChange) -> Result<Value, PlanError> {
+    let document = change.document.clone();
+    let fetched = match tokio::task::spawn_blocking(move || document.fetch()).await {
+        Ok(fetched) => fetched,
+        // The task neither panics nor is cancelled; if it did, trying here is as good.
+        Err(_) => change.document.fetch(),
+    };
+    let secrets = fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()]))?;
+    let mut body = change.document.fields.clone();
+    for (at, secret) in secrets {
+        if let [field] = at.as_slice() {
+            body.insert(field.clone(), secret.expose_secret().into());
+        }
+    }
+    Ok(Value::Object(body))
+}
+
+/// What differs from today in the fields that are given.
+///
+/// # Errors
+/// Nothing is given, or nothing differs.
+fn changes(record: &Value, given: &Map<String, Value>, change: &ServiceChange) -> Result<Vec<Change>, PlanError> {
+    if given.is_empty() {
+        return Err(PlanError::Wrong(vec!["nothing is given that should be different".into()]));
+    }
+    let plain = |fields: &Map<String, Value>| {
+        let known = fields.iter().filter(|(key, _)| given.contains_key(*key) && *key != "client_secret");
+        Value::Object(known.map(|(key, value)| (key.clone(), value.clone())).collect())
+    };
+    let mut changes = compare(&plain(record.as_object().unwrap_or(&Map::new())), &plain(given));
+    let secrets = change.document.secrets.iter().map(|(at, _)| at.join("."));
+    changes.extend(secrets.map(|path| Change { path, before: Some(MASK.into()), after: Some(MASK.into()) }));
+    match changes.is_empty() {
+        true => Err(PlanError::Nothing("all of it is so already".into())),
+        false => Ok(changes),
+    }
+}
+
+fn field(body: &Option<Value>, name: &str) -> String {
+    body.as_ref().and_then(|body| body[name].as_str()).unwrap_or_default().to_string()
+}
+
+fn words(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    text::clean(&text).into_owned()
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(MOST_NAMES).map(|name| text::clean(name)).collect();
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,220 @@
+//! The lists of a control plane beside its deployments, and single records of them (control-plane reference §2:
+//! Integrations, Listeners, Auth service).
+
+use super::control_plane::ControlPlane;
+use super::pages::{List, MAX_PAGES, PAGE, Pages};
+use super::rows::Received;
+use super::{ApiError, Kind, Listing};
+use runtail_core::model::{Collection, GithubApp};
+use runtail_core::text;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// How a list is read.
+enum Paging {
+    /// In one piece.
+    Whole,
+    /// By `limit` and `offset`.
+    Offset,
+    /// By `page_size` and `cursor`.
+    Cursor,
+}
+
+impl ControlPlane {
+    /// A list of records as the server describes them, unknown fields and secrets included, over all its pages.
+    ///
+    /// # Errors
+    /// `Kind::NotFound` where the server has no such list, or nothing of the name that the list is a part of.
+    pub async fn collection(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
+        let listing = self.read(of).await;
+        // Newer installations have the repositories under another address.
+        if listing.as_ref().is_err_and(ApiError::may_lack_call)
+            && let Some(other) = newer(of)
+            && let Ok(listing) = self.read(&other).await
+        {
+            return Ok(listing);
+        }
+        listing.map_err(|error| explained(error, of))
+    }
+
+    /// One record by its id: by a call of its own where there is one, else out of its list.
+    ///
+    /// # Errors
+    /// `Kind::NotFound` where there is none.
+    pub async fn record(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
+        if let Collection::Listeners | Collection::Providers = of {
+            return self.member(of, id).await;
+        }
+        let Listing { items, incomplete } = self.collection(of).await?;
+        let found = items.into_iter().find(|row| of.id_of(row).as_deref() == Some(id));
+        let gone = || {
+            let detail = format!("there is no {} {}", of.singular(), text::clean(id));
+            ApiError { kind: Kind::NotFound, ..self.odd(detail) }
+        };
+        found.ok_or_else(|| incomplete.unwrap_or_else(gone))
+    }
+
+    /// One listener, or one provider by its slug, as the server describes it; the others have no such call.
+    ///
+    /// # Errors
+    /// `Kind::NotFound` also where the name is none that the server could know (422), as the official clients take it.
+    pub async fn member(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
+        let mut parts = parts(of);
+        parts.push(id.to_string());
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let row = match self.get(&parts).await {
+            Ok(answer) => answer.json(),
+            Err(error) => Err(error),
+        };
+        row.map_err(|error| not_found(explained(error, of)))
+    }
+
+    /// Whether the caller has a token of a provider, or, without one, whether anybody in the workspace has one of Slack:
+    /// `{"has_token": …}`.
+    pub async fn has_token(&self, provider: Option<&str>) -> Result<Value, ApiError> {
+        let (parts, query): (&[&str], _) = match provider {
+            Some(provider) => (&["v2", "auth", "tokens", "exists"], vec![("provider_id", provider.to_string())]),
+            None => (&["v2", "auth", "tokens", "workspace", "slack", "exists"], Vec::new()),
+        };
+        let parts = parts.iter().map(|part| part.to_string()).collect();
+        let answer = self.page(&List { parts, query, is_main: false, what: "tokens" }, &[]).await?;
+        let value: Value = answer.json()?;
+        match value["has_token"].is_boolean() {
+            true => Ok(value),
+            false => Err(answer.odd("`has_token` is neither true nor false")),
+        }
+    }
+
+    /// A session of the picker of Forge's app. What is in it no document tells.
+    pub async fn forge_session(&self, id: &str) -> Result<Value, ApiError> {
+        let answer = self.get(&["v2", "integrations", "forge-github", "picker-sessions", id]).await;
+        answer.map_err(not_found)?.json()
+    }
+
+    async fn read(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
+        let query = match of {
+            Collection::Tokens(Some(provider)) => vec![("provider_id", provider.clone())],
+            _ => Vec::new(),
+        };
+        let list = List { parts: parts(of), query, is_main: false, what: of.plural() };
+        match paging(of) {
+            Paging::Offset => Pages::new(self.clone(), list).all().await,
+            Paging::Cursor => self.by_cursor(&list).await,
+            Paging::Whole => {
+                let rows = self.page(&list, &[]).await?.rows("data")?;
+                let items = rows.iter().map(|row| self.read_row(row)).collect::<Result<_, _>>()?;
+                Ok(Listing { items, incomplete: None })
+            }
+        }
+    }
+
+    /// Reads a list that names its own next page. A failure of the first page is an error; one of a later page leaves what
+    /// came before it.
+    async fn by_cursor(&self, list: &List) -> Result<Listing<Value>, ApiError> {
+        #[derive(Deserialize)]
+        struct Next {
+            next_cursor: Option<Value>,
+        }
+        let (mut items, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None::<String>);
+        let mut received = Received::default();
+        for _ in 0..MAX_PAGES {
+            let size = ("page_size", PAGE.to_string());
+            let paging: Vec<_> = std::iter::once(size).chain(cursor.clone().map(|cursor| ("cursor", cursor))).collect();
+            let page = match self.page(list, &paging).await {
+                Ok(answer) => {
+                    let next =
+                        answer.json::<Next>().ok().and_then(|next| Some(next.next_cursor?.as_str()?.to_string()));
+                    let rows = answer.rows("items").map(|rows| received.new_of(rows));
+                    let rows =
+                        rows.and_then(|rows| rows.iter().map(|row| self.read_row(row)).collect::<Result<Vec<_>, _>>());
+                    rows.map(|rows| (answer, rows, next))
+                }
+                Err(error) => Err(error),
+            };
+            let (answer, rows, next) = match page {
+                Ok(page) => page,
+                Err(error) if cursor.is_none() => return Err(error),
+                Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
+            };
+            items.extend(rows);
+            cursor = next.filter(|cursor| !cursor.is_empty());
+            match &cursor {
+                None => return Ok(Listing { items, incomplete: None }),
+                Some(cursor) if !seen.insert(cursor.clone()) => {
+                    let why = format!("the server goes round in its pages, there may be more {}", list.what);
+                    return Ok(Listing { items, incomplete: Some(answer.odd(&why)) });
+                }
+                Some(_) if received.is_full() => break,
+                Some(_) => {}
+            }
+        }
+        let why = format!("more than {} {}: the rest is left out", items.len(), list.what);
+        Ok(Listing { items, incomplete: Some(self.odd(why)) })
+    }
+}
+
+/// Where a list is.
+fn parts(of: &Collection) -> Vec<String> {
+    let parts: &[&str] = match of {
+        Collection::Integrations(GithubApp::Deployments) => &["v1", "integrations", "github", "install"],
+        Collection::Integrations(GithubApp::Forge) => &["v1", "integrations", "forge", "github", "install"],
+        Collection::ForgeInstallations => &["v2", "integrations", "forge-github", "installations"],
+        Collection::Repositories(GithubApp::Deployments, id) => &["v1", "integrations", "github", id, "repos"],
+        Collection::Repositories(GithubApp::Forge, id) => &["v1", "integrations", "forge", "github", id, "repos"],
+        Collection::InstallationRepositories(id) => {
+            &["v2", "integrations", "github", "installations", id, "repositories"]
+        }
+        Collection::Listeners => &["v2", "listeners"],
+        Collection::Providers => &["v2", "auth", "providers"],
+        Collection::Tokens(_) => &["v2", "auth", "tokens"],
+        Collection::Connections(agent) => &["v2", "auth", "agents", agent, "connections"],
+    };
+    parts.iter().map(|part| part.to_string()).collect()
+}
+
+fn paging(of: &Collection) -> Paging {
+    match of {
+        Collection::Listeners => Paging::Offset,
+        Collection::InstallationRepositories(_) | Collection::ForgeInstallations => Paging::Cursor,
+        _ => Paging::Whole,
+    }
+}
+
+/// The same list by a newer call.
+fn newer(of: &Collection) -> Option<Collection> {
+    match of {
+        Collection::Repositories(GithubApp::Deployments, id) => Some(Collection::InstallationRepositories(id.clone())),
+        Collection::Integrations(GithubApp::Forge) => Some(Collection::ForgeInstallations),
+        _ => None,
+    }
+}
+
+/// What a refusal means here.
+pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
+    let said = error.detail.to_lowercase();
+    let hint = match (&error.kind, of) {
+        (Kind::Forbidden, _) if said.contains("requires workspace specification") => None,
+        (Kind::Forbidden, Collection::Listeners) => {
+            Some("listeners are for organisations that host deployments themselves, by an enterprise plan".to_string())
+        }
+        (Kind::NotFound, _) if of.owner().is_none() => {
+            let what = of.plural();
+            Some(format!("this control plane may be one without {what}, or there is none of this name"))
+        }
+        _ => None,
+    };
+    error.hint = hint.or(error.hint);
+    error
+}
+
+/// GET and DELETE have no body that could be wrong: a 422 is about what the path names, which then cannot be there.
+pub(super) fn not_found(mut error: ApiError) -> ApiError {
+    if let Kind::Invalid(fields) = &error.kind {
+        if !fields.is_empty() {
+            error.detail = format!("not found: {}", fields.join("; "));
+        }
+        error.kind = Kind::NotFound;
+    }
+    error
+}

@@ -1,0 +1,281 @@
+//! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
+
+use super::answer::Plane;
+use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
+use super::logs::LogCalls;
+use super::pages::{List, PAGE, Pages};
+use super::rows::Received;
+use super::{ApiError, Kind, Place, Retry};
+use reqwest::{Method, Url};
+use runtail_core::model::{Deployment, Revision};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::{Arc, OnceLock};
+
+/// A control plane, spoken to with the keys of one profile.
+#[derive(Debug, Clone)]
+pub struct ControlPlane {
+    pub(super) http: Http,
+    pub(super) base: Url,
+    pub(super) retry: Retry,
+    /// Which log calls this server has, once that is known; all clones share it.
+    pub(super) log_calls: Arc<OnceLock<LogCalls>>,
+}
+
+/// Which deployments to list. Everything unset is left out of the request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeploymentQuery {
+    /// Part of the name.
+    pub name_contains: Option<String>,
+    /// The deployment's own status word.
+    pub status: Option<String>,
+    /// `dev`, `prod`, …
+    pub deployment_type: Option<String>,
+    /// Version of the image.
+    pub image_version: Option<String>,
+    /// Only these identifiers.
+    pub ids: Vec<String>,
+    /// Only with these tags, by their identifiers.
+    pub tag_value_ids: Vec<String>,
+}
+
+impl DeploymentQuery {
+    pub(super) fn list(&self) -> List {
+        let texts = [
+            ("name_contains", &self.name_contains),
+            ("status", &self.status),
+            ("deployment_type", &self.deployment_type),
+            ("image_version", &self.image_version),
+        ];
+        let mut query: Vec<_> = texts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
+        for (name, ids) in [("deployment_ids", &self.ids), ("tag_value_ids", &self.tag_value_ids)] {
+            if !ids.is_empty() {
+                query.push((name, ids.join(",")));
+            }
+        }
+        List { parts: vec!["v2".into(), "deployments".into()], query, is_main: true, what: "deployments" }
+    }
+}
+
+/// Rows of a list over several pages.
+#[derive(Debug, Clone)]
+pub struct Listing<T> {
+    /// What was read, in the server's order.
+    pub items: Vec<T>,
+    /// Why there may be more than that: a later page failed, or the server does not page.
+    pub incomplete: Option<ApiError>,
+}
+
+/// Revisions of a deployment.
+#[derive(Debug, Clone)]
+pub struct Revisions<T = Revision> {
+    /// Newest first.
+    pub items: Vec<T>,
+    /// Whether the server had sorted them so, as it promises (contract §4 rule 2).
+    pub was_sorted: bool,
+}
+
+impl ControlPlane {
+    /// Requests that those who need many have under way at once: pages of a list, newest revisions of its rows.
+    pub const AT_ONCE: usize = 4;
+
+    /// A control plane by its full base, prefix included.
+    pub fn new(http: Http, base: Url) -> ControlPlane {
+        http.allow(&base);
+        ControlPlane { http, base, retry: Retry::NONE, log_calls: Arc::default() }
+    }
+
+    /// The same with another policy for reading requests; without this every request is made once.
+    pub fn retrying(self, retry: Retry) -> ControlPlane {
+        ControlPlane { retry, ..self }
+    }
+
+    /// All deployments, over all pages.
+    ///
+    /// # Errors
+    /// Also where a part could be read: [`ControlPlane::deployment_rows`] keeps it.
+    pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
+        let Listing { items, incomplete } = self.deployment_rows(query).await?;
+        incomplete.map_or(Ok(()), Err)?;
+        items.into_iter().map(|row| self.typed(row)).collect()
+    }
+
+    /// All deployments as the server describes them, secrets included: see [`Pages`].
+    pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
+        self.deployment_pages(query).all().await
+    }
+
+    /// All deployments, to be read page by page.
+    pub fn deployment_pages(&self, query: &DeploymentQuery) -> Pages {
+        Pages::new(self.clone(), query.list())
+    }
+
+    /// Reads a revision from a row.
+    ///
+    /// # Errors
+    /// A row that is no revision: one without an id.
+    pub fn read_revision(&self, row: Value) -> Result<Revision, ApiError> {
+        self.typed(row)
+    }
+
+    /// Reads a deployment from a row of a list.
+    ///
+    /// # Errors
+    /// A row that is no deployment: one without an id.
+    pub fn read_deployment(&self, row: Value) -> Result<Deployment, ApiError> {
+        self.typed(row)
+    }
+
+    /// What the server's clock was ahead of ours at the last answer, in whole seconds; nothing where it is about right.
+    pub fn skew(&self) -> jiff::SignedDuration {
+        self.http.skew()
+    }
+
+    /// One deployment.
+    pub async fn deployment(&self, id: &str) -> Result<Deployment, ApiError> {
+        self.typed(self.deployment_row(id).await?)
+    }
+
+    /// One deployment as the server describes it, secrets included.
+    pub async fn deployment_row(&self, id: &str) -> Result<Value, ApiError> {
+        self.get(&["v2", "deployments", id]).await?.json()
+    }
+
+    /// The newest revisions of a deployment, at most `limit`.
+    pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
+        let Revisions { items, was_sorted } = self.revision_rows(id, limit).await?;
+        let items = items.into_iter().map(|row| self.typed(row)).collect::<Result<_, _>>()?;
+        Ok(Revisions { items, was_sorted })
+    }
+
+    /// The newest revisions as the server describes them.
+    pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut received = Received::default();
+        while items.len() < limit {
+            let page = PAGE.min(limit - items.len());
+            let mut url = self.url(&Method::GET, &["v2", "deployments", id, "revisions"])?;
+            url.query_pairs_mut().append_pair("limit", &page.to_string());
+            if !items.is_empty() {
+                url.query_pairs_mut().append_pair("offset", &items.len().to_string());
+            }
+            let answer = self.call(Method::GET, url, None, &[200], false).await?;
+            let rows = answer.rows("resources")?;
+            let count = rows.len();
+            let before = items.len();
+            for row in received.new_of(rows) {
+                items.push(self.read_row(&row)?);
+            }
+            if count != page || items.len() == before {
+                break;
+            }
+            if received.is_full() {
+                return Err(self.odd(format!("the newest {} revisions take as much memory as a list may", items.len())));
+            }
+        }
+        let was_sorted = newest_first(&mut items);
+        items.truncate(limit);
+        Ok(Revisions { items, was_sorted })
+    }
+
+    /// One revision.
+    pub async fn revision(&self, id: &str, revision: &str) -> Result<Revision, ApiError> {
+        self.typed(self.revision_row(id, revision).await?)
+    }
+
+    /// One revision as the server describes it.
+    pub async fn revision_row(&self, id: &str, revision: &str) -> Result<Value, ApiError> {
+        self.get(&["v2", "deployments", id, "revisions", revision]).await?.json()
+    }
+
+    /// Asks for a page of a list.
+    pub(super) async fn page(&self, list: &List, paging: &[(&str, String)]) -> Result<Answer, ApiError> {
+        let parts: Vec<&str> = list.parts.iter().map(String::as_str).collect();
+        let mut url = self.url(&Method::GET, &parts)?;
+        for (name, value) in list.query.iter().map(|(n, v)| (*n, v)).chain(paging.iter().map(|(n, v)| (*n, v))) {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        self.call(Method::GET, url, None, &[200], list.is_main).await
+    }
+
+    pub(super) async fn get(&self, parts: &[&str]) -> Result<Answer, ApiError> {
+        self.send(Method::GET, parts, None, &[200]).await
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        parts: &[&str],
+        body: Option<&Value>,
+        expect: &[u16],
+    ) -> Result<Answer, ApiError> {
+        let url = self.url(&method, parts)?;
+        self.call(method, url, body, expect, false).await
+    }
+
+    pub(super) async fn call(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+        expect: &[u16],
+        is_list: bool,
+    ) -> Result<Answer, ApiError> {
+        let reads = method == Method::GET;
+        self.http
+            .call(Call {
+                plane: Plane::Control,
+                method,
+                url,
+                body,
+                about: None,
+                expect,
+                is_list,
+                reads,
+                retry: self.retry,
+                timeout: REQUEST_TIMEOUT,
+                max_body: MAX_BODY,
+            })
+            .await
+    }
+
+    pub(super) fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {
+        join(&self.http, method, &self.base, parts)
+    }
+
+    /// An answer that says something odd without being wrong in itself.
+    pub(super) fn odd(&self, detail: String) -> ApiError {
+        // No request was wrong: one answer of many was.
+        let at = Place { profile: self.http.profile().to_string(), ..Place::default() };
+        ApiError { kind: Kind::Protocol, at, detail, hint: None }
+    }
+
+    /// Reads a row of a list as the server describes it, secrets included.
+    ///
+    /// # Errors
+    /// A row that is JSON, but can't be read, such as one with a number beyond every type.
+    pub fn read_row(&self, row: &RawValue) -> Result<Value, ApiError> {
+        runtail_core::text::depth::parse(row.get().as_bytes()).map_err(|e| self.not_understood(&e))
+    }
+
+    fn not_understood(&self, why: &serde_json::Error) -> ApiError {
+        self.odd(format!("an answer that is not understood: {}", super::answer::line(&why.to_string())))
+    }
+
+    /// Reads a row that was kept as it came.
+    fn typed<T: DeserializeOwned>(&self, row: Value) -> Result<T, ApiError> {
+        T::deserialize(row).map_err(|e| self.not_understood(&e))
+    }
+}
+
+/// Sorts rows by `created_at`, newest first, and says whether they were so already. Rows without a readable time keep
+/// their place among their neighbours by counting as the oldest.
+fn newest_first(rows: &mut [Value]) -> bool {
+    let time = |row: &Value| row["created_at"].as_str().and_then(runtail_core::model::parse_time);
+    let was_sorted = rows.is_sorted_by(|a, b| time(a) >= time(b));
+    if !was_sorted {
+        rows.sort_by_cached_key(|row| std::cmp::Reverse(time(row)));
+    }
+    was_sorted
+}

@@ -1,0 +1,147 @@
+//! Checks of an agent server: whether it answers, which software it is, whether it accepts the key.
+
+use super::control::{Verdict, below, question, verdict};
+use super::{Check, Desk, Fault, Probe, State, reach};
+use crate::answer::Plane;
+use crate::{Http, Kind, ServerKind, server_info};
+use reqwest::{Method, Url};
+use serde_json::{Value, json};
+
+pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
+    let reached = reach::examine(desk, url).await;
+    let Some(http) = http.filter(|_| reached) else {
+        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
+        return desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
+    };
+    // The address comes from the profile or from the control plane's records.
+    http.allow(url);
+    let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["ok"], &[]))).await;
+    match &seen.result {
+        Ok(_) => desk.tell(seen.evidence(Check::good("health", "healthy (/ok)"))),
+        Err(error) if error.may_lack_call() => desk.tell(Check::skipped("health", "/ok: not offered")),
+        Err(error) => {
+            desk.tell(seen.failed("health", error));
+            if seen.head.is_none() {
+                return;
+            }
+        }
+    }
+    identity(desk, url, http).await;
+    access(desk, url, http).await;
+}
+
+/// Reports which software it is.
+async fn identity(desk: &Desk, url: &Url, http: &Http) {
+    let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["info"], &[]))).await;
+    desk.tell(match seen.json() {
+        Ok(raw) => {
+            let info = server_info(raw);
+            let name = match info.kind {
+                ServerKind::Python => "Python server",
+                ServerKind::JavaScript => "JavaScript server",
+                ServerKind::Aegra => "Aegra",
+                ServerKind::Other => "unknown server software",
+            };
+            let version = if info.version.is_empty() { String::new() } else { format!(", version {}", info.version) };
+            seen.evidence(Check::good("server", format!("{name}{version}")))
+        }
+        Err(error) if error.may_lack_call() => Check::skipped("server", "/info: not offered; server software unknown"),
+        Err(error) => seen.failed("server", &error),
+    });
+}
+
+/// Checks that the server accepts a request, with a search that most servers offer.
+async fn access(desk: &Desk, url: &Url, http: &Http) {
+    let body = json!({"limit": 10, "offset": 0});
+    let seen = desk.probe(http, question(Plane::Agent, below(url, &["assistants", "search"], &[]), &body)).await;
+    let nothing_sent = http.identity(Plane::Agent).is_empty();
+    let check = match seen.json() {
+        Ok(Value::Array(rows)) => {
+            let sent = if nothing_sent { "no key required" } else { "credentials accepted, or not checked" };
+            let many = match rows.len() {
+                1 => "1 assistant".to_string(),
+                10.. => "10 or more assistants".to_string(),
+                n => format!("{n} assistants"),
+            };
+            seen.evidence(Check::good("access", format!("{sent}; {many}")))
+        }
+        Ok(_) => {
+            let found = "/assistants/search answers, but not as an agent server does";
+            seen.evidence(Check::bad(Fault::Configuration, "access", found))
+        }
+        Err(error) if error.may_lack_call() => {
+            let is_page = seen.head.is_some_and(|head| head.is_html);
+            let role = if is_page { Role::Other } else { role(desk, url, http).await };
+            without_search(role, seen.failed("access", &error))
+        }
+        Err(error) => {
+            let check = seen.failed("access", &error);
+            match error.kind {
+                Kind::Protocol => elsewhere(check),
+                _ => check,
+            }
+        }
+    };
+    desk.tell(check);
+}
+
+/// What a server without the assistant search is.
+enum Role {
+    /// An agent server: it has at least one of the contract's calls.
+    Agent,
+    /// A control plane.
+    Control,
+    /// Something that serves web pages.
+    Other,
+    /// It cannot be told: every route that was tried is missing.
+    Unknown,
+}
+
+/// Finds out what a server without the assistant search is, by reading only. The contract's calls that read name a thread,
+/// and an unknown thread may be a 404 like an unknown route; so `POST /threads` is looked for by its 405.
+async fn role(desk: &Desk, url: &Url, http: &Http) -> Role {
+    let threads = desk.probe(http, Probe::get(Plane::Agent, below(url, &["threads"], &[]))).await;
+    if matches!(threads.status(), Some(200 | 405)) {
+        return Role::Agent;
+    }
+    let stream = below(url, &["threads", "00000000-0000-4000-8000-000000000000", "stream"], &[]);
+    let opened = tokio::time::timeout(desk.ask.request_limit, http.open(Method::GET, stream, None, None)).await;
+    if matches!(opened, Ok(Ok(_))) {
+        return Role::Agent;
+    }
+    for prefix in [&[][..], &["api-host"]] {
+        let list = below(url, &[prefix, &["v2", "deployments"]].concat(), &[]);
+        let seen = desk.probe(http, Probe { is_list: true, ..Probe::get(Plane::Agent, list) }).await;
+        if verdict(&seen) == Verdict::Speaks {
+            return Role::Control;
+        }
+    }
+    Role::Unknown
+}
+
+/// The check of a server without the assistant search. `failed` is that request as a failed check.
+fn without_search(role: Role, failed: Check) -> Check {
+    match role {
+        Role::Agent => Check {
+            state: State::Skipped,
+            found: "/assistants/search: not offered; the contract's calls are there".into(),
+            cause: None,
+            ..failed
+        },
+        Role::Unknown => Check {
+            state: State::Warn,
+            found: "/assistants/search: not offered; could not verify that this is an agent server".into(),
+            ..failed
+        }
+        .likely("a server with only the contract's calls, or a wrong path in the address")
+        .to_do("check the address if runs cannot be started there"),
+        Role::Control => elsewhere(failed).likely("this is the address of a control plane"),
+        Role::Other => elsewhere(failed),
+    }
+}
+
+/// A check of an address that leads to something else than an agent server.
+fn elsewhere(check: Check) -> Check {
+    Check { state: State::Bad(Fault::Configuration), ..check }
+        .to_do("check the path of the address; the address of a control plane goes into `url` or `region`")
+}

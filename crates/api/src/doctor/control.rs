@@ -1,0 +1,349 @@
+//! The control plane: its address, the key, the workspace, and what it lists.
+
+use super::reach;
+use super::regions::Refused;
+use super::{Check, Desk, Fault, Probe, Seen};
+use crate::answer::Plane;
+use crate::logs::LogCalls;
+use crate::{ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope};
+use reqwest::{Method, Url};
+use runtail_core::config::Profile;
+use runtail_core::model::Deployment;
+use runtail_core::text;
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Rows asked for: one page, the largest there is.
+const PAGE: usize = 100;
+/// Pinned deployments that are read.
+const PINNED: usize = 5;
+
+/// What the control plane gave for what comes next.
+#[derive(Default)]
+pub(super) struct Examined {
+    /// The agent server of the deployment that was asked for.
+    pub server: Option<(String, Url)>,
+    /// The key that was refused, where other regions could be asked for it.
+    pub refused: Option<Refused>,
+}
+
+/// What the answer to the deployment list tells about the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// A control plane answers, with the list or with an error.
+    Speaks,
+    /// Something else answers.
+    Other,
+    /// Unknown: no answer, or one of a server that is not ready.
+    Silent,
+}
+
+pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Option<&Http>) -> Examined {
+    let reached = reach::examine(desk, base).await;
+    let Some(http) = http.filter(|_| reached) else {
+        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
+        desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
+        return Examined::default();
+    };
+    let list = |base: &Url| {
+        let url = below(base, &["v2", "deployments"], &[("limit", PAGE.to_string()), ("offset", "0".into())]);
+        Probe { is_list: true, ..Probe::get(Plane::Control, url) }
+    };
+    let seen = desk.probe(http, list(base)).await;
+    clock(desk, &seen);
+    let control = ControlPlane::new(http.clone(), base.clone());
+    match verdict(&seen) {
+        Verdict::Silent => {
+            if let Err(error) = seen.json() {
+                desk.tell(seen.failed("address", &error));
+            }
+            return Examined::default();
+        }
+        Verdict::Other => {
+            // A server without the list call is a control plane all the same.
+            if let Some(id) = profile.deployments.first() {
+                let pinned =
+                    desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", id], &[]))).await;
+                if pinned.json().is_ok() {
+                    desk.tell(Check::good("address", "a control plane answers; it has no list of deployments"));
+                    self::pinned(desk, http, base, profile).await;
+                    return Examined::default();
+                }
+            }
+            let other = other_prefix(base);
+            let answers = verdict(&desk.probe(http, list(&other)).await) == Verdict::Speaks;
+            desk.tell(wrong_address(&seen, base, &other, answers));
+            return Examined::default();
+        }
+        Verdict::Speaks => {
+            desk.tell(seen.evidence(Check::good("address", format!("a control plane answers at {base}"))))
+        }
+    }
+    let rows = match access(desk, profile, &seen) {
+        Some(rows) => rows,
+        None => {
+            let refused = matches!(&seen.result, Err(e) if may_be_elsewhere(e));
+            let elsewhere = refused && desk.ask.regions.iter().any(|(_, url)| url.origin() == base.origin());
+            let refused = elsewhere.then(|| Refused::new(desk, http, base));
+            return Examined { server: None, refused };
+        }
+    };
+    let more = if rows.len() >= PAGE { " or more" } else { "" };
+    desk.tell(seen.evidence(Check::good("deployments", format!("{}{more} in the list", rows.len()))));
+    pinned(desk, http, base, profile).await;
+    room(desk, http, base).await;
+    log_calls(desk, &control, &rows).await;
+    let server = match &desk.ask.deployment {
+        Some(wanted) => deployment(desk, profile, &control, wanted, &rows).await,
+        None => None,
+    };
+    Examined { server, refused: None }
+}
+
+/// Classifies the answer to a request for the deployment list.
+pub(super) fn verdict(seen: &Seen) -> Verdict {
+    let Some(head) = seen.head else { return Verdict::Silent };
+    match (head.status, seen.json()) {
+        (200, Ok(Value::Array(_) | Value::Object(_))) => Verdict::Speaks,
+        (400 | 401 | 403 | 422, _) if !head.is_html => Verdict::Speaks,
+        (408 | 429 | 500..=599, _) => Verdict::Silent,
+        _ => Verdict::Other,
+    }
+}
+
+/// The same address with the prefix of self-hosted installations, or without it.
+fn other_prefix(base: &Url) -> Url {
+    let mut other = base.clone();
+    let path = base.path().trim_end_matches('/');
+    match path.strip_suffix("/api-host") {
+        Some(root) => other.set_path(root),
+        None => other.set_path(&format!("{path}/api-host")),
+    }
+    other
+}
+
+fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
+    let status = seen.status().map(|status| status.to_string()).unwrap_or_default();
+    let found = format!("something answers at {base}, but no control plane ({status})");
+    let mut check = seen.evidence(Check::bad(Fault::Configuration, "address", found));
+    if let Err(error) = seen.json() {
+        check = check.seen(error.detail);
+    }
+    let other = other.as_str().trim_end_matches('/');
+    if !answers {
+        return check
+            .seen(format!("{other} is none either"))
+            .likely("the address of another service, a login page, or a proxy that answers itself")
+            .to_do("`url` takes the address of the installation in a browser; its control plane is under /api-host");
+    }
+    let todo = match other.strip_suffix("/api-host") {
+        Some(root) => format!("write `url = \"{root}\"` into the profile, which adds the prefix by itself"),
+        None => format!("write `control_plane = \"{other}\"` into the profile, which takes the address as it is"),
+    };
+    check.likely(format!("the prefix: a control plane answers at {other}")).to_do(todo)
+}
+
+/// Tells of the key and the workspace; gives the rows of the list where it was given.
+fn access(desk: &Desk, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
+    let sent = profile.workspace.as_deref().map(text::short_id);
+    let error = match seen.json() {
+        Ok(answer) => {
+            desk.tell(seen.evidence(Check::good("access", "what was sent is accepted")));
+            desk.tell(match sent {
+                Some(id) => Check::good("workspace", format!("{id} is accepted")),
+                None => Check::good("workspace", "none was sent, and none is needed"),
+            });
+            return Some(rows(answer));
+        }
+        Err(error) => error,
+    };
+    let detail = error.detail.to_lowercase();
+    let known = || Check::good("access", "what was sent is known there");
+    if error.kind == Kind::Forbidden && detail.contains("requires workspace specification") {
+        desk.tell(known());
+        let check = seen.failed("workspace", &error);
+        desk.tell(match sent {
+            Some(id) => {
+                check.to_do(format!("check `workspace` ({id}): the dashboard shows it under Settings, Workspaces"))
+            }
+            None => check.to_do("the id of a workspace is in the dashboard under Settings, Workspaces"),
+        });
+    } else if error.kind == Kind::Forbidden && detail.contains("not enabled") {
+        desk.tell(known());
+        desk.tell(seen.failed("deployments", &error));
+    } else {
+        let check = seen.failed("access", &error);
+        let elsewhere = desk
+            .ask
+            .regions
+            .iter()
+            .any(|(_, url)| profile.control_plane.as_ref().map(Url::origin) == Some(url.origin()));
+        desk.tell(match may_be_elsewhere(&error) && elsewhere && !desk.ask.try_regions {
+            true => check
+                .to_do("replace it; or `runtail doctor --try-regions` sends it to the other regions to find its own"),
+            false => check,
+        });
+    }
+    None
+}
+
+/// Whether a key that was refused so may be one of another region.
+fn may_be_elsewhere(error: &ApiError) -> bool {
+    let known = ["requires workspace specification", "not enabled"];
+    match error.kind {
+        Kind::Unauthorized => true,
+        Kind::Forbidden => !known.iter().any(|text| error.detail.to_lowercase().contains(text)),
+        _ => false,
+    }
+}
+
+/// The rows of a list in either form.
+fn rows(answer: Value) -> Vec<Value> {
+    match answer {
+        Value::Array(rows) => rows,
+        Value::Object(mut fields) => match fields.remove("resources") {
+            Some(Value::Array(rows)) => rows,
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+fn clock(desk: &Desk, seen: &Seen) {
+    let Some(skew) = seen.head.and_then(|head| head.skew) else { return };
+    let far = text::duration(Duration::from_secs(skew.unsigned_abs()));
+    let name = "clock";
+    desk.tell(match skew {
+        0 => Check::good(name, "agrees with the server's within 20 s"),
+        _ => Check::warn(
+            name,
+            format!("the server's is {far} {}", if skew > 0 { "ahead of ours" } else { "behind ours" }),
+        )
+        .likely("this machine's clock is wrong, or the server's")
+        .to_do("set the clock; certificates and tokens are judged by it"),
+    });
+}
+
+/// The deployments that the profile pins.
+async fn pinned(desk: &Desk, http: &Http, base: &Url, profile: &Profile) {
+    let (mut good, mut problems) = (0, Vec::new());
+    for id in profile.deployments.iter().take(PINNED) {
+        let seen = desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", id], &[]))).await;
+        match seen.json() {
+            Ok(_) => good += 1,
+            Err(error) => problems.push((id, seen, error)),
+        }
+    }
+    let left = profile.deployments.len().saturating_sub(PINNED);
+    let left = if left > 0 { format!(", {left} more not asked for") } else { String::new() };
+    if good > 0 {
+        desk.tell(Check::good("pinned", format!("{good} can be read{left}")));
+    }
+    for (id, seen, error) in problems {
+        let check = seen.failed("pinned", &error);
+        let found = format!("{}: {}", text::short_id(id), check.found);
+        let todo = "take the id out of `deployments` in the profile, or correct it";
+        desk.tell(Check { found, ..check }.to_do(todo));
+    }
+}
+
+/// How many free deployments there are. Only newer servers tell; nothing depends on it.
+async fn room(desk: &Desk, http: &Http, base: &Url) {
+    let seen =
+        desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
+    let count = seen.json().ok().and_then(|answer| answer["count"].as_u64());
+    let check = match count {
+        Some(count) => Check::good("free", format!("{count} deployments of the free kind")),
+        None => Check::skipped("free", "this server does not count those of the free kind"),
+    };
+    desk.tell(if count.is_some() { seen.evidence(check) } else { check });
+}
+
+/// Which generation of the log calls the server has, found out with the first deployment.
+async fn log_calls(desk: &Desk, control: &ControlPlane, rows: &[Value]) {
+    let Some(id) = rows.iter().find_map(|row| row["id"].as_str()) else {
+        return desk.tell(Check::skipped("logs", "no deployment has any"));
+    };
+    let scope = LogScope { deployment: id.to_string(), revision: None, kind: LogKind::Server };
+    let ask = LogAsk { newest_first: true, limit: 1, ..LogAsk::default() };
+    let filter = LogFilter::default();
+    let asked = tokio::time::timeout(desk.ask.request_limit, control.log_page(&scope, &filter, &ask)).await;
+    desk.tell(match (asked, control.log_calls.get()) {
+        (Ok(Ok(_)), Some(LogCalls::V1)) => Check::good("logs", "can be read, by the older calls (/v1/projects/…)"),
+        (Ok(Ok(_)), _) => Check::good("logs", "can be read, by the newer calls (/v2/…)"),
+        (Ok(Err(error)), _) => {
+            let check = Check::warn("logs", format!("of the first deployment cannot be read: {}", error.detail));
+            let check = check.seen(format!("{} {}{}", error.at.method, error.at.host, error.at.path));
+            Check { cause: error.hint, ..check }
+        }
+        (Err(_), _) => Check::warn("logs", format!("no answer within {}", text::duration(desk.ask.request_limit))),
+    });
+}
+
+/// The agent server of the deployment that was asked for.
+async fn deployment(
+    desk: &Desk,
+    profile: &Profile,
+    control: &ControlPlane,
+    wanted: &str,
+    rows: &[Value],
+) -> Option<(String, Url)> {
+    let wanted = match wanted.split_once('/') {
+        Some((of, name)) if of == profile.name => name,
+        Some(_) => return None,
+        None => wanted,
+    };
+    let fits = |d: &Deployment| d.id == wanted || d.name == wanted;
+    let listed = rows.iter().filter_map(|row| Deployment::deserialize(row).ok()).find(&fits);
+    let found = match listed {
+        Some(found) => Some(found),
+        None => {
+            let query = DeploymentQuery { name_contains: Some(wanted.to_string()), ..DeploymentQuery::default() };
+            let ask = async {
+                let named = control.deployments(&query).await.unwrap_or_default().into_iter().find(&fits);
+                match named {
+                    Some(named) => Some(named),
+                    None => control.deployment(wanted).await.ok(),
+                }
+            };
+            tokio::time::timeout(desk.ask.request_limit, ask).await.ok().flatten()
+        }
+    };
+    let name = "deployment";
+    let Some(found) = found else {
+        desk.tell(
+            Check::bad(Fault::Other, name, format!("{wanted} is not one of this profile"))
+                .to_do("choose a profile with -p"),
+        );
+        return None;
+    };
+    let Some(address) = found.agent_url().map(str::to_string) else {
+        desk.tell(Check::warn(name, format!("{wanted} has no address yet")).likely("it was never deployed"));
+        return None;
+    };
+    match Url::parse(&address) {
+        Ok(url) => Some((found.name, url)),
+        Err(e) => {
+            desk.tell(Check::bad(Fault::Other, name, format!("{wanted}: its address is none ({e})")));
+            None
+        }
+    }
+}
+
+/// An address below a base. Parts that are no identifiers are asked for as they are: encoded, they lead nowhere else.
+pub(super) fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url {
+    let mut url = base.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(parts);
+    }
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    url
+}
+
+/// A question that is a POST.
+pub(super) fn question<'a>(plane: Plane, url: Url, body: &'a Value) -> Probe<'a> {
+    Probe { plane, method: Method::POST, url, body: Some(body), is_list: true }
+}

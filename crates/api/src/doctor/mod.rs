@@ -1,0 +1,287 @@
+//! The doctor: what stands between a person and their deployments, looked at step by step. It only reads, ends whatever a
+//! server does, and what it says can be pasted anywhere: every text of a check has passed `Desk::safe`.
+
+mod agent;
+mod certificate;
+mod check;
+mod control;
+mod credentials;
+mod machine;
+mod reach;
+mod regions;
+
+pub use check::{Check, Fault, State};
+pub use machine::{Origin, machine};
+pub use regions::Refused;
+
+use super::answer::Plane;
+use super::http::{Answer, Call, Head, MAX_BODY, REQUEST_TIMEOUT};
+use super::{ApiError, Http, Kind, Retry};
+use credentials::Credentials;
+use futures::StreamExt;
+use reqwest::{Method, Url};
+use runtail_core::config::{Profile, REGIONS, of_region};
+use runtail_core::model::Secrets;
+use runtail_core::text;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+/// How long a request may take. Much more than a healthy server needs, and less than a person waits.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+/// How long each step of a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Agent servers that are looked at together.
+const TOGETHER: usize = 4;
+/// Shortest secret that is looked for in what is told, in bytes.
+const MIN_SECRET: usize = 6;
+
+/// What the doctor is asked to do.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// A deployment whose agent server is to be looked at too: an id, a name, or PROFILE/NAME.
+    pub deployment: Option<String>,
+    /// Whether a key that is refused may be sent to the other regions.
+    pub try_regions: bool,
+    /// The regions of the cloud by their tags.
+    pub regions: Vec<(String, Url)>,
+    /// How long a request may take.
+    pub request_limit: Duration,
+    /// How long each step of a connection may take.
+    pub connect_limit: Duration,
+}
+
+impl Default for Ask {
+    fn default() -> Ask {
+        let region = |(tag, _): &(&str, &str)| Some((tag.to_string(), of_region(tag)?));
+        Ask {
+            deployment: None,
+            try_regions: false,
+            regions: REGIONS.iter().filter_map(region).collect(),
+            request_limit: REQUEST_LIMIT,
+            connect_limit: CONNECT_LIMIT,
+        }
+    }
+}
+
+/// Looks at several profiles at once, and tells of them in their order. Dropped, it stops.
+pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender<Check>) -> Vec<Refused> {
+    let mut tasks = JoinSet::new();
+    let mut all_told = Vec::new();
+    for (number, profile) in profiles.into_iter().enumerate() {
+        let (own, told) = unbounded_channel();
+        let ask = ask.clone();
+        tasks.spawn(async move { (number, examine(&profile, &ask, own).await) });
+        all_told.push(told);
+    }
+    for mut told in all_told {
+        while let Some(check) = told.recv().await {
+            let _ = out.send(check);
+        }
+    }
+    let mut refused = tasks.join_all().await;
+    refused.sort_by_key(|(number, _)| *number);
+    refused.into_iter().filter_map(|(_, refused)| refused).collect()
+}
+
+/// Looks at a profile: its keys, its control plane, its agent servers. Tells each check as soon as it is made. Gives the key that was refused, where other regions could be asked for it.
+pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) -> Option<Refused> {
+    let (credentials, profile) = credentials::fetch(profile).await;
+    let desk = Desk::new(&profile, ask, &credentials, out);
+    let had_all = credentials.tell(&desk);
+    let http = match had_all.then(|| Http::new(&profile)) {
+        Some(Ok(http)) => Some(http),
+        Some(Err(error)) => {
+            desk.tell(Check::bad(Fault::Configuration, "key", error.detail));
+            None
+        }
+        None => None,
+    };
+    if let Some(http) = &http {
+        desk.tell(credentials::headers(http, &profile));
+    }
+    let mut servers = profile.agent_servers.clone();
+    let mut refused = None;
+    if let Some(base) = &profile.control_plane {
+        let examined = control::examine(&desk, &profile, base, http.as_ref()).await;
+        servers.extend(examined.server);
+        refused = examined.refused;
+    }
+    if let (true, Some(kept)) = (ask.try_regions, &refused) {
+        let _ = desk.out.send(kept.try_regions(&ask.regions).await);
+        refused = None;
+    }
+    agents(&desk, servers, http.as_ref()).await;
+    refused
+}
+
+/// Looks at agent servers together, and tells of them in their order.
+async fn agents(desk: &Desk, servers: Vec<(String, Url)>, http: Option<&Http>) {
+    let looks = servers.into_iter().map(|(name, url)| async move {
+        let (out, mut told) = unbounded_channel();
+        let own = Desk { out, server: Some(name), ..desk.clone() };
+        agent::examine(&own, &url, http).await;
+        drop(own);
+        drain(&mut told)
+    });
+    let mut looks = futures::stream::iter(looks).buffered(TOGETHER);
+    while let Some(checks) = looks.next().await {
+        for check in checks {
+            let _ = desk.out.send(check);
+        }
+    }
+}
+
+fn drain(told: &mut UnboundedReceiver<Check>) -> Vec<Check> {
+    std::iter::from_fn(|| told.try_recv().ok()).collect()
+}
+
+/// Where checks are made out: what they are about, and what must not stand in them.
+#[derive(Clone)]
+struct Desk {
+    profile: String,
+    server: Option<String>,
+    ask: Arc<Ask>,
+    secrets: Arc<Secrets>,
+    home: Option<String>,
+    out: UnboundedSender<Check>,
+}
+
+impl Desk {
+    fn new(profile: &Profile, ask: &Ask, credentials: &Credentials, out: UnboundedSender<Check>) -> Desk {
+        let proxies = reach::proxy_secrets(profile);
+        let keys = credentials.secrets().map(|secret: &SecretString| secret.expose_secret());
+        Desk {
+            profile: profile.name.clone(),
+            server: None,
+            ask: Arc::new(ask.clone()),
+            secrets: Arc::new(Secrets::new(keys.chain(proxies.iter().map(String::as_str)), MIN_SECRET)),
+            home: machine::home(),
+            out,
+        }
+    }
+
+    /// Hands a check out, without any secret, without the name of the home folder, and clean.
+    fn tell(&self, check: Check) {
+        // Where nobody listens any more there is nobody to tell.
+        let _ = self.out.send(self.safe(check));
+    }
+
+    fn safe(&self, check: Check) -> Check {
+        let check = Check { profile: Some(self.profile.clone()), server: self.server.clone(), ..check };
+        check.map(|text| safe(text, &self.secrets, self.home.as_deref()))
+    }
+
+    /// Makes a request that reads, once and within the time limit.
+    async fn probe(&self, http: &Http, probe: Probe<'_>) -> Seen {
+        let Probe { plane, method, url, body, is_list } = probe;
+        let at = http.place(&method, &url);
+        let headers = http.identity(plane).iter().map(|(name, _)| credentials::written(name)).collect::<Vec<_>>();
+        let with =
+            if headers.is_empty() { "without a key".to_string() } else { format!("with {}", headers.join(", ")) };
+        let asked = format!("{} {}{} {with}", at.method, at.host, at.path);
+        let call = Call {
+            plane,
+            method,
+            url,
+            body,
+            about: None,
+            expect: &[200],
+            is_list,
+            reads: true,
+            timeout: REQUEST_TIMEOUT,
+            max_body: MAX_BODY,
+            retry: Retry::NONE,
+        };
+        let limit = self.ask.request_limit;
+        let (head, result) = tokio::time::timeout(limit, http.probe(&call)).await.unwrap_or_else(|_| {
+            let detail = format!("no answer within {}", text::duration(limit));
+            (None, Err(ApiError { kind: Kind::Timeout, at, detail, hint: None }))
+        });
+        Seen { asked, head, result }
+    }
+}
+
+/// A request that reads.
+struct Probe<'a> {
+    plane: Plane,
+    method: Method,
+    url: Url,
+    body: Option<&'a Value>,
+    is_list: bool,
+}
+
+impl Probe<'_> {
+    fn get(plane: Plane, url: Url) -> Probe<'static> {
+        Probe { plane, method: Method::GET, url, body: None, is_list: false }
+    }
+}
+
+/// What came of a request.
+struct Seen {
+    /// The request, without values.
+    asked: String,
+    head: Option<Head>,
+    result: Result<Answer, ApiError>,
+}
+
+impl Seen {
+    fn status(&self) -> Option<u16> {
+        self.head.map(|head| head.status)
+    }
+
+    /// The answer's JSON, where it is one.
+    fn json(&self) -> Result<Value, ApiError> {
+        self.result.as_ref().map_err(Clone::clone)?.json()
+    }
+
+    /// Request and answer as evidence.
+    fn evidence(&self, check: Check) -> Check {
+        let check = check.seen(&self.asked);
+        let id = match &self.result {
+            Ok(answer) => answer.request_id(),
+            Err(error) => error.at.request_id.clone(),
+        };
+        match self.head {
+            None => check,
+            Some(head) => {
+                let id = id.map(|id| format!(", request {id}")).unwrap_or_default();
+                check.seen(format!("answered {} after {} ms{id}", head.status, head.took.as_millis()))
+            }
+        }
+    }
+
+    /// The check that a failed request is.
+    fn failed(&self, name: &'static str, error: &ApiError) -> Check {
+        let said = match (self.status(), error.kind.clone()) {
+            (Some(status), _) if !error.detail.starts_with(&status.to_string()) => {
+                format!("{status}: {}", error.detail)
+            }
+            _ => error.detail.clone(),
+        };
+        let mut check = self.evidence(Check::bad(fault(error), name, said));
+        if let Kind::Invalid(fields) = &error.kind {
+            check.evidence.extend(fields.iter().take(5).cloned());
+        }
+        check.cause = error.hint.clone();
+        check
+    }
+}
+
+/// Where the fault of a failed request lies.
+fn fault(error: &ApiError) -> Fault {
+    match error.kind {
+        Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Fault::Access,
+        Kind::Refused => Fault::Configuration,
+        _ if error.is_transient() => Fault::Network,
+        _ => Fault::Other,
+    }
+}
+
+/// A text without secrets and without the home folder's name, on one line.
+fn safe(text: &str, secrets: &Secrets, home: Option<&str>) -> String {
+    text::clean(&machine::short(&secrets.scrub(text), home)).into_owned()
+}

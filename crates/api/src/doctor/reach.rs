@@ -1,0 +1,228 @@
+//! The way to a server, step by step: the proxy, the name, the connection, TLS.
+
+use super::certificate::{self, Certificate, Handshake};
+use super::{Check, Desk, Fault};
+use crate::network;
+use futures::stream::{FuturesUnordered, StreamExt};
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use jiff::Timestamp;
+use reqwest::Url;
+use runtail_core::config::{self, Profile};
+use runtail_core::text;
+use rustls::ProtocolVersion;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Instant;
+use tokio::net::{TcpStream, lookup_host};
+use url::Host;
+
+/// Days before the end of a certificate from which on somebody should know.
+const SOON: i64 = 14;
+
+/// Tells of every step on the way to a server; says whether a request may come through.
+pub(super) async fn examine(desk: &Desk, url: &Url) -> bool {
+    let Some((host, port)) = url.host().zip(url.port_or_known_default()) else { return false };
+    let address = format!("{host}:{port}");
+    if let Some(proxy) = proxy_of(url) {
+        return through(desk, &proxy, &address).await;
+    }
+    let Some(addresses) = resolve(desk, "host", &host.to_string(), port).await else { return false };
+    let Some(stream) = connect(desk, "connection", &address, &addresses).await else { return false };
+    if url.scheme() == "https" { tls(desk, &host, port, stream).await } else { true }
+}
+
+/// The proxy that requests to an address go through, by the very rules of the HTTP client.
+fn proxy_of(url: &Url) -> Option<Uri> {
+    if url.scheme() == "http" && config::is_loopback(url) {
+        return None;
+    }
+    Some(Matcher::from_system().intercept(&url.as_str().parse().ok()?)?.uri().clone())
+}
+
+/// What proxies are told of who asks: it must never be shown.
+pub(super) fn proxy_secrets(profile: &Profile) -> Vec<String> {
+    let matcher = Matcher::from_system();
+    let urls = profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url));
+    let sent = urls.filter_map(|url| {
+        let intercept = matcher.intercept(&url.as_str().parse().ok()?)?;
+        let basic = intercept.basic_auth().and_then(|value| value.to_str().ok());
+        Some(basic?.trim_start_matches("Basic ").to_string())
+    });
+    let variables = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].map(|name| [name.to_string(), name.to_lowercase()]);
+    let named = variables.into_iter().flatten().filter_map(|name| std::env::var(name).ok());
+    let passwords = named.filter_map(|text| Url::parse(&text).ok()?.password().map(str::to_string));
+    sent.chain(passwords).collect()
+}
+
+/// The way to a proxy. What is behind it only the request itself can tell.
+async fn through(desk: &Desk, proxy: &Uri, target: &str) -> bool {
+    let scheme = proxy.scheme_str().unwrap_or("http");
+    let Some(host) = proxy.host() else {
+        desk.tell(Check::bad(Fault::Configuration, "proxy", "the proxy of the environment has no host"));
+        return false;
+    };
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let port = proxy.port_u16().unwrap_or(usual);
+    // Only these parts of it: there may be a password beside them.
+    let shown = format!("{scheme}://{host}:{port}");
+    let bare = host.trim_matches(['[', ']']);
+    let Some(addresses) = resolve(desk, "proxy", bare, port).await else { return false };
+    if connect(desk, "proxy", &shown, &addresses).await.is_none() {
+        return false;
+    }
+    desk.tell(
+        Check::skipped("TLS", format!("{target} is asked through the proxy {shown}, so only the request itself tells"))
+            .to_do("NO_PROXY names hosts that are to be asked without the proxy"),
+    );
+    true
+}
+
+async fn resolve(desk: &Desk, name: &'static str, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+    let bare = host.trim_matches(['[', ']']);
+    let found = tokio::time::timeout(desk.ask.connect_limit, lookup_host((bare, port))).await;
+    let problem = match found {
+        Ok(Ok(addresses)) => {
+            let addresses: Vec<SocketAddr> = addresses.collect();
+            if !addresses.is_empty() {
+                let shown = addresses.iter().take(3).map(|a| a.ip().to_string()).collect::<Vec<_>>().join(", ");
+                let more =
+                    if addresses.len() > 3 { format!(" and {} more", addresses.len() - 3) } else { String::new() };
+                // An address needs no resolving.
+                if bare.parse::<std::net::IpAddr>().is_err() {
+                    desk.tell(Check::good(name, format!("{bare} is {shown}{more}")));
+                }
+                return Some(addresses);
+            }
+            "it has no address".to_string()
+        }
+        Ok(Err(error)) => answered(&error),
+        Err(_) => format!("no answer within {}", text::duration(desk.ask.connect_limit)),
+    };
+    desk.tell(
+        Check::bad(Fault::Network, name, format!("the name {bare} does not resolve"))
+            .seen(problem)
+            .likely("a mistyped host, no network, or a name that is known in another network only (VPN)")
+            .to_do("check the address in the profile, and the network"),
+    );
+    None
+}
+
+/// Tries all addresses together: the first that takes the connection will do.
+async fn connect(desk: &Desk, name: &'static str, target: &str, addresses: &[SocketAddr]) -> Option<TcpStream> {
+    let began = Instant::now();
+    let mut tries: FuturesUnordered<_> =
+        addresses.iter().map(|a| async move { (a, TcpStream::connect(a).await) }).collect();
+    let mut problems = Vec::new();
+    let limit = tokio::time::sleep(desk.ask.connect_limit);
+    tokio::pin!(limit);
+    loop {
+        tokio::select! {
+            biased;
+            tried = tries.next() => match tried {
+                Some((_, Ok(stream))) => {
+                    desk.tell(Check::good(name, format!("to {target} in {} ms", began.elapsed().as_millis())));
+                    return Some(stream);
+                }
+                Some((address, Err(error))) => problems.push(format!("{}: {}", address.ip(), answered(&error))),
+                None => break,
+            },
+            () = &mut limit => {
+                problems.push(format!("no answer within {}", text::duration(desk.ask.connect_limit)));
+                break;
+            }
+        }
+    }
+    let refused = problems.iter().any(|p| p.contains("refused"));
+    let mut check = Check::bad(Fault::Network, name, format!("no connection to {target}"));
+    check.evidence = problems;
+    desk.tell(match refused {
+        true => check.likely("nothing listens there").to_do("is the server running, and the port the right one?"),
+        false => check
+            .likely("a firewall, or a network that this machine is not in")
+            .to_do("VPN? Or a proxy that HTTPS_PROXY should name?"),
+    });
+    None
+}
+
+async fn tls(desk: &Desk, host: &Host<&str>, port: u16, stream: TcpStream) -> bool {
+    let name = match host {
+        Host::Domain(name) => ServerName::try_from(name.to_string()).ok(),
+        Host::Ipv4(ip) => Some(ServerName::from(std::net::IpAddr::from(*ip))),
+        Host::Ipv6(ip) => Some(ServerName::from(std::net::IpAddr::from(*ip))),
+    };
+    let Some(name) = name else {
+        desk.tell(Check::bad(Fault::Configuration, "TLS", format!("{host} is no name that a certificate can be for")));
+        return false;
+    };
+    let Ok(shaken) = tokio::time::timeout(desk.ask.connect_limit, certificate::shake(name, stream)).await else {
+        let limit = text::duration(desk.ask.connect_limit);
+        desk.tell(
+            Check::bad(
+                Fault::Network,
+                "TLS",
+                format!("{host}:{port} takes the connection and says nothing for {limit}"),
+            )
+            .likely("something on the way, or a server of another kind at this port"),
+        );
+        return false;
+    };
+    let Handshake { result, certificate } = shaken;
+    let now = Timestamp::now().as_second();
+    match result {
+        Ok(version) => {
+            desk.tell(trusted(version, certificate.as_ref(), now));
+            true
+        }
+        Err(error) => {
+            let (found, hint) = match network::find::<rustls::Error>(&error) {
+                Some(tls) => network::tls_failure(tls, &host.to_string(), port),
+                None => (format!("TLS with {host}:{port} broke off: {}", answered(&error)), None),
+            };
+            desk.tell(untrusted(found, hint, certificate.as_ref(), now));
+            false
+        }
+    }
+}
+
+fn trusted(version: Option<ProtocolVersion>, certificate: Option<&Certificate>, now: i64) -> Check {
+    let version = match version {
+        Some(ProtocolVersion::TLSv1_3) => "TLS 1.3",
+        Some(ProtocolVersion::TLSv1_2) => "TLS 1.2",
+        _ => "TLS",
+    };
+    let Some(certificate) = certificate else { return Check::good("TLS", version) };
+    let days = (certificate.ends - now) / 86400;
+    let found = format!("{version}, certificate by {}, good for another {days} days", certificate.issuer);
+    match days < SOON {
+        true => {
+            Check::warn("TLS", found).likely("it ends soon, and then nothing works").to_do("tell who runs the server")
+        }
+        false => Check::good("TLS", found),
+    }
+}
+
+fn untrusted(found: String, hint: Option<String>, certificate: Option<&Certificate>, now: i64) -> Check {
+    let mut check = Check::bad(Fault::Network, "TLS", found);
+    if let Some(certificate) = certificate {
+        let day =
+            |second| Timestamp::from_second(second).map_or_else(|_| "?".into(), |t| t.strftime("%Y-%m-%d").to_string());
+        let (begins, ends) = (day(certificate.begins), day(certificate.ends));
+        check = check.seen(format!("certificate by {}, good from {begins} to {ends}", certificate.issuer));
+        if now < certificate.begins || now > certificate.ends {
+            let today = day(now);
+            return check
+                .likely(format!("the certificate is not good today ({today}), or this machine's clock is wrong"))
+                .to_do("check the clock; else tell who runs the server");
+        }
+    }
+    check.cause = hint;
+    check
+}
+
+/// What the system said, without its number.
+fn answered(error: &io::Error) -> String {
+    let said = error.to_string();
+    said.split(" (os error").next().unwrap_or_default().to_string()
+}

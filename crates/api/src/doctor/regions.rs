@@ -1,0 +1,92 @@
+//! A key that was refused, and the other regions of the cloud that may know it. It goes there only after a person said so.
+
+use super::control::below;
+use super::{Check, Desk, Probe};
+use crate::answer::Plane;
+use crate::{Http, Kind};
+use futures::future::join_all;
+use reqwest::Url;
+use tokio::sync::mpsc::unbounded_channel;
+
+/// A key that was refused. Dropped, it was sent nowhere else.
+pub struct Refused {
+    desk: Desk,
+    http: Http,
+    base: Url,
+}
+
+/// What a region said to the key.
+enum Said {
+    Accepted,
+    Known,
+    Refused,
+    Nothing,
+}
+
+impl Refused {
+    pub(super) fn new(desk: &Desk, http: &Http, base: &Url) -> Refused {
+        // It may be kept for long, and whoever waits for the end of the checks must not wait for it.
+        let desk = Desk { out: unbounded_channel().0, ..desk.clone() };
+        Refused { desk, http: http.clone(), base: base.clone() }
+    }
+
+    /// Name of the profile whose key it is.
+    pub fn profile(&self) -> &str {
+        &self.desk.profile
+    }
+
+    /// The regions that have not been asked yet, by their tags.
+    pub fn others<'r>(&self, regions: &'r [(String, Url)]) -> Vec<&'r str> {
+        self.other(regions).map(|(tag, _)| tag.as_str()).collect()
+    }
+
+    fn other<'r>(&self, regions: &'r [(String, Url)]) -> impl Iterator<Item = &'r (String, Url)> {
+        let own = self.base.origin();
+        regions.iter().filter(move |(_, url)| url.origin() != own)
+    }
+
+    /// Sends the key to the other regions and says which one knows it.
+    pub async fn try_regions(&self, regions: &[(String, Url)]) -> Check {
+        let asked = self.other(regions).cloned().map(|(tag, url)| async move {
+            let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);
+            let http = self.http.elsewhere(&url);
+            let seen = self.desk.probe(&http, Probe { is_list: true, ..Probe::get(Plane::Control, list) }).await;
+            let said = match seen.json() {
+                Ok(_) => Said::Accepted,
+                Err(error) if error.kind == Kind::Forbidden => Said::Known,
+                Err(error) if error.kind == Kind::Unauthorized => Said::Refused,
+                Err(_) => Said::Nothing,
+            };
+            let evidence = match (seen.status(), seen.json()) {
+                (Some(200), _) => "200".to_string(),
+                (Some(status), Err(error)) => format!("{status}, {}", error.detail),
+                (_, Err(error)) => error.detail,
+                _ => String::new(),
+            };
+            let evidence = format!("{tag}: {evidence}");
+            (tag, said, evidence)
+        });
+        let all = join_all(asked).await;
+        let tags = |wanted: fn(&Said) -> bool| {
+            all.iter().filter(|(_, said, _)| wanted(said)).map(|(tag, ..)| tag.as_str()).collect::<Vec<_>>()
+        };
+        let accepted = tags(|said| matches!(said, Said::Accepted));
+        let known = tags(|said| matches!(said, Said::Known));
+        let silent = tags(|said| matches!(said, Said::Nothing));
+        let name = "regions";
+        let mut check = match (accepted.first().or(known.first()), silent.is_empty()) {
+            (Some(tag), _) => {
+                let how = if accepted.is_empty() { "is known" } else { "is accepted" };
+                Check::warn(name, format!("it {how} in {tag}"))
+                    .likely("the key is one of that region")
+                    .to_do(format!("write `region = \"{tag}\"` into the profile"))
+            }
+            (None, true) => Check::warn(name, "no other region knows it either")
+                .likely("it is revoked, has expired, or was not copied whole")
+                .to_do("make a new one in the dashboard under Settings, API Keys"),
+            (None, false) => Check::warn(name, format!("no answer to go by from {}", silent.join(", "))),
+        };
+        check.evidence = all.into_iter().map(|(.., evidence)| evidence).collect();
+        self.desk.safe(check)
+    }
+}

@@ -1,0 +1,180 @@
+//! The journal: every request of the session that was meant to change something, and what came of it.
+
+use super::Place;
+use jiff::Timestamp;
+use runtail_core::model::PlainRequest;
+use runtail_core::text::short_id;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Entries that are kept; the oldest go first.
+const MOST: usize = 500;
+
+/// What was sent to change something, oldest first. All clones share it. There is no secret in it.
+#[derive(Debug, Clone, Default)]
+pub struct Journal(Arc<Mutex<VecDeque<Sent>>>);
+
+/// A request that was sent to change something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// What it was meant to do, such as `Roll back invoice-agent`; empty where its path says all that is known.
+    pub title: String,
+    /// When it left.
+    pub at: Timestamp,
+    /// Where it went.
+    pub place: Place,
+    /// All of it, without secrets.
+    pub request: PlainRequest,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long that took.
+    pub took: Duration,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The server answered with this status.
+    Status(u16),
+    /// No answer came, for this reason: whether it was carried out is not known.
+    NoAnswer(String),
+}
+
+impl Sent {
+    /// Whether the server said that it is done.
+    pub fn is_done(&self) -> bool {
+        matches!(self.outcome, Outcome::Status(200..=299))
+    }
+}
+
+impl Journal {
+    /// What was written down so far, oldest first.
+    pub fn entries(&self) -> Vec<Sent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Begins an entry. It is added when it ends, or when it is dropped. `title`: what the request is meant to do, where
+    /// the path doesn't tell.
+    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> Noted {
+        let outcome = Outcome::NoAnswer("the answer was not waited for".into());
+        let title = title.map_or_else(|| meaning(place, &request), str::to_string);
+        let sent = Sent { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
+        Noted { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
+    }
+
+    fn write(&self, sent: Sent) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() == MOST {
+            entries.pop_front();
+        }
+        entries.push_back(sent);
+    }
+}
+
+/// An entry of the journal that has not ended.
+pub(super) struct Noted {
+    journal: Journal,
+    began: Instant,
+    sent: Option<Sent>,
+}
+
+impl Noted {
+    /// Writes it down with what came of it.
+    pub fn ended(&mut self, outcome: Outcome) {
+        if let Some(sent) = &mut self.sent {
+            sent.outcome = outcome;
+        }
+        self.write();
+    }
+
+    fn write(&mut self) {
+        if let Some(mut sent) = self.sent.take() {
+            sent.took = self.began.elapsed();
+            self.journal.write(sent);
+        }
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.write();
+    }
+}
+
+/// What a request to an agent server is meant to do, by its path and its body. Empty for all others.
+fn meaning(place: &Place, request: &PlainRequest) -> String {
+    let segments: Vec<&str> = place.path.split('/').filter(|segment| !segment.is_empty()).collect();
+    // The address of a server may have a path of its own, and names of calls in it.
+    let calls = segments.iter().rposition(|segment| *segment == "threads").unwrap_or(segments.len().saturating_sub(2));
+    match (place.method.as_str(), &segments[calls.min(segments.len())..]) {
+        ("POST", ["threads"] | [.., "threads"]) => "Create thread".into(),
+        ("DELETE", ["threads", thread]) => format!("Delete thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "copy"]) => format!("Copy thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "state"]) => format!("Edit state of thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "runs"] | ["threads", thread, "runs", "stream"]) => {
+            let body = request.body.as_ref().unwrap_or(&Value::Null);
+            let what = match (&body["command"]["resume"], body.get("input")) {
+                (Value::Null, Some(Value::Null)) => "Continue",
+                (Value::Null, _) => "Start run on",
+                _ => "Answer",
+            };
+            format!("{what} thread {}", short_id(thread))
+        }
+        ("POST", ["threads", _, "runs", run, "cancel"]) if request.url.contains("action=rollback") => {
+            format!("Cancel and roll back run {}", short_id(run))
+        }
+        ("POST", ["threads", _, "runs", run, "cancel"]) => format!("Cancel run {}", short_id(run)),
+        ("DELETE", ["threads", _, "runs", run]) => format!("Delete run {}", short_id(run)),
+        ("POST", [.., "runs", "stream"]) => "Start stateless run".into(),
+        ("POST", [.., "auth", "authenticate"]) => "Authenticate".into(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn title(method: &str, path: &str, query: &str, body: Value) -> String {
+        let place = Place { method: method.into(), path: path.into(), ..Place::default() };
+        let url = format!("http://h{path}{query}");
+        meaning(&place, &PlainRequest { method: method.into(), url, headers: Vec::new(), body: Some(body) })
+    }
+
+    #[test]
+    fn requests_to_agent_servers_are_named_by_their_paths() {
+        for (method, path, expected) in [
+            ("POST", "/threads", "Create thread"),
+            ("POST", "/own/prefix/threads", "Create thread"),
+            ("DELETE", "/threads/t-1", "Delete thread t-1"),
+            ("POST", "/threads/t-1/copy", "Copy thread t-1"),
+            ("POST", "/threads/t-1/state", "Edit state of thread t-1"),
+            ("POST", "/threads/t-1/runs/stream", "Start run on thread t-1"),
+            ("POST", "/x/threads/t-1/runs/r-1/cancel", "Cancel run r-1"),
+            ("DELETE", "/threads/t-1/runs/r-1", "Delete run r-1"),
+            ("POST", "/runs/stream", "Start stateless run"),
+            ("POST", "/v2/auth/authenticate", "Authenticate"),
+            ("PATCH", "/v2/deployments/d", ""),
+            ("POST", "/", ""),
+        ] {
+            assert_eq!(title(method, path, "", Value::Null), expected, "{method} {path}");
+        }
+        let cancel = title("POST", "/threads/t-1/runs/r-1/cancel", "?wait=0&action=rollback", Value::Null);
+        assert_eq!(cancel, "Cancel and roll back run r-1");
+    }
+
+    #[test]
+    fn runs_are_named_by_what_they_do() {
+        for (body, expected) in [
+            (json!({"input": {"a": 1}}), "Start run on thread t-1"),
+            (json!({"input": null}), "Continue thread t-1"),
+            (json!({"command": {"resume": {"i": false}}}), "Answer thread t-1"),
+            (json!({"command": {"goto": "x"}}), "Start run on thread t-1"),
+        ] {
+            assert_eq!(title("POST", "/threads/t-1/runs", "", body.clone()), expected, "{body}");
+        }
+    }
+}

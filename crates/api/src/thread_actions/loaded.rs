@@ -1,0 +1,172 @@
+//! What a thread is like now, read before anything is done with it.
+
+use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
+use runtail_core::model::{Question, Rerun, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use serde_json::value::RawValue;
+
+/// Bytes of a thread's record: it repeats the values of the state, and is read without them where those are large.
+const MAX_THREAD: usize = 2 << 20;
+/// Bytes of a state, whose values are skipped.
+const MAX_STATE: usize = 64 << 20;
+/// Newest runs that are read, and bytes of their list: each repeats its input.
+const RUNS: usize = 50;
+const MAX_RUNS: usize = 16 << 20;
+
+/// Newest runs that are read for a row of a list.
+const RUNS_LISTED: usize = 10;
+/// Bytes of each part of what is read for a row of a list.
+const MAX_LISTED: usize = 4 << 20;
+
+/// A thread's records. A part that the server does not offer is `None`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoadedThread {
+    /// Its own record.
+    pub thread: Option<ThreadFacts>,
+    /// Its newest state.
+    pub state: Option<StateFacts>,
+    /// Its runs, newest first.
+    pub runs: Option<Vec<RunFacts>>,
+}
+
+impl LoadedThread {
+    fn records(&self) -> ThreadRecords<'_> {
+        ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.runs.as_deref() }
+    }
+
+    /// Its status.
+    pub fn status(&self) -> ThreadStatus {
+        ThreadStatus::derive(self.records())
+    }
+
+    /// The questions that an answer is accepted for.
+    pub fn answerable(&self) -> Vec<Question> {
+        self.records().answerable()
+    }
+
+    /// Whether it failed of an answer that the server keeps.
+    pub fn keeps_rejected_answer(&self) -> bool {
+        self.records().keeps_rejected_answer()
+    }
+
+    /// The assistant that it belongs to.
+    pub fn assistant(&self) -> Option<&str> {
+        self.records().assistant()
+    }
+
+    /// A run of an assistant with the options of the newest run, which it continues.
+    pub fn next_run(&self, assistant_id: &str) -> Rerun {
+        Rerun::with_options_of(self.runs.as_deref().and_then(<[RunFacts]>::first), assistant_id)
+    }
+
+    /// Its newest checkpoint.
+    pub fn checkpoint(&self) -> Option<&str> {
+        self.state.as_ref()?.checkpoint_id.as_deref()
+    }
+
+    /// The nodes that run when it is continued.
+    pub fn next(&self) -> &[String] {
+        self.state.as_ref().map(|state| state.next.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether the server offers neither the thread's record nor its state, so that nothing can be checked.
+    pub fn is_blank(&self) -> bool {
+        self.thread.is_none() && self.state.is_none()
+    }
+}
+
+impl AgentServer {
+    /// Reads a thread as it is now.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] where there is no such thread; see [`ApiError`] for the rest.
+    pub async fn load_thread(&self, thread: &str) -> Result<LoadedThread, ApiError> {
+        let (record, state, runs) = tokio::join!(
+            self.small_thread_record(thread),
+            self.thread_state_raw(thread, MAX_STATE),
+            self.runs_raw(thread, RUNS, 0, MAX_RUNS),
+        );
+        if let Err(error) = &record
+            && error.kind == Kind::NotFound
+            && self.info().await?.kind != ServerKind::Other
+        {
+            return Err(error.clone());
+        }
+        let record = offered(record)?;
+        let state = offered(state.map(|raw| raw.get().to_string()))?;
+        let runs = offered(runs.map(|rows| list(&rows)))?;
+        let odd =
+            |error: serde_json::Error| self.refused_here(thread, format!("the server's record of the thread: {error}"));
+        Ok(LoadedThread {
+            thread: record.map(|json| ThreadFacts::read(&json)).transpose().map_err(odd)?,
+            state: state.map(|json| StateFacts::read(&json)).transpose().map_err(odd)?,
+            runs: runs.map(|json| RunFacts::read_all(&json)).transpose().map_err(odd)?,
+        })
+    }
+
+    /// The status of a listed thread. Only what may change what the list says is read: the newest run, the runs that wait
+    /// where one is active, and the state where it alone tells why the thread stands still.
+    ///
+    /// # Errors
+    /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
+    pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
+        // Aegra calls a thread idle while one of its older runs is running.
+        let limit = if facts.status == "busy" { RUNS } else { RUNS_LISTED };
+        let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
+        let runs = runs.and_then(|json| RunFacts::read_all(&json).ok());
+        // A copy of a waiting thread is idle and has no runs (acting reference §2).
+        let may_be_copy = || facts.graph_id.is_some() && runs.as_ref().is_none_or(Vec::is_empty);
+        let needs_state = match facts.status.as_str() {
+            "idle" => may_be_copy(),
+            "error" => facts.error.is_none(),
+            _ => true,
+        };
+        let state = match needs_state {
+            true => listed(self.thread_state_raw(thread, MAX_LISTED).await.map(|raw| raw.get().to_string()))?,
+            false => None,
+        };
+        let state = state.and_then(|json| StateFacts::read(&json).ok());
+        let records = ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() };
+        Ok(ThreadStatus::derive(records))
+    }
+
+    async fn small_thread_record(&self, thread: &str) -> Result<String, ApiError> {
+        match self.thread_raw(thread, MAX_THREAD).await {
+            Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
+                let query = ThreadQuery { ids: vec![thread.to_string()], limit: 1, ..ThreadQuery::default() };
+                let rows = self.thread_rows(&query).await?;
+                // A server that doesn't know `ids` lists any threads.
+                let row = rows.into_iter().find(|row| row["thread_id"] == thread);
+                row.map(|row| row.to_string()).ok_or(error)
+            }
+            other => other.map(|raw| raw.get().to_string()),
+        }
+    }
+
+    /// An error of our own about what was read of a thread; nothing was sent.
+    pub(super) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
+        let url = self.url(&reqwest::Method::GET, &["threads", thread]);
+        let at = self.http.place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
+        ApiError { kind: Kind::Refused, at, detail, hint: None }
+    }
+}
+
+fn offered(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
+    match part {
+        Ok(json) => Ok(Some(json)),
+        Err(error) if error.may_lack_call() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A part of a row's status, where it can be had for the price of a row.
+fn listed(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
+    match part {
+        Err(ApiError { kind: Kind::TooLarge(_), .. }) => Ok(None),
+        part => offered(part),
+    }
+}
+
+fn list(rows: &[Box<RawValue>]) -> String {
+    let rows: Vec<&str> = rows.iter().map(|row| row.get()).collect();
+    format!("[{}]", rows.join(","))
+}

@@ -1,0 +1,163 @@
+//! Acting on a thread of an agent server: what is wanted becomes a plan that can be looked at, and the plan is carried out
+//! once, if the thread still is as it was (acting reference §1, design §7).
+
+mod loaded;
+mod plan;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use loaded::LoadedThread;
+pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
+
+use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
+use runtail_core::model::Preview;
+use runtail_core::text::short_id;
+use std::time::Duration;
+
+/// How long a deletion waits until the thread's runs have stopped.
+const STOP_BEFORE_DELETE: Duration = Duration::from_secs(20);
+
+/// What somebody wants done with a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ThreadIntent {
+    /// Cancels runs.
+    Cancel {
+        /// The thread.
+        thread: String,
+        /// The run; none means the one that is running, else the next of the queue.
+        run: Option<String>,
+        /// What happens to its steps.
+        action: CancelAction,
+        /// Whether all other active runs are cancelled too.
+        with_queue: bool,
+    },
+    /// Continues where the thread stopped, without an answer.
+    Continue {
+        /// The thread.
+        thread: String,
+    },
+    /// Retries what failed, else runs the last input again.
+    Again {
+        /// The thread.
+        thread: String,
+        /// The number of steps allowed; none means as before, or more if that was what it failed of.
+        recursion_limit: Option<u64>,
+    },
+    /// Deletes the thread.
+    Delete {
+        /// The thread.
+        thread: String,
+    },
+}
+
+impl ThreadIntent {
+    /// The thread.
+    pub fn thread(&self) -> &str {
+        match self {
+            ThreadIntent::Cancel { thread, .. }
+            | ThreadIntent::Continue { thread }
+            | ThreadIntent::Again { thread, .. }
+            | ThreadIntent::Delete { thread } => thread,
+        }
+    }
+}
+
+/// Something that can be done with a thread. The request may hold what an earlier caller sent, so it has no `Debug` and stays
+/// out of the dashboard's state.
+#[derive(Clone)]
+pub struct ThreadPlan {
+    /// What is seen of it.
+    pub preview: Preview,
+    /// What the person can still choose.
+    pub choice: Option<Choice>,
+    step: Step,
+}
+
+/// Something that a person can choose before a plan is carried out. Another choice is another plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Whether the runs behind the cancelled one are cancelled too.
+    Queue {
+        /// How many there are.
+        queued: usize,
+        /// Whether they are.
+        included: bool,
+    },
+    /// The number of steps that the run may take.
+    RecursionLimit(u64),
+}
+
+#[derive(Clone)]
+enum Step {
+    Cancel { thread: String, targets: Vec<CancelTarget>, action: CancelAction },
+    Start(Box<RunStart>),
+    Delete { thread: String },
+}
+
+/// What carrying out a plan led to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Acted {
+    /// The requests to cancel were made; those that are accepted and still active have to be followed.
+    Cancelling(Vec<CancelTarget>),
+    /// A run was started.
+    Started(Started),
+    /// The thread was deleted.
+    Deleted,
+}
+
+impl AgentServer {
+    /// Carries out a plan, once.
+    ///
+    /// # Errors
+    /// See [`StartError`]: it says whether anything may have been done.
+    pub async fn act_on_thread(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
+        match &plan.step {
+            Step::Cancel { thread, targets, action } => {
+                let mut targets = targets.clone();
+                self.cancel_runs(thread, &mut targets, *action).await;
+                Ok(Acted::Cancelling(targets))
+            }
+            Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
+            Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
+        }
+    }
+
+    /// Deletes a thread once none of its runs is active: a run whose thread is deleted continues unseen (acting reference §2).
+    async fn delete_quiet_thread(&self, thread: &str) -> Result<(), StartError> {
+        let refused = |error: ApiError| StartError { failure: StartFailure::Refused, error };
+        let active = match self.active_runs(thread).await {
+            Ok(active) => active,
+            Err(error) if error.may_lack_call() => Vec::new(),
+            Err(error) => return Err(refused(error)),
+        };
+        let mut targets: Vec<CancelTarget> =
+            active.iter().map(|run| CancelTarget::new(&run.run_id, Some(run))).collect();
+        self.cancel_runs(thread, &mut targets, CancelAction::Interrupt).await;
+        self.wait_until_stopped(thread, &mut targets, STOP_BEFORE_DELETE).await;
+        let is_active = |target: &&CancelTarget| !matches!(target.state, CancelState::Stopped | CancelState::Finished);
+        if let Some(target) = targets.iter().find(is_active) {
+            let run = short_id(&target.run_id);
+            let detail = format!("run {run} is still active, so the thread was not deleted");
+            let error = target.error.clone().unwrap_or_else(|| self.refused_here(thread, detail.clone()));
+            let hint = Some("a run whose thread is deleted continues unseen: cancel it, then delete the thread".into());
+            let detail = if error.detail == detail { detail } else { format!("{detail}: {}", error.detail) };
+            return Err(refused(ApiError { detail, hint, ..error }));
+        }
+        match self.delete_thread(thread).await {
+            Ok(()) => Ok(()),
+            // Somebody else did.
+            Err(error) if error.kind == Kind::NotFound => Ok(()),
+            Err(error) if error.is_refusal() => Err(refused(error)),
+            Err(error) => {
+                let hint = Some("the thread may have been deleted all the same: refresh the list to see".to_string());
+                Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint, ..error } })
+            }
+        }
+    }
+}
+
+/// Why there is no plan.
+fn unfit(why: impl Into<String>) -> PlanError {
+    PlanError::Unfit(why.into())
+}

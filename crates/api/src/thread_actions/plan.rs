@@ -1,0 +1,404 @@
+//! Plans for threads: what is read, what would be sent, and what a person has to know before it is.
+
+use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, unfit};
+use crate::answer::Plane;
+use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
+use reqwest::Method;
+use runtail_core::model::{
+    Consent, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, Target, ThreadStatus,
+};
+use runtail_core::text::{self, short_id};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The number of steps of servers that don't say theirs.
+const USUAL_LIMIT: u64 = 25;
+/// Nodes that a sentence names.
+const NAMED: usize = 4;
+
+impl AgentServer {
+    /// Plans something that is to be done with a thread. It sends nothing that writes.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub async fn plan_on_thread(&self, intent: &ThreadIntent) -> Result<ThreadPlan, PlanError> {
+        match intent {
+            ThreadIntent::Cancel { thread, run, action, with_queue } => {
+                self.plan_cancel(thread, run.as_deref(), *action, *with_queue).await
+            }
+            ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
+            ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit).await,
+            ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
+        }
+    }
+
+    async fn plan_cancel(
+        &self,
+        thread: &str,
+        wanted: Option<&str>,
+        action: CancelAction,
+        with_queue: bool,
+    ) -> Result<ThreadPlan, PlanError> {
+        let active = self.active_runs(thread).await?;
+        let target = match wanted {
+            Some(id) => active.iter().find(|run| run.run_id == id),
+            // They are newest first, and the oldest of those that wait is next.
+            None => active.iter().find(|run| run.status == "running").or(active.last()),
+        };
+        let Some(target) = target else {
+            return Err(PlanError::Nothing(match wanted {
+                Some(id) => format!("Run {} is over: {}.", short_id(id), self.ending(thread, id).await),
+                None => "No run is active on this thread.".into(),
+            }));
+        };
+        let others: Vec<&Run> = active.iter().filter(|run| run.run_id != target.run_id).collect();
+        let chosen: Vec<&Run> = if with_queue { active.iter().collect() } else { vec![target] };
+        let targets = chosen.iter().map(|run| CancelTarget::new(&run.run_id, Some(run))).collect();
+        let verb = match action {
+            CancelAction::Interrupt => "Cancel",
+            CancelAction::Rollback => "Cancel and roll back",
+        };
+        let queue = match (with_queue, chosen.len() - 1) {
+            (false, _) | (_, 0) => String::new(),
+            (true, 1) => " and 1 more".into(),
+            (true, n) => format!(" and {n} more"),
+        };
+        let notes = cancel_notes(target, others.len(), action, with_queue);
+        let url = self.cancel_url(thread, &target.run_id, action)?;
+        Ok(ThreadPlan {
+            preview: Preview {
+                title: format!("{verb} run {}{queue}", short_id(&target.run_id)),
+                ..self.preview(thread, Method::POST, &url, None, notes)
+            },
+            choice: (!others.is_empty()).then_some(Choice::Queue { queued: others.len(), included: with_queue }),
+            step: Step::Cancel { thread: thread.into(), targets, action },
+        })
+    }
+
+    /// How a run that is not active ended, in a word or two.
+    async fn ending(&self, thread: &str, run: &str) -> String {
+        match self.run(thread, run).await {
+            Ok(run) => text::clean(&run.status).into_owned(),
+            Err(error) if error.kind == Kind::NotFound => "the server no longer has it".into(),
+            Err(error) => format!("its record can't be read ({})", error.badge()),
+        }
+    }
+
+    async fn plan_continue(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+        let loaded = self.load_thread(thread).await?;
+        let status = loaded.status();
+        let mut notes = Vec::new();
+        match &status {
+            ThreadStatus::Paused { .. } => {
+                notes.push(Note::fact("Breakpoints of the paused run stay set: it stops at the next one."));
+            }
+            ThreadStatus::Cancelled { .. } => notes.push(Note::warning(
+                "The nodes that were cancelled run again from their beginning: what they did outside happens twice.",
+            )),
+            ThreadStatus::Edited { .. } => notes.push(Note::fact(
+                "It continues with the edited state. A question that was open before the edit is asked again.",
+            )),
+            ThreadStatus::Stopped { .. } => {
+                notes.push(Note::fact("The server does not say why the thread stopped."));
+            }
+            ThreadStatus::Waiting { .. } => {
+                return Err(unfit("The thread is waiting for an answer, so answer it instead."));
+            }
+            status if status.is_active() => return Err(unfit("A run is active on this thread.")),
+            status => return Err(unfit(format!("The thread is {}: there is nothing to continue.", status.word()))),
+        }
+        if loaded.next().is_empty() {
+            return Err(unfit("No node is left to run: a new run starts the graph again."));
+        }
+        if !self.takes_no_input().await? {
+            return Err(unfit(
+                "This server starts no run without an input, so it can't continue: a new run starts the graph again.",
+            ));
+        }
+        notes.insert(0, runs_next(loaded.next()));
+        let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
+        notes.extend(omitted_note(&omitted));
+        let body = body.continuing();
+        let title = format!("Continue thread {}", short_id(thread));
+        self.plan_start(thread, title, body, &loaded, notes, None)
+    }
+
+    async fn plan_again(&self, thread: &str, limit: Option<u64>) -> Result<ThreadPlan, PlanError> {
+        let loaded = self.load_thread(thread).await?;
+        let status = loaded.status();
+        if status.is_active() {
+            return Err(unfit("A run is active on this thread. Cancel it, or wait until it has ended."));
+        }
+        match status {
+            ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => self.plan_ask_again(thread, &loaded),
+            ThreadStatus::Failed { error, .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
+                self.plan_retry(thread, &loaded, &error, limit)
+            }
+            status => self.plan_rerun(thread, &loaded, &status),
+        }
+    }
+
+    /// Whether a run without an input continues the thread. Aegra refuses such a run with 422.
+    async fn takes_no_input(&self) -> Result<bool, ApiError> {
+        Ok(self.info().await?.kind != ServerKind::Aegra)
+    }
+
+    /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks anew.
+    fn plan_ask_again(&self, thread: &str, loaded: &LoadedThread) -> Result<ThreadPlan, PlanError> {
+        let Some(checkpoint) = loaded.checkpoint() else {
+            return Err(unfit("The server does not say which checkpoint asked, so it can't be asked again."));
+        };
+        let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
+        let mut body = body.continuing();
+        body.extra.insert("checkpoint_id".into(), checkpoint.into());
+        let mut notes = vec![
+            Note::warning(
+                "The graph rejected the answer, and the server keeps it: a retry would only use it again. This asks the \
+                 question again, from the checkpoint that asked; then answer it.",
+            ),
+            Note::warning(format!("Runs again, up to the question: {}.", named(loaded.next()))),
+        ];
+        notes.extend(omitted_note(&omitted));
+        self.plan_start(thread, format!("Ask again on thread {}", short_id(thread)), body, loaded, notes, None)
+    }
+
+    fn plan_retry(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        error: &str,
+        limit: Option<u64>,
+    ) -> Result<ThreadPlan, PlanError> {
+        let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
+        let mut body = body.continuing();
+        let mut notes = vec![retries(loaded)];
+        notes.extend(omitted_note(&omitted));
+        let mut choice = None;
+        if let Some(reached) = reached_limit(error) {
+            let limit = limit.unwrap_or(reached.saturating_mul(2)).max(1);
+            body.extra.entry("config").or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] =
+                limit.into();
+            notes.push(Note::fact(format!("It failed at its limit of {reached} steps; this run may take {limit}.")));
+            choice = Some(Choice::RecursionLimit(limit));
+        }
+        let title = format!("Retry thread {}", short_id(thread));
+        self.plan_start(thread, title, body, loaded, notes, choice)
+    }
+
+    fn plan_rerun(&self, thread: &str, loaded: &LoadedThread, status: &ThreadStatus) -> Result<ThreadPlan, PlanError> {
+        let Some(runs) = loaded.runs.as_deref().filter(|runs| !runs.is_empty()) else {
+            return Err(unfit("The thread has no run whose input could be run again. A new run starts one."));
+        };
+        let mut why = String::new();
+        for (back, run) in runs.iter().take(NAMED * 2).enumerate() {
+            match Rerun::of(run, assistant_of(loaded)?) {
+                Ok(Rerun { body, omitted }) => {
+                    let notes = rerun_notes(run, back, status, &omitted);
+                    let title = format!("Run again on thread {}", short_id(thread));
+                    return self.plan_start(thread, title, body, loaded, notes, None);
+                }
+                Err(reason) if why.is_empty() => why = format!("Run {}: {reason}.", short_id(&run.run_id)),
+                Err(_) => {}
+            }
+        }
+        Err(unfit(format!("No input can be run again. {why} A new run takes any input.")))
+    }
+
+    async fn plan_delete_thread(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+        let loaded = match self.load_thread(thread).await {
+            Ok(loaded) => loaded,
+            Err(error) if error.kind == Kind::NotFound => {
+                return Err(PlanError::Nothing("The server has no such thread: it was deleted already.".into()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let runs = loaded.runs.as_deref().unwrap_or_default();
+        let count = match runs.len() {
+            0 => "its state".to_string(),
+            1 => "its run, its state".into(),
+            n => format!("its {n} runs, its state"),
+        };
+        let mut notes = vec![Note::warning(format!(
+            "Deletes the thread with {count} and all its checkpoints. It can't be undone."
+        ))];
+        match runs.iter().filter(|run| run.is_active()).count() {
+            0 => {}
+            1 => notes.push(Note::warning("The active run is cancelled first: it would continue unseen.")),
+            n => notes
+                .push(Note::warning(format!("The {n} active runs are cancelled first: they would continue unseen."))),
+        }
+        if let ThreadStatus::Waiting { questions, .. } = loaded.status() {
+            notes.push(Note::warning(format!(
+                "It is waiting for an answer: {}",
+                text::clean(&runtail_core::model::summary_of(&questions))
+            )));
+        }
+        let url = self.url(&Method::DELETE, &["threads", thread])?;
+        let preview = self.preview(thread, Method::DELETE, &url, None, notes);
+        Ok(ThreadPlan {
+            preview: Preview {
+                title: format!("Delete thread {}", short_id(thread)),
+                consent: Consent::Id(thread.into()),
+                ..preview
+            },
+            choice: None,
+            step: Step::Delete { thread: thread.into() },
+        })
+    }
+
+    fn plan_start(
+        &self,
+        thread: &str,
+        title: String,
+        body: RunCreate,
+        loaded: &LoadedThread,
+        notes: Vec<Note>,
+        choice: Option<Choice>,
+    ) -> Result<ThreadPlan, PlanError> {
+        let request = self.start_request(thread, &body)?;
+        let preview = Preview { title, request, ..self.shown(thread, notes) };
+        let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+        let start = RunStart { thread: thread.into(), body, guard };
+        Ok(ThreadPlan { preview, choice, step: Step::Start(Box::new(start)) })
+    }
+
+    /// The request that starts a run on a thread, as it can be shown.
+    ///
+    /// # Errors
+    /// The address or the body can't be made.
+    pub fn start_request(&self, thread: &str, body: &RunCreate) -> Result<PlainRequest, crate::ApiError> {
+        let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
+        let body = self.run_body(&url, body)?;
+        Ok(self.http.shown(Plane::Agent, Method::POST.to_string(), &url, Some(&body)))
+    }
+
+    fn preview(
+        &self,
+        thread: &str,
+        method: Method,
+        url: &reqwest::Url,
+        body: Option<&Value>,
+        notes: Vec<Note>,
+    ) -> Preview {
+        let request = self.http.shown(Plane::Agent, method.to_string(), url, body);
+        Preview { request, ..self.shown(thread, notes) }
+    }
+
+    fn shown(&self, thread: &str, notes: Vec<Note>) -> Preview {
+        let target = Target { kind: "thread", id: thread.into(), name: format!("thread {}", short_id(thread)) };
+        let request = PlainRequest { method: String::new(), url: String::new(), headers: Vec::new(), body: None };
+        Preview {
+            title: String::new(),
+            profile: self.http.profile().to_string(),
+            target: Some(target),
+            request,
+            changes: Vec::new(),
+            revision: NewRevision::NotAsked,
+            notes,
+            consent: Consent::Key,
+        }
+    }
+}
+
+fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: bool) -> Vec<Note> {
+    let is_queued = target.status != "running";
+    let mut notes = Vec::new();
+    notes.push(match (is_queued, action) {
+        (true, CancelAction::Interrupt) => Note::fact("The run is queued and has not begun."),
+        (true, CancelAction::Rollback) => Note::fact("The run is queued and has not begun: its record is deleted."),
+        (false, CancelAction::Interrupt) => {
+            Note::fact("Finished steps are kept. The step that is under way is dropped; continuing runs it again.")
+        }
+        (false, CancelAction::Rollback) => Note::warning(
+            "Deletes the run and its checkpoints: the thread's state is as it was before the run. It can't be undone.",
+        ),
+    });
+    if !is_queued {
+        notes.push(Note::fact("What its tools did outside stays done."));
+    }
+    let runs = |n: usize, one: &str, several: &str| match n {
+        1 => format!("1 other run {one}"),
+        n => format!("{n} other runs {several}"),
+    };
+    match (with_queue, others) {
+        (_, 0) => {}
+        (false, n) if is_queued => notes.push(Note::fact(format!("{}.", runs(n, "stays active", "stay active")))),
+        (false, n) => {
+            let queue = runs(n, "is queued behind it and starts next", "are queued behind it, and the next one starts");
+            notes.push(Note::warning(format!("{queue}.")));
+        }
+        (true, n) => {
+            let queue =
+                runs(n, "is cancelled in the same way, first", "are cancelled in the same way, the newest first");
+            notes.push(Note::warning(format!("{queue}, so that none of them starts.")));
+        }
+    }
+    notes
+}
+
+/// What a retry runs again.
+fn retries(loaded: &LoadedThread) -> Note {
+    let unfinished: BTreeSet<&str> = loaded
+        .state
+        .iter()
+        .flat_map(|state| &state.tasks)
+        .filter(|task| !task.has_result)
+        .map(|task| task.node.as_str())
+        .collect();
+    let nodes: Vec<String> = match unfinished.is_empty() {
+        true => loaded.next().to_vec(),
+        false => unfinished.into_iter().map(str::to_string).collect(),
+    };
+    Note::warning(format!("Runs {} again; finished steps are kept.", named(&nodes)))
+}
+
+fn runs_next(next: &[String]) -> Note {
+    Note::fact(format!("Runs next: {}.", named(next)))
+}
+
+/// Names in a sentence, each once.
+fn named(nodes: &[String]) -> String {
+    let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+    let shown: Vec<String> = all.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+    match all.len() {
+        0 => "the next node".into(),
+        n if n > NAMED => format!("{} and {} more", shown.join(", "), n - NAMED),
+        _ => shown.join(", "),
+    }
+}
+
+fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[String]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let which = match back {
+        0 => format!("the newest run ({})", short_id(&run.run_id)),
+        _ => format!("run {}, the newest that had an input of its own", short_id(&run.run_id)),
+    };
+    notes.push(Note::fact(format!("The input of {which} again, on the thread's state as it is now.")));
+    notes.push(Note::warning("Models and tools are called again: what they did outside happens twice."));
+    if matches!(status, ThreadStatus::Waiting { .. }) {
+        notes.push(Note::warning("The thread is waiting for an answer. A new input drops the open question."));
+    }
+    notes.extend(omitted_note(omitted));
+    notes
+}
+
+fn omitted_note(omitted: &[String]) -> Option<Note> {
+    (!omitted.is_empty()).then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
+}
+
+/// The limit of a run that failed because it took too many steps.
+pub(super) fn reached_limit(error: &str) -> Option<u64> {
+    if !error.contains("GraphRecursionError") && !error.contains("ecursion limit") {
+        return None;
+    }
+    let after = error.split("imit of ").nth(1).unwrap_or_default();
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    Some(digits.parse().unwrap_or(USUAL_LIMIT))
+}
+
+/// The assistant that the thread belongs to.
+fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
+    loaded.assistant().ok_or_else(|| {
+        unfit("The thread does not say which assistant it belongs to, and a run of another one would hide its state.")
+    })
+}

@@ -1,0 +1,173 @@
+//! Starting a run on a thread in the background: the thread is looked at again, then the request is sent, once.
+
+use super::LoadedThread;
+use crate::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_core::model::{Question, RunCreate, RunFacts, ThreadStatus};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The key in a run's metadata by which it is found again if the answer to its start is lost.
+const MARK: &str = "runtail";
+/// Newest runs among which it is looked for.
+const LOOKED_THROUGH: usize = 20;
+/// How often, and how far apart, it is looked for.
+const LOOKS: u32 = 3;
+const LOOK_AGAIN: Duration = Duration::from_millis(400);
+
+/// A run that is to be started on a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunStart {
+    /// The thread.
+    pub thread: String,
+    /// The request.
+    pub body: RunCreate,
+    /// What must be so just before it is sent.
+    pub guard: StartGuard,
+}
+
+/// What must be so just before a run is started; else nothing is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StartGuard {
+    /// Nothing: a run with an input of its own may wait behind others.
+    None,
+    /// No run is active, and this is the newest checkpoint.
+    Checkpoint(Option<String>),
+    /// These questions are open.
+    Questions(Vec<Question>),
+}
+
+/// A run that was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// The run.
+    pub run_id: String,
+    /// Whether the server's answer was lost, and the run was found in the thread's list.
+    pub was_found: bool,
+}
+
+/// Why something was not done, or is not known to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StartError {
+    /// How far it came.
+    pub failure: StartFailure,
+    /// What the server or the network said.
+    pub error: ApiError,
+}
+
+/// How far something came that was to change a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartFailure {
+    /// A question that was answered is no longer open. Nothing was sent.
+    NotOpen,
+    /// The thread changed since it was looked at. Nothing was sent.
+    Changed,
+    /// The thread could not be looked at. Nothing was sent.
+    Unchecked,
+    /// Another run is active: the server refused this one.
+    Busy,
+    /// The server refused, for another reason.
+    Refused,
+    /// The server has no call for runs in the background.
+    NotOffered,
+    /// It was sent, and it is not known what became of it.
+    Unknown,
+}
+
+impl AgentServer {
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// See [`StartFailure`].
+    pub async fn start_on_thread(&self, start: &RunStart) -> Result<Started, StartError> {
+        if start.guard != StartGuard::None {
+            let loaded = match self.load_thread(&start.thread).await {
+                Ok(loaded) => loaded,
+                Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+            };
+            if let Some((failure, why)) = refusal(&start.guard, &loaded) {
+                let error = ApiError { kind: Kind::Stale, ..self.refused_here(&start.thread, why) };
+                return Err(StartError { failure, error });
+            }
+        }
+        let mark = uuid::Uuid::new_v4().to_string();
+        let mut body = start.body.clone();
+        match &mut body.metadata {
+            Some(Value::Object(notes)) => drop(notes.insert(MARK.into(), json!(mark))),
+            other => *other = Some(json!({ MARK: mark })),
+        }
+        match self.create_run(&start.thread, &body).await {
+            Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),
+            Ok(_) => {
+                self.find_started(start, &mark, self.refused_here(&start.thread, "the answer has no run id".into()))
+                    .await
+            }
+            Err(error) if error.is_refusal() => Err(StartError { failure: self.kind_of_refusal(&error).await, error }),
+            Err(error) => self.find_started(start, &mark, error).await,
+        }
+    }
+
+    async fn kind_of_refusal(&self, error: &ApiError) -> StartFailure {
+        match error.kind {
+            Kind::Conflict => StartFailure::Busy,
+            // JavaScript says so with 422.
+            Kind::Invalid(_) if error.detail.contains("already running") => StartFailure::Busy,
+            Kind::NotFound => match self.info().await {
+                Ok(info) if info.kind == ServerKind::Other => StartFailure::NotOffered,
+                _ => StartFailure::Refused,
+            },
+            _ if error.may_lack_call() => StartFailure::NotOffered,
+            _ => StartFailure::Refused,
+        }
+    }
+
+    /// Looks for a run whose start was not answered. It is never sent again.
+    async fn find_started(&self, start: &RunStart, mark: &str, lost: ApiError) -> Result<Started, StartError> {
+        for attempt in 0..LOOKS {
+            if attempt > 0 {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            let runs = self.runs(&start.thread, LOOKED_THROUGH).await.unwrap_or_default();
+            let is_ours =
+                |run: &&runtail_core::model::Run| run.metadata.as_ref().is_some_and(|notes| notes[MARK] == mark);
+            if let Some(run) = runs.iter().find(is_ours) {
+                return Ok(Started { run_id: run.run_id.clone(), was_found: true });
+            }
+        }
+        let hint = "it was sent once and may be running: look at the thread's runs before you do anything again";
+        Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint.into()), ..lost } })
+    }
+}
+
+/// Why a run must not be started any more.
+pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(StartFailure, String)> {
+    // A server that shows nothing can't be checked; it refuses what it can't take.
+    if loaded.is_blank() {
+        return None;
+    }
+    let active = || loaded.runs.iter().flatten().any(RunFacts::is_active);
+    match guard {
+        StartGuard::None => None,
+        StartGuard::Checkpoint(_) if active() => {
+            Some((StartFailure::Changed, "a run is active on the thread by now: nothing was sent".into()))
+        }
+        StartGuard::Checkpoint(planned) if planned.as_deref() != loaded.checkpoint() => {
+            Some((StartFailure::Changed, "the thread changed since the preview: nothing was sent".into()))
+        }
+        StartGuard::Checkpoint(_) => None,
+        StartGuard::Questions(asked) => {
+            let open = loaded.answerable();
+            let is_open =
+                |question: &Question| open.iter().any(|now| now.id == question.id && now.value == question.value);
+            if asked.iter().all(is_open) {
+                return None;
+            }
+            let why = match loaded.status() {
+                status @ (ThreadStatus::Running { .. } | ThreadStatus::Queued { .. }) => {
+                    format!("the thread is {}: somebody answered", status.word())
+                }
+                status => format!("the thread's status has changed: {}", status.word()),
+            };
+            Some((StartFailure::NotOpen, format!("{why}; nothing was sent")))
+        }
+    }
+}

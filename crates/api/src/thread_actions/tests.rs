@@ -1,0 +1,74 @@
+use super::plan::reached_limit;
+use super::start::refusal;
+use super::*;
+use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
+use serde_json::Value;
+
+fn loaded(name: &str) -> LoadedThread {
+    let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let part = |key: &str| case.get(key).map(Value::to_string);
+    LoadedThread {
+        thread: part("thread").map(|json| ThreadFacts::read(&json).unwrap()),
+        state: part("state").map(|json| StateFacts::read(&json).unwrap()),
+        runs: None,
+    }
+}
+
+fn with_run(mut thread: LoadedThread, status: &str) -> LoadedThread {
+    let run = format!(r#"[{{"run_id": "r", "status": "{status}"}}]"#);
+    thread.runs = Some(RunFacts::read_all(&run).unwrap());
+    thread
+}
+
+fn failure(guard: &StartGuard, now: &LoadedThread) -> Option<StartFailure> {
+    refusal(guard, now).map(|(failure, _)| failure)
+}
+
+#[test]
+fn an_answer_is_refused_once_its_question_is_gone() {
+    let before = loaded("questions-parallel");
+    let asked = before.answerable();
+    let guard = |at: usize| StartGuard::Questions(vec![asked[at].clone()]);
+    assert_eq!(asked.len(), 3);
+    assert_eq!(failure(&guard(1), &before), None);
+    // Somebody answered one of the three: the others are still open.
+    let after = loaded("questions-parallel-one-answered");
+    let gone: Vec<bool> = (0..3).map(|at| failure(&guard(at), &after).is_some()).collect();
+    assert_eq!(gone.iter().filter(|gone| **gone).count(), 1, "{gone:?}");
+    let running = with_run(before.clone(), "running");
+    assert_eq!(failure(&guard(0), &running), Some(StartFailure::NotOpen));
+    // A server that shows neither thread nor state refuses by itself.
+    assert_eq!(failure(&guard(0), &LoadedThread::default()), None);
+}
+
+#[test]
+fn a_rejected_answer_is_told_from_a_question_that_can_be_answered_again() {
+    let mut poisoned = with_run(loaded("poisoned"), "error");
+    assert!(poisoned.keeps_rejected_answer() && poisoned.answerable().is_empty());
+    // With a schema the server asks again.
+    let state = poisoned.state.as_mut().unwrap();
+    state.tasks[0].questions[0].response_schema = Some(serde_json::json!({"type": "object"}));
+    assert!(!poisoned.keeps_rejected_answer());
+    assert_eq!(poisoned.answerable().len(), 1);
+}
+
+#[test]
+fn a_run_is_refused_if_the_thread_moved_since_the_preview() {
+    let cancelled = loaded("cancelled");
+    let checkpoint = cancelled.checkpoint().map(str::to_string);
+    let guard = StartGuard::Checkpoint(checkpoint);
+    assert_eq!(failure(&guard, &cancelled), None);
+    assert_eq!(failure(&guard, &with_run(cancelled.clone(), "pending")), Some(StartFailure::Changed));
+    assert_eq!(failure(&guard, &loaded("failed")), Some(StartFailure::Changed));
+    assert_eq!(failure(&StartGuard::None, &with_run(cancelled, "pending")), None);
+}
+
+#[test]
+fn the_limit_that_a_run_reached_is_read_from_its_error() {
+    let python = "GraphRecursionError: Recursion limit of 5 reached without hitting a stop condition.";
+    assert_eq!(reached_limit(python), Some(5));
+    assert_eq!(reached_limit("Error: Recursion limit of 1000 reached"), Some(1000));
+    assert_eq!(reached_limit("GraphRecursionError"), Some(25));
+    assert_eq!(reached_limit("ValueError: the limit of 5 EUR"), None);
+}

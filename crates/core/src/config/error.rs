@@ -1,0 +1,220 @@
+//! What is wrong with a configuration, shown where it is wrong: file, line, column, the line itself and a caret.
+
+use crate::text;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Longest part of a line that is shown, in characters.
+const LONGEST: usize = 200;
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ConfigError {
+    /// The file, where it came from one.
+    pub path: Option<PathBuf>,
+    /// Where in the file.
+    pub place: Option<Place>,
+    /// What is wrong, one line.
+    pub message: String,
+    /// What was expected, or what to do.
+    pub hint: Option<String>,
+}
+
+/// A place in a file, with what is needed to show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// Characters to underline, at least one, on that line only.
+    pub width: usize,
+    /// The line, cleaned, with anything that looks like a key masked.
+    pub excerpt: String,
+}
+
+impl ConfigError {
+    /// An error that has no place in a file.
+    pub fn new(message: impl Into<String>) -> ConfigError {
+        ConfigError { message: message.into(), ..Default::default() }
+    }
+
+    /// Adds what was expected or what to do.
+    pub fn hint(mut self, hint: impl Into<String>) -> ConfigError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// An error at a span of a file's text.
+    pub(super) fn at(path: Option<&Path>, text: &str, span: Range<usize>, message: impl Into<String>) -> ConfigError {
+        ConfigError {
+            path: path.map(Path::to_path_buf),
+            place: Some(Place::of(text, span)),
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
+impl Place {
+    /// Finds the line and column of a span of bytes. Spans past the end (an unclosed string) point at the end.
+    pub fn of(text: &str, span: Range<usize>) -> Place {
+        let boundary = |mut at: usize| {
+            at = at.min(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let start = boundary(span.start);
+        let end = boundary(span.end.max(start));
+        let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
+        let source = text[line_start..line_end].trim_end_matches('\r');
+        Place {
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            width: text[start..end.min(line_end)].chars().count().max(1),
+            excerpt: mask(&text::clean(source)),
+        }
+    }
+}
+
+/// Hides what looks like a key of the service (`lsv2_pt_…`, `lsv2_sk_…`): a person may have pasted one into the file.
+/// The length stays, so that the caret keeps its place.
+pub(super) fn mask(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find("lsv2_") {
+        let (head, tail) = rest.split_at(at);
+        out.push_str(head);
+        let end = tail.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').unwrap_or(tail.len());
+        out.extend(std::iter::repeat_n('*', end));
+        rest = &tail[end..];
+    }
+    out.push_str(rest);
+    mask_user(out)
+}
+
+/// Hides the user and password of an address (`https://user:password@host`), length kept.
+fn mask_user(line: String) -> String {
+    let Some(start) = line.find("://").map(|at| at + 3) else { return line };
+    let end = line[start..].find(['/', '"', '\'', ' ']).map_or(line.len(), |at| start + at);
+    match line[start..end].rfind('@') {
+        Some(at) => {
+            let stars = "*".repeat(line[start..start + at].chars().count());
+            format!("{}{stars}{}", &line[..start], &line[start + at..])
+        }
+        None => line,
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}", text::clean(&path.display().to_string()))?;
+            if let Some(Place { line, column, .. }) = &self.place {
+                write!(f, ":{line}:{column}")?;
+            }
+            f.write_str(": ")?;
+        } else if let Some(Place { line, column, .. }) = &self.place {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        f.write_str(&text::clean_lines(&self.message))?;
+        if let Some(Place { line, column, width, excerpt }) = &self.place {
+            // Of a very long line the part around the mistake.
+            let from = if excerpt.chars().count() > LONGEST { (column - 1).saturating_sub(LONGEST / 2) } else { 0 };
+            let part: String = excerpt.chars().skip(from).take(LONGEST).collect();
+            let cut = if from > 0 { "…" } else { "" };
+            let under = column - 1 - from + cut.chars().count();
+            let width = (*width).min((LONGEST + 1).saturating_sub(column - from)).max(1);
+            let (margin, blank) = (line.to_string(), " ");
+            write!(f, "\n  {margin} | {cut}{part}\n  {} | ", blank.repeat(margin.len()))?;
+            write!(f, "{}{}", blank.repeat(under), "^".repeat(width))?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  {}", text::clean_lines(hint))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The candidate that a mistyped word probably meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_few(word, candidates, 1).into_iter().next()
+}
+
+/// The candidates that a mistyped word may mean, the nearest first: at most a third of its letters differ.
+pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let limit = (word.chars().count() / 3).max(1);
+    let near = candidates.into_iter().map(|c| (distance(&word.to_lowercase(), &c.to_lowercase()), c));
+    let mut near: Vec<(usize, &str)> = near.filter(|(d, _)| *d <= limit).collect();
+    near.sort_by_key(|(d, _)| *d);
+    near.into_iter().map(|(_, c)| c).take(most).collect()
+}
+
+/// Edits from one word to another, in characters; two neighbours that changed places are one edit.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let swap = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = swap.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_word() {
+        let text = "a = 1\nkö = \"nein\"\r\n";
+        let at = text.find("\"nein\"").unwrap();
+        let error = ConfigError::at(Some(Path::new("c.toml")), text, at..at + 6, "no").hint("say yes");
+        assert_eq!(error.to_string(), "c.toml:2:6: no\n  2 | kö = \"nein\"\n    |      ^^^^^^\n  say yes");
+        assert_eq!(Place::of("", 0..9).column, 1);
+        assert_eq!(Place::of("a\n", 2..2).line, 2);
+    }
+
+    #[test]
+    fn of_a_very_long_line_the_part_around_the_mistake_is_shown() {
+        let text = format!("a = [{}!!, {}]", "1, ".repeat(90_000), "2, ".repeat(90_000));
+        let at = text.find("!!").unwrap();
+        let shown = ConfigError::at(None, &text, at..at + 2, "no").to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() < 260), "{shown}");
+        let mistake = lines[1].chars().position(|c| c == '!').unwrap();
+        assert_eq!(lines[2].chars().position(|c| c == '^'), Some(mistake), "{shown}");
+        assert!(lines[2].ends_with("^^") && !lines[2].ends_with("^^^"), "{shown}");
+        // What is marked may itself be long.
+        let all = ConfigError::at(None, &text, 0..text.len(), "no").to_string();
+        assert!(all.lines().all(|line| line.chars().count() < 260), "{all}");
+    }
+
+    #[test]
+    fn keys_in_the_file_are_masked() {
+        let text = "api_key = \"lsv2_pt_canary\" x";
+        let error = ConfigError::at(None, text, text.len() - 1..text.len(), "odd");
+        assert!(!error.to_string().contains("canary"), "{error}");
+        assert!(!format!("{error:?}").contains("canary"));
+    }
+
+    #[test]
+    fn the_nearest_word() {
+        assert_eq!(nearest("prod-su", ["prod-us", "local"]), Some("prod-us"));
+        assert_eq!(nearest("zzz", ["prod-us", "local"]), None);
+    }
+}

@@ -1,0 +1,470 @@
+//! Configuration: profiles, limits, keys of the keyboard; where it is found and what is the case without one.
+
+mod base;
+mod document;
+pub mod edit;
+mod env;
+mod error;
+pub mod files;
+mod node;
+mod parse;
+mod secret;
+mod store;
+mod table;
+pub mod theme;
+mod units;
+mod watch;
+
+pub use base::{
+    REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region, region_of, studio_page,
+};
+pub use document::{Document, Field, Form, Format};
+pub use error::{ConfigError, Place};
+pub use secret::{SecretError, SecretRef, SecretSource};
+pub use store::{DiffLine, Draft, private_folder};
+pub use units::{duration as parse_duration, size as parse_size};
+pub use watch::Watch;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+pub use error::{nearest, nearest_few};
+
+/// The whole configuration.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    /// The file that it came from, where there was one.
+    pub path: Option<PathBuf>,
+    /// Profiles used when none is named.
+    pub default_profiles: Vec<String>,
+    /// All profiles, in the file's order.
+    pub profiles: Vec<Profile>,
+    /// How a wait polls.
+    pub poll: Poll,
+    /// How much of a stream is kept.
+    pub tape: TapeLimits,
+    /// How the dashboard looks.
+    pub ui: Ui,
+    /// All themes that there are.
+    pub themes: theme::Themes,
+    /// Keys by the name of the operation.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// What was ignored and why, one line each, with its place in the file.
+    pub warnings: Vec<String>,
+    /// How each profile is written in the file, by its name; left out where a key seems to have been pasted into it.
+    pub tables: BTreeMap<String, Arc<str>>,
+}
+
+/// How often a wait asks, and how long it goes on. One minute and half an hour are the service's own advice (contract §8).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Poll {
+    /// Time between two requests.
+    pub interval: Duration,
+    /// When to give up.
+    pub timeout: Duration,
+}
+
+impl Default for Poll {
+    fn default() -> Poll {
+        Poll { interval: Duration::from_secs(60), timeout: Duration::from_secs(1800) }
+    }
+}
+
+/// Default of `[limits] max_answer`: the largest answer of a server that is read, unpacked, in bytes. A thread's state may have
+/// 50 MB.
+pub const MAX_ANSWER: u64 = 64 << 20;
+
+/// Bounds of a tape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TapeLimits {
+    /// Events kept.
+    pub max_rows: usize,
+    /// Bytes of memory that they may take.
+    pub max_bytes: u64,
+    /// Largest event that is kept whole, in bytes.
+    pub max_event: u64,
+}
+
+impl Default for TapeLimits {
+    fn default() -> TapeLimits {
+        TapeLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20 }
+    }
+}
+
+/// How the dashboard looks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ui {
+    /// Name of the theme.
+    pub theme: String,
+    /// Whose the mouse is.
+    pub mouse: Mouse,
+    /// Draw with ASCII only.
+    pub ascii: bool,
+    /// How the times of a stream are told.
+    pub timestamps: Timestamps,
+    /// Whether lines that are too long for the stream's pane go on in the next one.
+    pub wrap: bool,
+    /// How a person is called when a watched revision ends.
+    pub notify: Notify,
+}
+
+/// Whose the mouse is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mouse {
+    /// Ours in lists, the terminal's where text is read, so that it can be selected.
+    #[default]
+    Auto,
+    /// Ours everywhere.
+    On,
+    /// Always the terminal's.
+    Off,
+}
+
+impl Mouse {
+    /// The words of the configuration.
+    pub const WORDS: [(&str, Mouse); 3] = [("auto", Mouse::Auto), ("on", Mouse::On), ("off", Mouse::Off)];
+}
+
+/// How the times of a stream are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timestamps {
+    /// As the clock on the wall shows them.
+    #[default]
+    Absolute,
+    /// Since the run began.
+    Relative,
+    /// Since the entry before.
+    Delta,
+}
+
+impl Timestamps {
+    /// The words of the configuration, in the order of the key that goes through them.
+    pub const WORDS: [(&str, Timestamps); 3] =
+        [("absolute", Timestamps::Absolute), ("relative", Timestamps::Relative), ("delta", Timestamps::Delta)];
+}
+
+/// The word of a choice.
+fn word_of<T: PartialEq>(words: &[(&'static str, T)], wanted: &T) -> &'static str {
+    words.iter().find(|(_, choice)| choice == wanted).map_or("", |(word, _)| word)
+}
+
+impl std::fmt::Display for Mouse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(word_of(&Mouse::WORDS, self))
+    }
+}
+
+impl std::fmt::Display for Timestamps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(word_of(&Timestamps::WORDS, self))
+    }
+}
+
+/// How a person is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Notify {
+    /// Not at all: the message on the screen is enough.
+    Off,
+    /// The terminal's bell.
+    #[default]
+    Bell,
+    /// A desktop notification by OSC 9 (iTerm2, WezTerm, Windows Terminal, kitty, …).
+    Osc9,
+    /// A desktop notification with a title by OSC 777 (urxvt, foot, Ghostty, VTE, …).
+    Osc777,
+}
+
+impl Notify {
+    /// The words of the configuration.
+    pub const WORDS: [(&str, Notify); 4] =
+        [("bell", Notify::Bell), ("osc9", Notify::Osc9), ("osc777", Notify::Osc777), ("off", Notify::Off)];
+}
+
+impl std::fmt::Display for Notify {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(word_of(&Notify::WORDS, self))
+    }
+}
+
+impl Default for Ui {
+    fn default() -> Ui {
+        Ui {
+            theme: theme::TERMINAL.into(),
+            mouse: Mouse::default(),
+            ascii: false,
+            timestamps: Timestamps::default(),
+            wrap: false,
+            notify: Notify::default(),
+        }
+    }
+}
+
+/// One place to work with: a control plane, agent servers, or both, and the keys to them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// What is shown as its region: `us`, `eu`, `apac`, `aws`, or the host of anything else.
+    pub region: Option<String>,
+    /// Base of the control plane, prefix included.
+    pub control_plane: Option<Url>,
+    /// The workspace, sent as `X-Tenant-Id`.
+    pub workspace: Option<String>,
+    /// Where the API key comes from.
+    pub key: Option<SecretSource>,
+    /// Where the bearer token comes from.
+    pub bearer: Option<SecretSource>,
+    /// What is shown in large, such as `PROD`.
+    pub label: Option<String>,
+    /// Whether the file rules writing out.
+    pub read_only: bool,
+    /// Why nothing may be written with it, where that is so; settled by [`Config::seal`]. No client of such a profile can
+    /// build a request that writes.
+    pub sealed: Option<String>,
+    /// Identifiers of deployments, for servers that cannot list them.
+    pub deployments: Vec<String>,
+    /// Agent servers that are known without a control plane, by name.
+    pub agent_servers: Vec<(String, Url)>,
+    /// Whether plain http to other machines is accepted.
+    pub allow_http: bool,
+    /// Largest answer that is read, unpacked, in bytes (`[limits] max_answer`); none means [`MAX_ANSWER`]. Streams have other
+    /// limits.
+    pub max_answer: Option<u64>,
+}
+
+impl Profile {
+    /// Whether nothing may be written with it.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only || self.sealed.is_some()
+    }
+
+    /// Whether requests go to the same servers with the same keys: what one answered holds for the other too.
+    pub fn same_target(&self, other: &Profile) -> bool {
+        let target =
+            |p: &Profile| (p.control_plane.clone(), p.workspace.clone(), p.agent_servers.clone(), p.allow_http);
+        target(self) == target(other) && self.key == other.key && self.bearer == other.bearer
+    }
+
+    /// Settles whether it may be written with. Production labels are read-only until `write` says otherwise; what the file
+    /// calls `read_only` stays so.
+    pub fn seal(&mut self, read_only: bool, write: bool) {
+        self.sealed = if read_only {
+            Some("--read-only was given".into())
+        } else if self.read_only {
+            Some(format!("the profile \"{}\" is read-only", self.name))
+        } else if self.is_production() && !write {
+            let label = self.label.as_deref().unwrap_or_default();
+            Some(format!(
+                "the label \"{label}\" of the profile \"{}\" contains PROD, and --write was not given",
+                self.name
+            ))
+        } else {
+            None
+        };
+    }
+
+    /// Whether its label contains PROD, in any case: NON-PROD too, because a wrong guess must not let anybody write.
+    pub fn is_production(&self) -> bool {
+        self.label.as_deref().is_some_and(|label| label.to_ascii_uppercase().contains("PROD"))
+    }
+}
+
+impl Config {
+    /// A commented example with every key, which `config init` writes.
+    pub const EXAMPLE: &str = include_str!("../../../../config.example.toml");
+
+    /// Loads the named file, else the one at the usual place, else what the environment says (see [`Config::from_env`]).
+    /// Without any of them the configuration has no profile.
+    pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
+        let usual = Config::default_path();
+        let (path, named) = match (path, &usual) {
+            (Some(path), _) => (path, true),
+            (None, Some(path)) => (path.as_path(), false),
+            (None, None) => return Config::of_env(),
+        };
+        if !named && std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+            return Config::of_env();
+        }
+        Config::read(path)
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Config, ConfigError> {
+        match files::read_text(path) {
+            Ok(text) => Config::parse(&text, Some(path)),
+            Err(e) => {
+                let mut error = ConfigError::new(match e.kind() {
+                    std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+                    std::io::ErrorKind::InvalidData => "this is not a text file (UTF-8)".to_string(),
+                    _ => format!("cannot be read: {e}"),
+                });
+                error.path = Some(path.to_path_buf());
+                Err(error.hint("`runtail config init` writes a commented example"))
+            }
+        }
+    }
+
+    /// Settles for every profile whether it may be written with: never under `--read-only`, nor with one that its file calls
+    /// read-only; with one labelled as production under `--write` alone.
+    pub fn seal(&mut self, read_only: bool, write: bool) {
+        self.profiles.iter_mut().for_each(|profile| profile.seal(read_only, write));
+    }
+
+    /// Reads a configuration from text; `path` is for messages, and the folder that relative key files are looked for in.
+    pub fn parse(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
+        parse::config(text, path)
+    }
+
+    /// The profile that the official environment variables make, if any is set: `LANGSMITH_API_KEY`, or without it
+    /// `LANGSMITH_BEARER_TOKEN`; `LANGSMITH_WORKSPACE_ID` or `LANGSMITH_TENANT_ID`, and `LANGGRAPH_HOST_URL` (the control plane as it stands) or
+    /// `LANGSMITH_ENDPOINT` (any address of the installation). A variable that holds no address makes no profile.
+    pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Option<Profile> {
+        env::profile(env).ok().flatten()
+    }
+
+    /// The configuration of `--url`: one agent server, no control plane and no key. An address without a scheme is https,
+    /// or http on this machine. Plain http elsewhere is accepted, since the person asked for just that and no key is sent.
+    pub fn for_url(url: &str) -> Result<Config, ConfigError> {
+        Ok(Config { profiles: vec![env::url_profile(url)?], ..Config::default() })
+    }
+
+    /// Where the configuration is looked for: `$XDG_CONFIG_HOME/runtail/config.toml` on every system where that is set,
+    /// else the system's usual place.
+    pub fn default_path() -> Option<PathBuf> {
+        let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        let folder = match xdg {
+            Some(base) => base.join("runtail"),
+            None => directories::ProjectDirs::from("", "", "runtail")?.config_dir().to_path_buf(),
+        };
+        Some(folder.join("config.toml"))
+    }
+
+    /// The profiles with these names; without names the default ones, and without defaults all.
+    ///
+    /// # Errors
+    /// A name that no profile has: the error lists those there are, and the nearest.
+    pub fn choose(&self, names: &[String]) -> Result<Vec<Profile>, ConfigError> {
+        let names = if names.is_empty() { &self.default_profiles } else { names };
+        if names.is_empty() {
+            return Ok(self.profiles.clone());
+        }
+        let mut chosen: Vec<Profile> = Vec::new();
+        for name in names {
+            let found = self.profiles.iter().find(|p| p.name == *name).ok_or_else(|| self.unknown(name))?;
+            if !chosen.iter().any(|p| p.name == found.name) {
+                chosen.push(found.clone());
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// The names of those that [`Config::choose`] would choose, without those that are not there.
+    pub fn chosen(&self, names: &[String]) -> Vec<String> {
+        let names = if names.is_empty() { &self.default_profiles } else { names };
+        let wanted = |profile: &&Profile| names.is_empty() || names.contains(&profile.name);
+        self.profiles.iter().filter(wanted).map(|profile| profile.name.clone()).collect()
+    }
+
+    fn unknown(&self, name: &str) -> ConfigError {
+        let known: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
+        let error = ConfigError::new(format!("there is no profile \"{}\"", crate::text::clean(name)));
+        if known.is_empty() {
+            return error.hint("no profile is configured; `runtail config init` writes a commented example");
+        }
+        let list = known.join(", ");
+        match nearest(name, known) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"? There are: {list}")),
+            None => error.hint(format!("there are: {list}")),
+        }
+    }
+
+    fn of_env() -> Result<Config, ConfigError> {
+        let profile = env::profile(|name| std::env::var(name).ok())?;
+        Ok(Config { profiles: profile.into_iter().collect(), ..Config::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Profile {
+        Profile { name: name.into(), ..Profile::default() }
+    }
+
+    #[test]
+    fn choosing_profiles() {
+        let mut config =
+            Config { profiles: vec![named("prod-us"), named("prod-eu"), named("local")], ..Config::default() };
+        let names = |list: &[Profile]| list.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&config.choose(&[]).unwrap()), ["prod-us", "prod-eu", "local"]);
+        config.default_profiles = vec!["prod-eu".into()];
+        assert_eq!(names(&config.choose(&[]).unwrap()), ["prod-eu"]);
+        assert_eq!(names(&config.choose(&["local".into(), "local".into()]).unwrap()), ["local"]);
+        let error = config.choose(&["prod-su".into()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no profile \"prod-su\"\n  did you mean \"prod-us\"? There are: prod-us, prod-eu, local"
+        );
+    }
+
+    #[test]
+    fn production_is_read_only_unless_told_otherwise() {
+        let sealed = |label: &str, own: bool, read_only: bool, write: bool| {
+            let profile = Profile { label: Some(label.into()), read_only: own, ..named("p") };
+            let mut config = Config { profiles: vec![profile], ..Config::default() };
+            config.seal(read_only, write);
+            config.profiles[0].is_read_only()
+        };
+        for label in ["PROD", "prod", " Production ", "NON-PROD"] {
+            assert!(sealed(label, false, false, false), "{label}");
+            assert!(!sealed(label, false, false, true), "{label}");
+            assert!(sealed(label, true, false, true), "{label}");
+        }
+        assert!(!sealed("staging", false, false, false));
+        assert!(sealed("staging", false, true, false));
+        assert!(sealed("staging", true, false, false));
+    }
+
+    #[test]
+    fn a_named_file_must_exist() {
+        let error = Config::load(Some(Path::new("/nonexistent/runtail.toml"))).unwrap_err();
+        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: there is no such file"), "{error}");
+    }
+
+    #[test]
+    fn the_example_is_complete_and_clean() {
+        let config = Config::parse(Config::EXAMPLE, None).unwrap();
+        assert_eq!(config.warnings, Vec::<String>::new());
+        assert_eq!((config.poll, config.tape, config.ui), (Poll::default(), TapeLimits::default(), Ui::default()));
+        // What is commented out must be right as well.
+        let all: String = Config::EXAMPLE
+            .lines()
+            .map(|line| match line.strip_prefix("#: ") {
+                Some(code) => format!("{code}\n"),
+                None => format!("{line}\n"),
+            })
+            .collect();
+        let config = Config::parse(&all, None).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(config.warnings, Vec::<String>::new());
+        assert!(config.profiles.len() >= 4);
+        // Whatever is asked for where the file is read has a line of its own; ways to name a secret are told together.
+        let asks = r#"(?:table|root)\.\w+\("(\w+)"|"((?:api_key|bearer|max)_\w+)""#;
+        let asked: std::collections::BTreeSet<&str> = regex::Regex::new(asks)
+            .unwrap()
+            .captures_iter(include_str!("parse.rs"))
+            .filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str()))
+            .collect();
+        assert!(asked.len() > 30, "{asked:?}");
+        let lines = || Config::EXAMPLE.lines().map(|line| line.trim_start_matches("#: ").trim_start_matches("# "));
+        for name in asked {
+            let (set, table) = (format!("{name} = "), format!("[{name}"));
+            let told = lines().any(|line| line.starts_with(&set) || line.starts_with(&table));
+            let together = name.starts_with("bearer_") && Config::EXAMPLE.contains(name);
+            assert!(told || together, "the example says nothing of {name}");
+        }
+    }
+}

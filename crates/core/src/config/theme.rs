@@ -1,0 +1,479 @@
+//! Themes: what each role on the screen looks like, as data. Those that come with Runtail are in `assets/themes/`, a
+//! person's own in the configuration as `[themes.NAME]`.
+
+use super::node::{self, Content, Node};
+use super::table::{At, Source, mismatch, table_of, text_of};
+use super::{ConfigError, nearest};
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// The one list of roles: a row gives the variant, its name in a file, and what it is on the screen. A further tone of the
+/// dashboard needs a row here, a line in `assets/themes/*.toml` where it is not to look plain, and one in `docs/themes.md`.
+macro_rules! roles {
+    ($($role:ident $name:literal $meaning:literal,)*) => {
+        /// What a theme gives a look to.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Role {
+            $(#[doc = $meaning] $role,)*
+        }
+
+        impl Role {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &[Role] = &[$(Role::$role,)*];
+
+            /// Its name in a file.
+            pub const fn name(self) -> &'static str {
+                match self { $(Role::$role => $name,)* }
+            }
+
+            /// What it is on the screen.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Role::$role => $meaning,)* }
+            }
+        }
+    };
+}
+
+roles! {
+    Plain "plain" "Ordinary text.",
+    Strong "strong" "Where one is, what matters now.",
+    Dim "dim" "Labels, ids, times, rules.",
+    Accent "accent" "What has the focus, and links.",
+    Good "good" "Live, or good.",
+    Moving "moving" "On its way: no action needed.",
+    Waiting "waiting" "Waiting for you.",
+    Bad "bad" "Failed.",
+    Banner "banner" "The row that says what a thread is waiting for.",
+    BannerFailed "banner_failed" "The row that says why a thread failed.",
+    Namespace "namespace" "The namespace of a subgraph.",
+    Hit "hit" "A place that was searched for.",
+    Code "code" "Code within text.",
+    Emphasis "emphasis" "Text that its writer stressed.",
+    Label1 "label_1" "The first of six labels of nodes, told apart by their colours.",
+    Label2 "label_2" "The second one.",
+    Label3 "label_3" "The third one.",
+    Label4 "label_4" "The fourth one.",
+    Label5 "label_5" "The fifth one.",
+    Label6 "label_6" "The sixth one.",
+    Title "title" "The title of a pane.",
+    Focus "focus" "The title of the pane that has the focus.",
+}
+
+impl Role {
+    /// The role of a label of that number; there are more numbers than roles.
+    pub fn label(number: u8) -> Role {
+        const LABELS: [Role; 6] = [Role::Label1, Role::Label2, Role::Label3, Role::Label4, Role::Label5, Role::Label6];
+        LABELS[usize::from(number) % LABELS.len()]
+    }
+}
+
+/// A colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// One of the terminal's own sixteen: 0 to 7, and their bright sisters 8 to 15.
+    Named(u8),
+    /// One of 256, which look alike on nearly every terminal.
+    Numbered(u8),
+    /// Red, green, blue.
+    Rgb(u8, u8, u8),
+}
+
+/// The names of the terminal's own colours; the bright ones have `bright-` before them.
+const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+
+/// How something looks. What is not given is the terminal's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// Colour of the letters.
+    pub ink: Option<Ink>,
+    /// Colour behind them.
+    pub ground: Option<Ink>,
+    /// Bold letters.
+    pub bold: bool,
+    /// Fainter than the others.
+    pub dim: bool,
+    /// Slanted letters.
+    pub italic: bool,
+    /// With a line under them.
+    pub underline: bool,
+    /// Ground and letters change their colours.
+    pub reverse: bool,
+}
+
+/// What every role looks like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scheme([Look; Role::ALL.len()]);
+
+impl Scheme {
+    /// The look of a role.
+    pub fn look(&self, role: Role) -> Look {
+        self.0[role as usize]
+    }
+}
+
+/// A theme as it is written: what it begins from, and what is different.
+#[derive(Debug, Clone, PartialEq)]
+struct Written {
+    name: String,
+    inherits: Option<At<String>>,
+    looks: Vec<(Role, Look)>,
+}
+
+/// All themes that there are, by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Themes {
+    all: Vec<(String, Scheme)>,
+    /// The person's own ones.
+    own: Vec<Written>,
+}
+
+/// The theme that is used where none is named. It needs the sixteen colours alone.
+pub const TERMINAL: &str = "terminal";
+/// The theme that shows what every other one looks like where there are no colours.
+pub const MONO: &str = "mono";
+
+const FILES: [(&str, &str); 4] = [
+    (TERMINAL, include_str!("../../../../assets/themes/terminal.toml")),
+    ("colour-blind", include_str!("../../../../assets/themes/colour-blind.toml")),
+    ("high-contrast", include_str!("../../../../assets/themes/high-contrast.toml")),
+    (MONO, include_str!("../../../../assets/themes/mono.toml")),
+];
+
+static BUILT_IN: LazyLock<Vec<(String, Scheme)>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for (name, text) in FILES {
+        let source = Source::new(text, None);
+        let read = node::of_toml(&source).and_then(|document| written(&source, name, &document));
+        // They are part of the program, and a test reads every one of them.
+        let read = read.unwrap_or_else(|error| Written {
+            name: format!("{name}: {error}"),
+            inherits: None,
+            looks: Vec::new(),
+        });
+        all.push((read.name.clone(), scheme(&read, None)));
+    }
+    all
+});
+
+impl Default for Themes {
+    fn default() -> Themes {
+        Themes { all: BUILT_IN.clone(), own: Vec::new() }
+    }
+}
+
+impl Themes {
+    /// The theme of that name.
+    pub fn get(&self, name: &str) -> Option<&Scheme> {
+        self.all.iter().find(|(known, _)| known == name).map(|(_, scheme)| scheme)
+    }
+
+    /// The theme of that name, or the one that always works.
+    pub fn or_terminal(&self, name: &str) -> &Scheme {
+        self.get(name).unwrap_or(&self.all[0].1)
+    }
+
+    /// What counts where there are no colours.
+    pub fn without_colour(&self) -> &Scheme {
+        self.or_terminal(MONO)
+    }
+
+    /// Their names, those that come with Runtail first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Why there is no theme of that name, with what was probably meant.
+    pub fn unknown(&self, name: &str) -> (String, String) {
+        let near = nearest(name, self.names()).map(|near| format!("did you mean \"{near}\"? ")).unwrap_or_default();
+        let names: Vec<&str> = self.names().collect();
+        (
+            format!("there is no theme \"{}\"", crate::text::clean(name)),
+            format!("{near}There are: {}", names.join(", ")),
+        )
+    }
+
+    /// Reads the tables under `[themes]`.
+    pub(super) fn read(source: &Source<'_>, value: Option<&Node>) -> Result<Themes, ConfigError> {
+        let mut themes = Themes::default();
+        let Some(value) = value else { return Ok(themes) };
+        for (name, value) in table_of(source, "themes".into(), value)?.in_order() {
+            if themes.get(name.value).is_some() {
+                return Err(source
+                    .error(name.span, format!("the theme \"{}\" comes with Runtail", name.value))
+                    .hint(format!("give yours another name and `inherits = \"{}\"`", name.value)));
+            }
+            themes.own.push(written(source, name.value, value)?);
+        }
+        // One may begin from another that stands below it; what is left in the end goes round in a circle.
+        let mut left: Vec<Written> = themes.own.clone();
+        while !left.is_empty() {
+            let before = left.len();
+            left.retain(|theme| {
+                let from = theme.inherits.as_ref().map_or(TERMINAL, |at| &at.value);
+                let Some(from) = themes.get(from).cloned() else { return true };
+                themes.all.push((theme.name.clone(), scheme(theme, Some(&from))));
+                false
+            });
+            if left.len() == before {
+                return Err(themes.stuck(source, &left));
+            }
+        }
+        Ok(themes)
+    }
+
+    fn stuck(&self, source: &Source<'_>, left: &[Written]) -> ConfigError {
+        let named = |name: &str| left.iter().any(|theme| theme.name == name);
+        let wrong = left.iter().find(|theme| theme.inherits.as_ref().is_some_and(|at| !named(&at.value)));
+        match (wrong, left.first()) {
+            (Some(Written { inherits: Some(at), .. }), _) => {
+                let (message, hint) = self.unknown(&at.value);
+                source.error(at.span.clone(), message).hint(hint)
+            }
+            (_, Some(Written { inherits: Some(at), .. })) => {
+                source.error(at.span.clone(), "these themes inherit from each other in a circle")
+            }
+            // What inherits nothing is never left.
+            _ => ConfigError::new("a theme could not be read"),
+        }
+    }
+
+    /// The person's own themes as tables of TOML.
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        for theme in &self.own {
+            out.push_str(&format!("\n[themes.{:?}]\n", theme.name));
+            if let Some(from) = &theme.inherits {
+                out.push_str(&format!("inherits = {:?}\n", from.value));
+            }
+            for (role, look) in &theme.looks {
+                out.push_str(&format!("{} = \"{look}\"\n", role.name()));
+            }
+        }
+        out
+    }
+}
+
+fn scheme(theme: &Written, from: Option<&Scheme>) -> Scheme {
+    let mut scheme = from.cloned().unwrap_or(Scheme([Look::default(); Role::ALL.len()]));
+    for (role, look) in &theme.looks {
+        scheme.0[*role as usize] = *look;
+    }
+    scheme
+}
+
+fn written(source: &Source<'_>, name: &str, value: &Node) -> Result<Written, ConfigError> {
+    let mut theme = Written { name: name.to_string(), inherits: None, looks: Vec::new() };
+    for (key, value) in table_of(source, format!("themes.{name}"), value)?.in_order() {
+        if key.value == "inherits" {
+            theme.inherits = Some(text_of(source, value)?);
+            continue;
+        }
+        let Some(role) = Role::ALL.iter().find(|role| role.name() == key.value) else {
+            let names = || Role::ALL.iter().map(|role| role.name());
+            let near = nearest(key.value, names().chain(["inherits"])).map(|near| format!("did you mean `{near}`? "));
+            let message = format!("no role is named `{}`", crate::text::clean(key.value));
+            let all = names().collect::<Vec<_>>().join(", ");
+            return Err(source.error(key.span, message).hint(format!("{}There are: {all}", near.unwrap_or_default())));
+        };
+        theme.looks.push((*role, look_of(source, value)?));
+    }
+    Ok(theme)
+}
+
+fn look_of(source: &Source<'_>, value: &Node) -> Result<Look, ConfigError> {
+    let Content::Text(text) = &value.value else {
+        return Err(mismatch(source, value, "a look such as \"bold cyan\""));
+    };
+    parse(text).map_err(|(at, why)| {
+        // Where the text stands as it is between its quotes, the caret stands under the word.
+        let plain = value.span.len() == text.len() + 2;
+        let span =
+            if plain { value.span.start + 1 + at.start..value.span.start + 1 + at.end } else { value.span.clone() };
+        source.error(span, why).hint(
+            "a look is made of a colour (black, red, green, yellow, blue, magenta, cyan, white, bright-red, 0 to 255, \
+             \"#rrggbb\"), `on` and another one, bold, dim, italic, underline, reverse; or of `plain` alone",
+        )
+    })
+}
+
+/// Reads a look: `bold cyan`, `black on yellow`, `plain`. An error comes with the bytes of the word that it is about.
+fn parse(text: &str) -> Result<Look, (Range<usize>, String)> {
+    let mut look = Look::default();
+    let mut behind = None;
+    let mut at = 0;
+    for word in text.split(' ') {
+        let span = at..at + word.len();
+        at = span.end + 1;
+        let twice = |what: &str| Err((span.clone(), format!("{what} is given twice")));
+        match word {
+            "" | "plain" => {}
+            "bold" => look.bold = true,
+            "dim" => look.dim = true,
+            "italic" => look.italic = true,
+            "underline" => look.underline = true,
+            "reverse" => look.reverse = true,
+            "on" => behind = Some(span),
+            _ => {
+                let ink = ink(word).ok_or_else(|| {
+                    (span.clone(), format!("\"{}\" is neither a colour nor a way to write", crate::text::clean(word)))
+                })?;
+                match behind.take() {
+                    Some(_) if look.ground.is_some() => return twice("the ground"),
+                    Some(_) => look.ground = Some(ink),
+                    None if look.ink.is_some() => return twice("the colour"),
+                    None => look.ink = Some(ink),
+                }
+            }
+        }
+    }
+    match behind {
+        Some(span) => Err((span, "`on` needs a colour behind it".into())),
+        None => Ok(look),
+    }
+}
+
+fn ink(word: &str) -> Option<Ink> {
+    if let Some(hex) = word.strip_prefix('#') {
+        let value = u32::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 6 && !hex.starts_with('+'))?;
+        let [_, red, green, blue] = value.to_be_bytes();
+        return Some(Ink::Rgb(red, green, blue));
+    }
+    if word.bytes().all(|b| b.is_ascii_digit()) {
+        return word.parse().ok().map(Ink::Numbered);
+    }
+    let (name, bright) = word.strip_prefix("bright-").map_or((word, 0), |name| (name, 8));
+    let number = NAMES.iter().position(|known| *known == name)?;
+    Some(Ink::Named(number as u8 + bright))
+}
+
+impl Ink {
+    /// The nearest of the 256, for terminals that know no others.
+    pub fn numbered(self) -> Ink {
+        let Ink::Rgb(red, green, blue) = self else { return self };
+        let wanted = [red, green, blue];
+        let far = |number: &u8| {
+            let is = rgb_of(*number);
+            (0..3).map(|n| (i32::from(is[n]) - i32::from(wanted[n])).pow(2)).sum::<i32>()
+        };
+        Ink::Numbered((16..=255).min_by_key(far).unwrap_or(7))
+    }
+}
+
+/// Red, green and blue of a colour from 16 on: a cube of six steps, then 24 greys (xterm's `256colres.h`).
+fn rgb_of(number: u8) -> [u8; 3] {
+    let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
+    match number.saturating_sub(16) {
+        grey @ 216.. => [8 + 10 * (grey - 216); 3],
+        cube => [step(cube / 36), step(cube / 6 % 6), step(cube % 6)],
+    }
+}
+
+impl fmt::Display for Ink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ink::Named(n @ 8..) => write!(f, "bright-{}", NAMES[usize::from(n % 8)]),
+            Ink::Named(n) => f.write_str(NAMES[usize::from(n % 8)]),
+            Ink::Numbered(n) => write!(f, "{n}"),
+            Ink::Rgb(red, green, blue) => write!(f, "#{red:02x}{green:02x}{blue:02x}"),
+        }
+    }
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ways = [
+            (self.bold, "bold"),
+            (self.dim, "dim"),
+            (self.italic, "italic"),
+            (self.underline, "underline"),
+            (self.reverse, "reverse"),
+        ];
+        let mut words: Vec<String> = ways.iter().filter(|(is, _)| *is).map(|(_, word)| word.to_string()).collect();
+        words.extend(self.ink.map(|ink| ink.to_string()));
+        words.extend(self.ground.map(|ground| format!("on {ground}")));
+        f.write_str(if words.is_empty() { "plain" } else { "" })?;
+        f.write_str(&words.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_comes_with_runtail_can_be_read() {
+        let themes = Themes::default();
+        assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "colour-blind", "high-contrast", "mono"]);
+        for (name, scheme) in &themes.all {
+            let told = scheme.0.iter().filter(|look| **look != Look::default()).count();
+            assert!(told >= 5, "{name} says little");
+        }
+        for role in Role::ALL {
+            let look = themes.without_colour().look(*role);
+            assert!(look.ink.is_none() && look.ground.is_none(), "{} has a colour in mono", role.name());
+        }
+    }
+
+    #[test]
+    fn states_differ_without_the_colours_that_some_people_do_not_tell_apart() {
+        let themes = Themes::default();
+        let scheme = themes.or_terminal("colour-blind");
+        let blue = |role| match scheme.look(role).ink {
+            Some(Ink::Numbered(n)) => i32::from(rgb_of(n)[2]),
+            other => panic!("{other:?} may look like anything"),
+        };
+        assert!((blue(Role::Good) - blue(Role::Bad)).abs() > 150, "red and green are told apart by how blue they are");
+        assert!((blue(Role::Good) - blue(Role::Moving)).abs() > 150);
+        // On black as on white: contrast by WCAG 2.
+        let luminance = |number| {
+            let [r, g, b] = rgb_of(number).map(|part| {
+                let part = f64::from(part) / 255.0;
+                if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+            });
+            0.2126 * r + 0.7152 * g + 0.0722 * b
+        };
+        for role in Role::ALL {
+            let look = scheme.look(*role);
+            if let (Some(Ink::Numbered(ink)), None) = (look.ink, look.ground) {
+                let (on_black, on_white) = ((luminance(ink) + 0.05) / 0.05, 1.05 / (luminance(ink) + 0.05));
+                assert!(on_black >= 3.0 && on_white >= 3.0, "{}: {on_black:.1} {on_white:.1}", role.name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_names_every_role_and_theme() {
+        let page = include_str!("../../../../docs/themes.md");
+        for role in Role::ALL {
+            let row = format!("| `{}` | {} |", role.name(), role.meaning());
+            assert!(page.contains(&row), "docs/themes.md has no row {row}");
+        }
+        for name in Themes::default().names() {
+            assert!(page.contains(&format!("`{name}`")), "docs/themes.md does not name {name}");
+        }
+    }
+
+    #[test]
+    fn looks_are_read_as_they_are_written() {
+        let look = parse("bold cyan on #ff8700").unwrap();
+        assert_eq!((look.bold, look.ink, look.ground), (true, Some(Ink::Named(6)), Some(Ink::Rgb(255, 135, 0))));
+        assert_eq!(look.to_string(), "bold cyan on #ff8700");
+        assert_eq!(Ink::Rgb(255, 135, 0).numbered(), Ink::Numbered(208));
+        assert_eq!(Ink::Rgb(9, 9, 9).numbered(), Ink::Numbered(232));
+        assert_eq!(ink("bright-black"), Some(Ink::Named(8)));
+        for (wrong, at) in [("bold purpel", 5..11), ("red blue", 4..8), ("on", 0..2), ("256", 0..3), ("#12345", 0..6)] {
+            assert_eq!(parse(wrong).unwrap_err().0, at, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_or_refused(text in ".{0,40}") {
+            if let Ok(look) = parse(&text) {
+                prop_assert_eq!(parse(&look.to_string()).unwrap(), look);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the services speak of. Every type keeps the fields that it does not know in `extra`, survives nulls and missing
+//! fields, and shows status words exactly as they came.
+
+mod answer;
+mod assistant;
+mod auth;
+mod collection;
+mod compare;
+mod curl;
+mod deployment;
+mod failure;
+mod first_error;
+mod intent;
+mod log;
+mod mask;
+mod plan;
+mod python_repr;
+mod question;
+mod rerun;
+mod reserved;
+mod revision;
+mod role;
+mod run;
+mod service;
+mod spec;
+mod thread;
+mod thread_facts;
+mod thread_status;
+
+pub use answer::{Decision, Field as FormField, FieldKind, Form, Problem, Reply, Resume, Spot, resume};
+pub use assistant::Assistant;
+pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+pub use collection::{Collection, Field, GithubApp};
+pub use compare::{Change, compare, without_natural};
+pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
+pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
+pub use failure::{
+    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, ServesInstead, StatusTime,
+    Times,
+};
+pub use first_error::{FirstError, LogText, first_error};
+pub use intent::Intent;
+pub use log::{LogLine, Severity};
+pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
+pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
+pub use question::{Action, DecisionKind, Dialect, summary_of};
+pub use rerun::Rerun;
+pub use revision::{Phase, Revision};
+pub use role::{RevisionRole, Roles};
+pub use run::{Run, RunCreate};
+pub use service::{Service, ServiceChange};
+pub use spec::{DeploymentSpec, Fetched, Installation};
+pub use thread::{Interrupt, Thread};
+pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
+pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
+
+pub use crate::config::Format;
+
+use serde::{Deserialize, Deserializer};
+
+/// Fields of an object that Runtail has no name for, in the server's order.
+pub type Extra = serde_json::Map<String, serde_json::Value>;
+
+/// Reads `null`, and anything of another type, as the type's default: the services send null where a field is merely
+/// empty, and a field that changed its type on one installation must not lose the row that carries it.
+pub fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + serde::de::DeserializeOwned,
+{
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(T::deserialize(value).unwrap_or_default())
+}
+
+/// Reads a timestamp, or nothing where the text is none: an odd date must not lose the row that carries it.
+pub fn lenient_time<'de, D>(deserializer: D) -> Result<Option<jiff::Timestamp>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let value = Option::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(value.as_ref().and_then(|v| v.as_str()).and_then(parse_time))
+}
+
+/// Parses RFC 3339, and the services' zone-less form (which is UTC).
+pub fn parse_time(text: &str) -> Option<jiff::Timestamp> {
+    text.parse().ok().or_else(|| {
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    })
+}

@@ -1,0 +1,214 @@
+//! The status of threads as real servers recorded them, each with the runs that the same server lists for it.
+
+use super::*;
+use serde_json::{Value, json};
+
+/// What a captured case has of a thread.
+#[derive(Default)]
+struct Case {
+    thread: Option<ThreadFacts>,
+    state: Option<StateFacts>,
+    runs: Option<Vec<RunFacts>>,
+}
+
+impl Case {
+    fn captured(name: &str) -> Case {
+        let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        Case {
+            thread: case.get("thread").map(|row| ThreadFacts::read(&row.to_string()).unwrap()),
+            state: case.get("state").map(|row| StateFacts::read(&row.to_string()).unwrap()),
+            runs: None,
+        }
+    }
+
+    fn of(thread: Value, state: Value, runs: Value) -> Case {
+        let some = |value: Value| Some(value.to_string()).filter(|text| text != "null");
+        Case {
+            thread: some(thread).map(|row| ThreadFacts::read(&row).unwrap()),
+            state: some(state).map(|row| StateFacts::read(&row).unwrap()),
+            runs: some(runs).map(|rows| RunFacts::read_all(&rows).unwrap()),
+        }
+    }
+
+    fn with_run(mut self, status: &str) -> Case {
+        self.runs = RunFacts::read_all(&json!([run("r", status, 9, 10)]).to_string()).ok();
+        self
+    }
+
+    fn status(&self) -> ThreadStatus {
+        let Case { thread, state, runs } = self;
+        ThreadStatus::derive(ThreadRecords { thread: thread.as_ref(), state: state.as_ref(), runs: runs.as_deref() })
+    }
+
+    fn word(&self) -> &'static str {
+        self.status().word()
+    }
+}
+
+fn at(minute: u8) -> String {
+    format!("2026-11-22T03:{minute:02}:00Z")
+}
+
+fn run(id: &str, status: &str, created: u8, updated: u8) -> Value {
+    json!({"run_id": id, "status": status, "created_at": at(created), "updated_at": at(updated)})
+}
+
+fn state(source: &str, next: &[&str]) -> Value {
+    let tasks: Vec<Value> = next.iter().map(|node| json!({"id": *node, "name": node, "interrupts": []})).collect();
+    json!({"values": {}, "next": next, "tasks": tasks, "metadata": {"source": source, "step": 3, "run_id": "r"},
+           "created_at": at(10), "checkpoint": {"checkpoint_id": "c"}})
+}
+
+#[test]
+fn captured_threads_have_their_status() {
+    for (name, newest, word) in [
+        ("question", "success", "waiting for you"),
+        ("questions-parallel", "success", "waiting for you"),
+        ("questions-parallel-one-answered", "success", "waiting for you"),
+        ("question-with-schema", "success", "waiting for you"),
+        ("question-nested", "success", "waiting for you"),
+        ("question-hitl", "success", "waiting for you"),
+        ("question-inbox", "success", "waiting for you"),
+        ("js-questions", "success", "waiting for you"),
+        // A copy has no runs of its own and is called idle, yet its state asks and can be answered.
+        ("copy-of-waiting", "", "waiting for you"),
+        ("failed", "error", "failed"),
+        ("cancelled", "interrupted", "cancelled"),
+    ] {
+        let case = Case::captured(name);
+        assert_eq!(case.word(), word, "{name}, without its runs");
+        let case = if newest.is_empty() { case } else { case.with_run(newest) };
+        assert_eq!(case.word(), word, "{name}");
+    }
+    // The thread's row alone does not tell a breakpoint from other causes; with the state it does.
+    let breakpoint = Case::captured("breakpoint");
+    assert_eq!(breakpoint.word(), "interrupted");
+    let stopped = StateFacts::read(&state("loop", &["c"]).to_string()).unwrap();
+    assert_eq!(Case { state: Some(stopped), ..breakpoint }.word(), "paused");
+}
+
+#[test]
+fn only_open_questions_are_pending() {
+    let ids = |name: &str| -> Vec<String> {
+        Case::captured(name).status().questions().iter().filter_map(|q| q.id.clone()).collect()
+    };
+    assert_eq!(ids("questions-parallel").len(), 3);
+    assert_eq!(ids("questions-parallel-one-answered").len(), 2);
+    assert_eq!(ids("js-questions").len(), 3);
+    // JavaScript keeps an answered question in the state; its thread has only the open ones.
+    let mut answered = Case::captured("js-questions");
+    let kept = answered.thread.as_mut().map(|thread| {
+        thread.questions.truncate(1);
+        thread.questions[0].id.clone().unwrap()
+    });
+    let open = answered.status();
+    assert_eq!(open.questions().iter().map(|q| q.id.clone()).collect::<Vec<_>>(), [kept]);
+    assert_eq!(open.questions()[0].node.as_deref(), Some("ask_one"));
+    // A schema comes with its question, and a question that stays after a failed answer is no waiting thread.
+    assert!(Case::captured("question-with-schema").status().questions()[0].response_schema.is_some());
+    let poisoned = Case { thread: ThreadFacts::read(r#"{"status":"error"}"#).ok(), ..Case::captured("poisoned") };
+    let ThreadStatus::Failed { error, .. } = poisoned.status() else { panic!("{:?}", poisoned.status()) };
+    assert!(error.contains("human decisions"), "{error}");
+}
+
+#[test]
+fn a_failure_names_its_cause_and_its_nodes() {
+    let ThreadStatus::Failed { error, nodes, timed_out, .. } = Case::captured("failed").status() else { panic!() };
+    assert_eq!((error.as_str(), nodes, timed_out), ("ValueError: n must not be 0", vec!["maybe".to_string()], false));
+    // Aegra's thread has no error: the run or the state has it.
+    let aegra = Case::of(
+        json!({"status": "error"}),
+        json!({"next": ["boom"], "tasks": [{"name": "boom", "error": "ValueError('boom')"}], "created_at": at(1)}),
+        json!([run("r", "error", 0, 1)]),
+    );
+    let ThreadStatus::Failed { error, nodes, .. } = aegra.status() else { panic!() };
+    assert_eq!((error.as_str(), nodes), ("ValueError: boom", vec!["boom".to_string()]));
+    let timeout = Case::of(json!({"status": "error"}), Value::Null, json!([run("r", "timeout", 0, 1)]));
+    assert_eq!(timeout.word(), "timed out");
+}
+
+#[test]
+fn active_runs_come_before_everything_else() {
+    let old_question = Case::captured("question");
+    assert_eq!(old_question.with_run("running").word(), "running");
+    let queue = json!([run("c", "pending", 5, 5), run("b", "pending", 4, 4), run("a", "success", 1, 2)]);
+    let queued = Case::of(json!({"status": "busy"}), state("loop", &[]), queue);
+    let ThreadStatus::Queued { waiting, run_id, since } = queued.status() else { panic!() };
+    assert_eq!((waiting, run_id.as_deref(), since), (2, Some("b"), at(4).parse().ok()));
+    let runs = json!([run("q", "pending", 6, 6), run("r", "running", 5, 5)]);
+    let running = Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs);
+    let ThreadStatus::Running { nodes, step, run_id, queued, since } = running.status() else { panic!() };
+    assert_eq!((nodes, step, run_id.as_deref(), queued), (vec!["chat".to_string()], Some(4), Some("r"), 1));
+    assert_eq!(since, at(5).parse().ok());
+    // The checkpoint is of an earlier run: where the new one is, nobody knows.
+    let runs = json!([run("other", "running", 5, 5)]);
+    let ThreadStatus::Running { nodes, step, .. } =
+        Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs).status()
+    else {
+        panic!()
+    };
+    assert_eq!((nodes.len(), step), (0, None));
+}
+
+#[test]
+fn causes_of_an_interrupted_thread_are_told_apart() {
+    let interrupted = || json!({"status": "interrupted", "error": null, "interrupts": {}, "updated_at": at(11)});
+    let paused = Case::of(interrupted(), state("loop", &["write"]), json!([run("r", "success", 1, 2)]));
+    assert!(matches!(paused.status(), ThreadStatus::Paused { after: false, .. }), "{:?}", paused.status());
+    let mut stopped_after = run("r", "success", 1, 2);
+    stopped_after["kwargs"] = json!({"interrupt_after": ["read"]});
+    let paused = Case::of(interrupted(), state("loop", &["write"]), json!([stopped_after]));
+    assert!(matches!(paused.status(), ThreadStatus::Paused { after: true, .. }), "{:?}", paused.status());
+    let edited = Case::of(interrupted(), state("update", &["write"]), json!([run("r", "error", 1, 2)]));
+    assert!(matches!(edited.status(), ThreadStatus::Edited { .. }), "{:?}", edited.status());
+    let cancelled = Case::of(interrupted(), state("loop", &["write"]), json!([run("r", "interrupted", 1, 2)]));
+    assert_eq!(cancelled.status(), ThreadStatus::Cancelled { at: at(2).parse().ok(), next: vec!["write".into()] });
+    // JavaScript leaves the thread idle after a cancel; only the run tells.
+    let cancelled =
+        Case::of(json!({"status": "idle"}), state("loop", &["write"]), json!([run("r", "interrupted", 1, 2)]));
+    assert_eq!(cancelled.word(), "cancelled");
+    // Closed by an edit since.
+    let ended = Case::of(json!({"status": "idle"}), state("update", &[]), json!([run("r", "interrupted", 1, 2)]));
+    assert_eq!(ended.word(), "idle");
+}
+
+#[test]
+fn what_is_not_known_is_not_made_up() {
+    assert_eq!(Case::default().word(), "status unknown");
+    let nothing = Case::of(Value::Null, Value::Null, json!([]));
+    assert_eq!(nothing.status(), ThreadStatus::Idle { ended: None, began: None });
+    let odd = Case::of(json!({"status": "archived"}), Value::Null, json!([]));
+    assert_eq!(odd.status(), ThreadStatus::Unknown { why: "the thread's status is archived".into() });
+    let busy = Case::of(
+        json!({"status": "busy", "updated_at": at(3)}),
+        state("loop", &[]),
+        json!([run("r", "success", 1, 2)]),
+    );
+    assert_eq!(busy.status(), ThreadStatus::BusyWithoutRun { since: at(3).parse().ok() });
+    // Whether a run is active can't be known without the runs.
+    let busy = Case::of(json!({"status": "busy"}), Value::Null, Value::Null);
+    assert_eq!(busy.word(), "running");
+    let idle = Case::of(json!({"status": "idle"}), state("loop", &[]), json!([run("r", "success", 1, 2)]));
+    assert_eq!(idle.status(), ThreadStatus::Idle { ended: at(2).parse().ok(), began: at(1).parse().ok() });
+}
+
+#[test]
+fn only_what_is_left_is_offered_again() {
+    let again = |state: Option<StateFacts>, runs: Option<&[RunFacts]>| {
+        let thread = ThreadFacts { status: "error".into(), ..ThreadFacts::default() };
+        ThreadRecords { thread: Some(&thread), state: state.as_ref(), runs }.again()
+    };
+    let state = |next: &[&str]| {
+        Some(StateFacts { next: next.iter().map(|node| node.to_string()).collect(), ..StateFacts::default() })
+    };
+    let runs = [RunFacts { run_id: "r".into(), status: "error".into(), ..RunFacts::default() }];
+    assert_eq!(again(state(&["boom"]), Some(&runs)), Again::Steps);
+    assert_eq!(again(state(&[]), Some(&runs)), Again::Input);
+    // JavaScript calls a thread failed though all of its runs were deleted, and its checkpoints with them.
+    assert_eq!(again(state(&[]), Some(&[])), Again::Nothing);
+    assert_eq!(Again::Nothing.label(), None);
+    // What is not known hides nothing.
+    assert_eq!(again(None, None), Again::Steps);
+    assert_eq!(again(state(&[]), None), Again::Input);
+}

@@ -1,0 +1,460 @@
+//! The one door for text that we did not write. What comes from a server, a file or the environment passes here before
+//! it reaches a cell, a title, stdout or an error: whole escape sequences are dropped, other controls and invisible
+//! or direction-changing characters are made visible.
+
+pub mod depth;
+pub mod keys;
+pub mod markdown;
+
+use std::borrow::Cow;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Combining marks that one cell may carry; more is an attack on the line above, not writing.
+const MAX_CLUSTER_CHARS: usize = 12;
+/// Bytes of each end of an identifier that are looked at.
+const MAX_ID: usize = 512;
+
+/// Makes text safe to show on one line: line breaks become `⏎`, tabs a space, and keys are masked (see [`keys`]).
+pub fn clean(text: &str) -> Cow<'_, str> {
+    cleaned(text, false)
+}
+
+/// Makes text safe to show on several lines: line breaks are kept (CRLF as one), tabs become four spaces.
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    cleaned(text, true)
+}
+
+fn cleaned(text: &str, lines: bool) -> Cow<'_, str> {
+    // Keys first: dropping an escape sequence from the middle of a key would make it readable.
+    if let Some(masked) = keys::masked(text) {
+        return Cow::Owned(scrub(&masked, lines));
+    }
+    if is_plain(text, lines) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, lines)) }
+}
+
+/// Makes JSON safe to show: what [`clean`] would not let through is written as an escape (`\u202e`), which says the same in
+/// JSON, and keys are masked. Line ends stay.
+pub fn json(json: &str) -> Cow<'_, str> {
+    match keys::masked_json(json) {
+        Some(masked) => Cow::Owned(harmless_json(&masked).into_owned()),
+        None => harmless_json(json),
+    }
+}
+
+fn harmless_json(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    // A look at whole words of memory, which is all that most JSON costs.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
+    if bytes.chunks(64).all(|chunk| chunk.iter().fold(true, |all, byte| all & is_plain(byte))) {
+        return Cow::Borrowed(json);
+    }
+    // In JSON a character of more than one byte stands in a string, where an escape may take its place.
+    let odd = |at: &usize| {
+        let byte = bytes[*at];
+        let may_be = byte < 0x20 && byte != b'\n' || byte == 0x7f || byte >= 0xc2;
+        may_be && json[*at..].chars().next().is_some_and(|c| !is_harmless(c))
+    };
+    let Some(mut next) = (0..bytes.len()).find(odd) else { return Cow::Borrowed(json) };
+    let mut out = String::with_capacity(json.len() + 64);
+    let mut from = 0;
+    loop {
+        out.push_str(&json[from..next]);
+        let c = json[next..].chars().next().unwrap_or_default();
+        match c {
+            // As they are, they stand only between tokens.
+            '\t' | '\r' => out.push(' '),
+            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+        }
+        from = next + c.len_utf8();
+        let Some(found) = (from..bytes.len()).find(odd) else { break };
+        next = found;
+    }
+    out.push_str(&json[from..]);
+    Cow::Owned(out)
+}
+
+/// Decodes the `\u` escapes of JSON, or of a part of it, so that people can read it: some servers escape everything that is
+/// not ASCII. Escapes of control characters, quotes and backslashes stay, and so does half a surrogate pair.
+pub fn readable(json: &str) -> Cow<'_, str> {
+    if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
+        return Cow::Borrowed(json);
+    }
+    let unit = |at: usize| {
+        let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let mut out = String::with_capacity(json.len());
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
+        out.push_str(&json[at..at + found]);
+        at += found;
+        let first = unit(at);
+        let low = first.filter(|unit| (0xd800..0xdc00).contains(unit)).and_then(|_| unit(at + 6));
+        let units = first.into_iter().chain(low);
+        let decoded = char::decode_utf16(units.clone()).next().and_then(Result::ok);
+        match decoded.filter(|c| !c.is_control() && !matches!(c, '"' | '\\')) {
+            Some(c) => {
+                out.push(c);
+                at += 6 * units.count();
+            }
+            // The escape as it is, with the character that it escapes.
+            None => {
+                let len = 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
+                out.push_str(&json[at..at + len]);
+                at += len;
+            }
+        }
+    }
+    out.push_str(&json[at..]);
+    Cow::Owned(out)
+}
+
+/// Columns that a cleaned text takes on a terminal.
+pub fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { UnicodeWidthStr::width(text) }
+}
+
+/// Cuts a cleaned text to a width, with `…` where something was cut.
+pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    if columns == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for cluster in text.graphemes(true) {
+        let w = width(cluster);
+        if used + w > columns - 1 {
+            break;
+        }
+        out.push_str(cluster);
+        used += w;
+    }
+    out.push('…');
+    Cow::Owned(out)
+}
+
+/// The first bytes of a text, whole characters: what can be seen of a text of 50 MB is cut out before it is cleaned.
+pub fn head(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Text from outside for so many columns: cleaned and cut. No more of it is read than may be seen.
+pub fn seen(text: &str, columns: usize) -> String {
+    fit(&clean(head(text, 4 * columns + 8)), columns).into_owned()
+}
+
+/// The last bytes of a text, whole characters.
+pub fn tail(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// Shortens an identifier in its middle: `01a1fbb5…9775`. Short ones stay whole.
+pub fn short_id(id: &str) -> String {
+    // Of what is no identifier, but 50 MB that are copied, only the ends are looked at.
+    let id = match id.len() > 2 * MAX_ID {
+        true => Cow::Owned(format!("{}{}", head(id, MAX_ID), tail(id, MAX_ID))),
+        false => Cow::Borrowed(id),
+    };
+    let clean = clean(&id);
+    let chars: Vec<char> = clean.chars().collect();
+    if chars.len() <= 13 {
+        return clean.into_owned();
+    }
+    let head: String = chars[..8].iter().collect();
+    let tail: String = chars[chars.len() - 4..].iter().collect();
+    format!("{head}…{tail}")
+}
+
+/// A duration for people, short: `0.4s`, `12s`, `2m10s`, `3h05m`, `2d`.
+pub fn duration(d: std::time::Duration) -> String {
+    let s = d.as_secs();
+    match s {
+        0..10 if d.subsec_millis() >= 50 => format!("{:.1}s", d.as_secs_f64()),
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
+        3600..86400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
+        _ => format!("{}d", s / 86400),
+    }
+}
+
+/// The age of something, coarser than [`duration`]: whole units only, so that a settled screen does not change.
+pub fn age(d: std::time::Duration) -> String {
+    let s = d.as_secs();
+    match s {
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m", s / 60),
+        3600..86400 => format!("{}h", s / 3600),
+        _ => format!("{}d", s / 86400),
+    }
+}
+
+/// What [`age`] counts an age in: it says another one after so long at the latest.
+pub fn age_unit(d: std::time::Duration) -> std::time::Duration {
+    let seconds = match d.as_secs() {
+        0..60 => 1,
+        60..3600 => 60,
+        3600..86400 => 3600,
+        _ => 86400,
+    };
+    std::time::Duration::from_secs(seconds)
+}
+
+/// A size in bytes for people: `512 B`, `1.1 kB`, `50.0 MB`.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.1} GB", n as f64 / 1e9),
+    }
+}
+
+/// A count for people: `3,104`, and `1.2M` from ten million on.
+pub fn count(n: u64) -> String {
+    if n >= 10_000_000 {
+        return format!("{:.1}M", n as f64 / 1e6);
+    }
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Where a JSON string ends whose opening quotation mark was passed: at its closing one, else at the end of the text.
+pub fn string_end(json: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &json[at..]) {
+        at += found;
+        if json[at] == b'"' {
+            return at;
+        }
+        at = (at + 2).min(json.len());
+    }
+    json.len()
+}
+
+fn is_plain(text: &str, lines: bool) -> bool {
+    text.bytes().all(|b| (0x20..0x7f).contains(&b) || (lines && b == b'\n'))
+}
+
+fn scrub(text: &str, lines: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    let mut marks = 0;
+    while let Some(c) = chars.next() {
+        let before = out.len();
+        if is_mark(c) {
+            marks += 1;
+            if marks > MAX_CLUSTER_CHARS {
+                continue;
+            }
+        }
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\u{9b}' => skip_csi(&mut chars),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push(if lines { '\n' } else { '⏎' }),
+            '\t' => out.push_str(if lines { "    " } else { " " }),
+            c if (c as u32) < 0x20 => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('␦')),
+            '\u{7f}' => out.push('␡'),
+            c if ('\u{80}'..'\u{a0}').contains(&c) => out.push('␦'),
+            // Joiners make emoji and many scripts; alone they are harmless.
+            '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => out.push(c),
+            c if is_hidden(c) => {
+                out.push_str("<U+");
+                out.push_str(&format!("{:04X}", c as u32));
+                out.push('>');
+            }
+            c => out.push(c),
+        }
+        // What was dropped stands between no two marks.
+        if !is_mark(c) && out.len() > before {
+            marks = 0;
+        }
+    }
+    out
+}
+
+/// Whether a character only shows itself: it neither controls anything nor hides or turns what is beside it.
+pub fn is_harmless(c: char) -> bool {
+    !c.is_control() && !is_hidden(c) && !matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Characters that change direction, take no room or otherwise hide.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn is_mark(c: char) -> bool {
+    c as u32 >= 0x300 && unicode_width::UnicodeWidthChar::width(c) == Some(0)
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// After ESC: a CSI, a string (OSC, DCS, SOS, PM, APC) or a short sequence.
+fn skip_escape(chars: &mut Chars<'_>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            skip_csi(chars);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            chars.next();
+            skip_string(chars);
+        }
+        Some(c) if (' '..='/').contains(c) => {
+            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
+            chars.next_if(|c| ('0'..='~').contains(c));
+        }
+        Some(c) if ('0'..='~').contains(c) => {
+            chars.next();
+        }
+        _ => {}
+    }
+}
+
+fn skip_csi(chars: &mut Chars<'_>) {
+    while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
+    chars.next_if(|c| ('@'..='~').contains(c));
+}
+
+/// Up to BEL, ST or the end of the line: an unterminated string must not swallow the rest of a document.
+fn skip_string(chars: &mut Chars<'_>) {
+    while let Some(&c) = chars.peek() {
+        match c {
+            '\n' | '\r' => return,
+            '\u{7}' | '\u{9c}' => {
+                chars.next();
+                return;
+            }
+            '\u{1b}' => {
+                chars.next();
+                chars.next_if_eq(&'\\');
+                return;
+            }
+            _ => {
+                chars.next();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ends_are_cut_between_characters() {
+        assert_eq!((head("aé日", 2), head("aé日", 3), head("aé", 9), head("", 1)), ("a", "aé", "aé", ""));
+        assert_eq!((tail("日éa", 2), tail("日éa", 3), tail("éa", 9), tail("", 1)), ("a", "éa", "éa", ""));
+        assert_eq!(short_id(&format!("12345678{}9abc", "日".repeat(1_000_000))), "12345678…9abc");
+    }
+
+    #[test]
+    fn escapes_vanish_and_controls_show() {
+        assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
+        assert_eq!(clean("t\u{1b}]0;owned\u{7}x\u{1b}]52;c;aGk=\u{1b}\\y"), "txy");
+        assert_eq!(clean("bell\u{7} nul\0"), "bell␇ nul␀");
+        assert_eq!(clean("safe\u{202e}evil"), "safe<U+202E>evil");
+        assert_eq!(clean("a\r\nb\tc"), "a⏎b c");
+        assert_eq!(clean_lines("a\r\nb\tc"), "a\nb    c");
+        assert_eq!(clean("Kraków ☀ 日本"), "Kraków ☀ 日本");
+        assert_eq!(clean("open\u{1b}]0;never closed\nnext"), "open⏎next");
+        let tower = clean(&format!("e{}", "\u{301}\u{1b}[m".repeat(40))).into_owned();
+        assert_eq!(tower.chars().count(), 1 + MAX_CLUSTER_CHARS, "sequences in between do not make it higher");
+    }
+
+    #[test]
+    fn json_is_harmless_and_the_same() {
+        let value = "x\u{202e}y\u{9b}z\u{7f} ☀ é 日本\u{e0041}\u{2028}\u{200d}";
+        let text = format!("{{\"a\":\"{value}\"}}\n{{}}\n");
+        let safe = json(&text);
+        assert_eq!(safe, "{\"a\":\"x\\u202ey\\u009bz\\u007f ☀ é 日本\\udb40\\udc41\\u2028\u{200d}\"}\n{}\n");
+        let read: serde_json::Value = serde_json::from_str(safe.lines().next().unwrap()).unwrap();
+        assert_eq!(read["a"], value);
+        assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "between tokens there are no escapes");
+        assert!(matches!(json("{\"a\":\"é ☀\"}\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_strings_end_at_their_own_quotation_mark() {
+        assert_eq!((string_end(b"a\\"), string_end(b"a\\\\\" rest"), string_end(b"\\\"b\"")), (2, 3, 3));
+    }
+
+    #[test]
+    fn shortening() {
+        assert_eq!(fit("deployment", 6), "deplo…");
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(short_id("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"), "01a1fbb5…9775");
+        assert_eq!(short_id("agent"), "agent");
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        use std::time::Duration;
+        assert_eq!(duration(Duration::from_millis(410)), "0.4s");
+        assert_eq!(duration(Duration::from_secs(130)), "2m10s");
+        assert_eq!(duration(Duration::from_secs(3 * 3600 + 300)), "3h05m");
+        assert_eq!(age(Duration::from_secs(130)), "2m");
+        assert_eq!(count(3104), "3,104");
+        assert_eq!(count(12_300_000), "12.3M");
+        assert_eq!(bytes(1_100), "1.1 kB");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_dangerous_passes(text in any::<String>(), wild in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for source in [text.as_str(), &String::from_utf8_lossy(&wild)] {
+                for c in clean(source).chars() {
+                    prop_assert!(!c.is_control() && !is_hidden(c), "{c:?}");
+                }
+                for c in clean_lines(source).chars() {
+                    prop_assert!((c == '\n' || !c.is_control()) && !is_hidden(c), "{c:?}");
+                }
+            }
+        }
+
+        #[test]
+        fn fit_never_exceeds(text in "\\PC{0,40}", columns in 0usize..30) {
+            let cleaned = clean(&text);
+            prop_assert!(width(&fit(&cleaned, columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn escapes_are_decoded_where_they_only_hide_text() {
+        for (json, expected) in [
+            (r#"{"note":"caf\u00e9"}"#, r#"{"note":"café"}"#),
+            (r#""\ud83d\ude00 \u65e5""#, "\"😀 日\""),
+            (r#""\u0022\u005c\u0007\n""#, r#""\u0022\u005c\u0007\n""#),
+            (r#""\ud83d!\u00""#, r#""\ud83d!\u00""#),
+            // A backslash and the letter u.
+            (r#""C:\\u00e9""#, r#""C:\\u00e9""#),
+            (r"\", r"\"),
+        ] {
+            assert_eq!(readable(json), expected);
+        }
+    }
+}

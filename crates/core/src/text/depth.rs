@@ -1,0 +1,93 @@
+//! JSON that is nested too deeply for the parser: one deep value must not cost the whole answer.
+
+use super::string_end;
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+
+/// Levels that are kept of a text that is nested too deeply. The parser accepts 127.
+const KEPT: usize = 100;
+/// What stands for a value that is nested more deeply.
+const NOTE: &str = r#""(nested more than 100 levels deep: left out)""#;
+
+/// Parses JSON. If it is nested too deeply, a note stands for each value that is.
+///
+/// # Errors
+/// What the parser says.
+pub fn parse<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(json).or_else(|error| match is_too_deep(&error) {
+        true => serde_json::from_slice(&without_deep(json)),
+        false => Err(error),
+    })
+}
+
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.is_syntax() && error.to_string().starts_with("recursion limit exceeded")
+}
+
+/// Returns a JSON text with a note for each value below [`KEPT`] levels. What is not JSON stays so.
+fn without_deep(json: &[u8]) -> Cow<'_, [u8]> {
+    let (mut out, mut depth, mut at, mut kept_from) = (Vec::new(), 0_usize, 0, 0);
+    while let Some(byte) = json.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at = (at + string_end(&json[at..]) + 1).min(json.len()),
+            b'[' | b'{' => {
+                if depth == KEPT {
+                    out.extend_from_slice(&json[kept_from..at - 1]);
+                    out.extend_from_slice(NOTE.as_bytes());
+                }
+                depth += 1;
+            }
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                if depth == KEPT {
+                    kept_from = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    // An open deep value has no end, so nothing behind its note is kept.
+    if depth <= KEPT {
+        out.extend_from_slice(&json[kept_from..]);
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn deep(levels: usize) -> String {
+        format!("{}1{}", r#"{"a":["#.repeat(levels / 2), "]}".repeat(levels / 2))
+    }
+
+    #[test]
+    fn a_deep_value_costs_only_itself() {
+        let text = format!(r#"[{{"id":"a","x":{}}},{{"id":"b]","x":1,"y":{}}}]"#, deep(100_000), deep(300));
+        let rows: Vec<Value> = parse(text.as_bytes()).unwrap();
+        assert_eq!((&rows[0]["id"], &rows[1]["id"], &rows[1]["x"]), (&json!("a"), &json!("b]"), &json!(1)));
+        assert!(rows[0]["x"].to_string().contains("nested more than 100 levels deep"));
+        let whole: Value = parse(deep(120).as_bytes()).unwrap();
+        assert_eq!(whole.to_string(), deep(120), "what the parser accepts stays whole");
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error() {
+        for text in
+            ["[".repeat(1000), "]".repeat(1000), format!("{}}}", deep(300)), deep(300).replace(']', ""), "\"".into()]
+        {
+            assert!(parse::<Value>(text.as_bytes()).is_err(), "{}", &text[..text.len().min(40)]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_as_the_parser_reads_it(text in r#"[\[\]{}":,1a\\]{0,300}"#) {
+            let _ = without_deep(text.as_bytes());
+            prop_assert_eq!(parse::<Value>(text.as_bytes()).ok(), serde_json::from_slice::<Value>(text.as_bytes()).ok());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Cancelling and deleting runs.
+
+use super::Agent;
+use super::state::Cancel;
+use crate::Dialect;
+use jiff::Timestamp;
+use serde_json::json;
+
+/// What came of a cancellation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// It was accepted.
+    Yes,
+    /// The run is over.
+    TooLate,
+    /// There is no such run.
+    Unknown,
+}
+
+impl Agent {
+    /// Cancels a run. `waited` says whether the client waits for its end.
+    pub fn cancel(&self, thread: &str, run: &str, rollback: bool, reason: &str, waited: bool) -> Cancelled {
+        let dialect = self.dialect;
+        let done = self.with_thread(thread, |thread| {
+            let Some(row) = thread.run_mut(run) else { return Cancelled::Unknown };
+            let now = if row.is_active() { row.clock.now() } else { Timestamp::now() };
+            if !row.is_active() {
+                if dialect == Dialect::Aegra {
+                    row.status = "interrupted".into();
+                    row.updated_at = now;
+                }
+                return Cancelled::TooLate;
+            }
+            let (pending, read) = (row.status == "pending", row.feed.is_read() || waited);
+            row.cancelled = Some(Cancel { rollback, reason: reason.to_owned() });
+            let stop = row.stop.clone();
+            match dialect {
+                Dialect::Python | Dialect::Contract => {
+                    row.status = "interrupted".into();
+                    row.updated_at = now;
+                    if pending {
+                        // Also while another run of the thread is running.
+                        thread.status = "idle".into();
+                        thread.updated_at = now;
+                    }
+                    if rollback && !read {
+                        // Without a client that listens, the row is deleted at once. A running run finds no row at its end, so the
+                        // thread stays busy.
+                        thread.remove_run(run);
+                    }
+                }
+                Dialect::JavaScript if pending => {
+                    row.status = "interrupted".into();
+                    row.updated_at = now;
+                    if rollback {
+                        thread.remove_run(run);
+                    } else {
+                        thread.status = "idle".into();
+                        thread.updated_at = now;
+                    }
+                }
+                // The worker sets the status.
+                Dialect::JavaScript => {}
+                Dialect::Aegra => {
+                    row.status = "interrupted".into();
+                    row.updated_at = now;
+                }
+            }
+            stop.cancel();
+            Cancelled::Yes
+        });
+        done.unwrap_or(Cancelled::Unknown)
+    }
+
+    /// Waits until a cancelled run has ended.
+    pub async fn ended(&self, thread: &str, run: &str) {
+        self.until(|memory| {
+            let run = memory.threads.get(thread).and_then(|thread| thread.run(run));
+            run.is_none_or(|run| run.outcome.get().is_some()).then_some(())
+        })
+        .await;
+    }
+
+    /// Deletes a run's row and its checkpoints. A run that is running continues without them.
+    pub fn delete_run(&self, thread: &str, run: &str) -> bool {
+        let gone = self.with_thread(thread, |thread| {
+            let pending = thread.run(run).filter(|run| run.status == "pending").map(|run| run.stop.clone());
+            // A pending run never starts without its row.
+            pending.inspect(tokio_util::sync::CancellationToken::cancel);
+            thread.remove_run(run)
+        });
+        gone.unwrap_or(false)
+    }
+
+    /// Cancels the active runs of a thread that goes away.
+    pub fn stop_runs(&self, runs: &[super::state::Run]) {
+        runs.iter().filter(|run| run.is_active()).for_each(|run| run.stop.cancel());
+    }
+
+    /// The rows of a thread's active runs, as a Python error shows them.
+    pub fn active_runs(&self, thread: &str) -> String {
+        let memory = self.memory();
+        let runs = memory.threads.get(thread).map(|thread| thread.runs.as_slice()).unwrap_or_default();
+        let shown: Vec<String> = runs
+            .iter()
+            .filter(|run| run.is_active())
+            .map(|run| {
+                let uuid = |id: &str| format!("UUID('{id}')");
+                format!(
+                    "{{'run_id': {}, 'thread_id': {}, 'assistant_id': {}, 'status': '{}', 'kwargs': {{'input': {}}}}}",
+                    uuid(&run.id),
+                    uuid(&run.thread),
+                    uuid(&run.assistant),
+                    run.status,
+                    json!(run.kwargs["input"])
+                )
+            })
+            .collect();
+        format!("[{}]", shown.join(", "))
+    }
+}

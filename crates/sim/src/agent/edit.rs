@@ -1,0 +1,97 @@
+//! States that are edited by hand.
+
+use super::refuse::Problem;
+use super::rows;
+use super::state::{Checkpoint, Object, Task, Thread};
+use crate::Dialect;
+use crate::ids::checkpoint_id;
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Makes a new checkpoint and returns its id and the state as it is then.
+pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String, Value), Problem> {
+    if thread.has_active_runs() && dialect != Dialect::Aegra {
+        return Err(Problem::EditWhileBusy { thread: thread.id.clone(), runs: String::new() });
+    }
+    let Some(graph) = thread.graph() else { return Err(Problem::NoGraph(thread.id.clone())) };
+    let asked = body["checkpoint_id"].as_str().or(body["checkpoint"]["checkpoint_id"].as_str());
+    let base = thread.checkpoint(asked).cloned();
+    let node = body["as_node"].as_str();
+    if let Some(node) = node
+        && !graph.nodes().contains(&node)
+        && !["__start__", "__end__", "__copy__"].contains(&node)
+    {
+        return Err(Problem::NoNode(node.to_owned()));
+    }
+    if body["values"].is_array() {
+        let text = format!(
+            "Expected dict, got {}\nFor troubleshooting, visit: \
+             https://docs.langchain.com/oss/python/langgraph/errors/INVALID_GRAPH_NODE_RETURN_VALUE",
+            body["values"]
+        );
+        return Err(Problem::Python(StatusCode::BAD_REQUEST, text));
+    }
+    let copies = node == Some("__copy__");
+    let mut values: Object = base.as_ref().map_or_else(|| graph.initial(), |base| base.values.clone());
+    // Tasks that are finished while others of their step are not have written already.
+    for task in base.iter().filter(|_| !copies).flat_map(|base| &base.tasks) {
+        if let Some(result) = &task.result {
+            graph.merge(&mut values, result);
+        }
+    }
+    graph.merge(&mut values, &body["values"]);
+    let names: Vec<String> = match (node, &base) {
+        (Some("__start__"), _) => graph.start().into_iter().map(str::to_owned).collect(),
+        (Some("__end__"), _) => Vec::new(),
+        (Some(node), _) if !copies => graph.next(&[node], &values).into_iter().map(str::to_owned).collect(),
+        // As if the node that wrote last had written again, so the same nodes are next.
+        (_, Some(base)) => base.tasks.iter().map(|task| task.name.clone()).collect(),
+        (_, None) => Vec::new(),
+    };
+    let step = base.as_ref().map_or(-1, Checkpoint::step) + 1;
+    let metadata = json!({
+        "graph_id": graph.name(), "thread_id": thread.id, "source": if copies { "fork" } else { "update" },
+        "step": step, "parents": {},
+    });
+    let metadata = match (dialect, node, &base) {
+        // The JavaScript server keeps the metadata of the state that it ends.
+        (Dialect::JavaScript, Some("__end__"), Some(base)) => {
+            let mut kept = base.metadata.clone();
+            for (key, value) in metadata.as_object().into_iter().flatten() {
+                kept[key] = value.clone();
+            }
+            kept
+        }
+        _ => metadata,
+    };
+    let at = thread.later(now);
+    let id = checkpoint_id(at, step);
+    let parent = if copies { base.and_then(|base| base.parent) } else { base.map(|base| base.id) };
+    // Its tasks have ids of their own, and the questions of the old ones are gone.
+    let tasks: Vec<Task> = names.iter().map(|name| Task::new(name)).collect();
+    thread.checkpoints.push(Checkpoint { id: id.clone(), parent, values, tasks, metadata, at });
+    touch(dialect, thread, now);
+    let state = thread.checkpoint(None).map(|newest| rows::state(dialect, thread, newest, true));
+    Ok((id, state.unwrap_or_default()))
+}
+
+/// What an edit does to the thread's row. Only the Python server's shows a new status, even that of a thread that was busy
+/// without a run.
+fn touch(dialect: Dialect, thread: &mut Thread, now: Timestamp) {
+    let Some(newest) = thread.checkpoints.last() else { return };
+    let (values, waits) = (newest.values.clone(), !newest.tasks.is_empty());
+    match dialect {
+        Dialect::Aegra => {}
+        Dialect::JavaScript => thread.values = Some(values),
+        Dialect::Python | Dialect::Contract => {
+            thread.values = Some(values);
+            thread.interrupts = Some(Object::new());
+            thread.error = None;
+            thread.status = if waits { "interrupted" } else { "idle" }.into();
+            thread.touched = true;
+            thread.updated_at = now;
+            thread.state_updated_at = now;
+        }
+    }
+}

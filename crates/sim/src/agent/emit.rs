@@ -1,0 +1,402 @@
+//! What one run publishes: the modes that it was asked for, what its events contain, and the streams that they go to.
+
+use super::feed::{Ended, Feed, Item, Kind};
+use super::message;
+use super::rows;
+use super::state::{Interrupt, Object, Task};
+use super::{Agent, graphs::Graph};
+use crate::Dialect;
+use crate::clock::Clock;
+use crate::ids::{Ids, iso, iso_millis};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The stream modes that a run was asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct Modes {
+    pub values: bool,
+    pub updates: bool,
+    pub tuple: bool,
+    pub legacy: bool,
+    pub custom: bool,
+    pub tasks: bool,
+    pub checkpoints: bool,
+    pub debug: bool,
+    pub events: bool,
+}
+
+/// The names of the modes, as a client writes them.
+pub const MODES: [&str; 9] =
+    ["values", "messages", "updates", "events", "debug", "tasks", "checkpoints", "custom", "messages-tuple"];
+
+impl Modes {
+    /// Reads the list that a run was created with. Of the two messages modes Python sends only the tuples, JavaScript both.
+    pub fn new(asked: &Value, dialect: Dialect) -> Self {
+        let has = |name: &str| asked.as_array().is_some_and(|asked| asked.iter().any(|mode| mode == name));
+        let both = dialect == Dialect::JavaScript;
+        Modes {
+            values: has("values"),
+            updates: has("updates"),
+            tuple: has("messages-tuple"),
+            legacy: has("messages") && (both || !has("messages-tuple")),
+            custom: has("custom"),
+            tasks: has("tasks"),
+            checkpoints: has("checkpoints"),
+            debug: has("debug"),
+            events: has("events"),
+        }
+    }
+}
+
+/// What the server remembers of the run's last checkpoint. The thread's row is made from it when the run ends, so the row
+/// lags behind the state.
+#[derive(Debug, Clone, Default)]
+pub struct Reported {
+    /// The values of the checkpoint.
+    pub values: Object,
+    /// Its tasks, and what each of them asked.
+    pub tasks: Vec<(String, Option<Interrupt>)>,
+}
+
+/// What a run knows about itself, and where its events go.
+#[derive(Debug)]
+pub struct Output {
+    /// The server.
+    pub agent: Arc<Agent>,
+    /// The run.
+    pub run: String,
+    /// Its thread.
+    pub thread: String,
+    /// Its assistant.
+    pub assistant: String,
+    /// Its graph.
+    pub graph: Graph,
+    /// Its metadata, with those of its thread; every task and message repeats them.
+    pub metadata: Object,
+    /// What it sends.
+    pub modes: Modes,
+    /// Whether it sends the events of subgraphs too.
+    pub subgraphs: bool,
+    /// Whether its events are kept for a replay.
+    pub stored: bool,
+    /// Its own stream.
+    pub feed: Arc<Feed>,
+    /// Its thread's stream.
+    pub thread_feed: Arc<Feed>,
+    /// The time that it sees.
+    pub clock: Arc<Clock>,
+    /// Its end.
+    pub ended: Ended,
+    /// `configurable` of its configuration, as checkpoints repeat it.
+    pub configurable: Object,
+    /// Messages that were sent as tokens, so that they are not sent again as a whole.
+    pub streamed: Mutex<HashSet<String>>,
+    /// The last checkpoint.
+    pub reported: Mutex<Option<Reported>>,
+    /// What the run asked, in the order of the events that say so.
+    pub asked: Mutex<Vec<Interrupt>>,
+    /// The data of the last `values` event; Aegra's rows show it.
+    pub last_values: Mutex<Option<Value>>,
+}
+
+/// Where in the graph a task is.
+#[derive(Debug, Clone)]
+pub struct Position {
+    /// The namespace of its level.
+    pub ns: Vec<String>,
+    /// The node.
+    pub node: String,
+    /// The task's id.
+    pub task: String,
+    /// The step of its level.
+    pub step: i64,
+}
+
+impl Position {
+    /// The task's own namespace.
+    pub fn inner(&self) -> Vec<String> {
+        let mut ns = self.ns.clone();
+        ns.push(format!("{}:{}", self.node, self.task));
+        ns
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Events that are published together, and so share a millisecond.
+#[derive(Debug)]
+pub struct Burst<'a> {
+    out: &'a Output,
+    events: Vec<(String, String, Kind, bool)>,
+}
+
+impl Burst<'_> {
+    /// Adds an event, unless it belongs to a subgraph and the run was not asked for those.
+    pub fn add(&mut self, name: &str, ns: &[String], data: &Value) -> &mut Self {
+        if name == "values" && ns.is_empty() {
+            *locked(&self.out.last_values) = Some(data.clone());
+        }
+        self.raw(name, ns, || data.to_string())
+    }
+
+    /// The same with JSON that is written already.
+    pub fn raw(&mut self, name: &str, ns: &[String], data: impl FnOnce() -> String) -> &mut Self {
+        if ns.is_empty() {
+            self.event(name.to_owned(), data, Kind::Output, true);
+        } else if self.out.subgraphs {
+            self.event(format!("{name}|{}", ns.join("|")), data, Kind::Output, true);
+        }
+        self
+    }
+
+    /// Adds an event of a kind that never carries a namespace.
+    pub fn plain(&mut self, name: &str, data: &Value, kind: Kind, stored: bool) -> &mut Self {
+        self.event(name.to_owned(), || data.to_string(), kind, stored);
+        self
+    }
+
+    fn event(&mut self, name: String, data: impl FnOnce() -> String, kind: Kind, stored: bool) {
+        if !self.out.clock.is_silent() {
+            self.events.push((name, data(), kind, stored && self.out.stored));
+        }
+    }
+
+    /// Publishes them.
+    pub fn send(&mut self) {
+        if self.events.is_empty() {
+            return;
+        }
+        let out = self.out;
+        let ids = out.ids(self.events.len());
+        let items: Vec<Arc<Item>> = std::mem::take(&mut self.events)
+            .into_iter()
+            .zip(ids)
+            .map(|((name, data, kind, stored), id)| {
+                Arc::new(Item { id, name, data, kind, stored, ended: out.ended.clone() })
+            })
+            .collect();
+        out.feed.push(&items);
+        if matches!(out.agent.dialect, Dialect::Python | Dialect::Contract) {
+            out.thread_feed.push(&items);
+        }
+    }
+}
+
+impl Output {
+    /// Begins to collect events.
+    pub fn burst(&self) -> Burst<'_> {
+        Burst { out: self, events: Vec::new() }
+    }
+
+    /// Ids for events that are published together.
+    pub fn ids(&self, count: usize) -> Vec<String> {
+        match self.agent.ids.kind() {
+            Ids::Count => self.feed.count(count).map(|n| n.to_string()).collect(),
+            Ids::RunCount => self.feed.count(count).map(|n| format!("{}_event_{}", self.run, n + 1)).collect(),
+            _ => self.clock.ids(count),
+        }
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.agent.dialect
+    }
+
+    /// Whether the run sends messages in any way.
+    pub fn messages(&self) -> bool {
+        self.modes.tuple || self.modes.legacy
+    }
+
+    /// Takes note of a checkpoint whose tasks are about to run.
+    pub fn report(&self, values: &Object, tasks: &[Task]) {
+        let tasks = tasks.iter().map(|task| (task.id.clone(), task.raised.clone())).collect();
+        *locked(&self.reported) = Some(Reported { values: values.clone(), tasks });
+    }
+
+    /// Takes note of how a task ended.
+    pub fn report_task(&self, id: &str, raised: Option<&Interrupt>) {
+        if let Some(task) = locked(&self.reported).as_mut().and_then(|all| all.tasks.iter_mut().find(|one| one.0 == id))
+        {
+            task.1 = raised.cloned();
+        }
+    }
+
+    /// Adds the event of a task that starts.
+    pub fn task_starts(&self, burst: &mut Burst<'_>, position: &Position, input: &Value) {
+        let more = json!({"run_id": self.run});
+        let mut event = json!({
+            "id": position.task, "name": position.node, "input": input,
+            "triggers": [format!("branch:to:{}", position.node)], "metadata": self.with(more),
+        });
+        if self.dialect() == Dialect::JavaScript {
+            event["interrupts"] = json!([]);
+        }
+        if self.modes.tasks {
+            burst.add("tasks", &position.ns, &event);
+        }
+        self.debug(burst, &position.ns, position.step, "task", &event);
+        self.chain_event(burst, "on_chain_start", &position.node, &json!({"input": input}), Some(position));
+    }
+
+    /// Adds the event of a task that ended: with a result, with an error, or with a question.
+    pub fn task_ends(
+        &self,
+        burst: &mut Burst<'_>,
+        position: &Position,
+        result: &Value,
+        failure: Option<(&str, &str)>,
+        raised: Option<&Interrupt>,
+    ) {
+        if position.ns.is_empty() {
+            self.report_task(&position.task, raised);
+        }
+        if !self.modes.tasks && !self.modes.debug {
+            return;
+        }
+        let raised: Vec<Value> = raised.map(|one| self.task_interrupt(one)).into_iter().collect();
+        let mut event = json!({"id": position.task, "name": position.node, "result": result, "interrupts": raised});
+        match self.dialect() {
+            Dialect::JavaScript => {}
+            Dialect::Aegra => event["error"] = json!(failure.map(|(_, message)| message)),
+            Dialect::Python | Dialect::Contract => {
+                event["error"] = json!(failure.map(|(error, message)| json!({"error": error, "message": message})));
+            }
+        }
+        if self.modes.tasks {
+            burst.add("tasks", &position.ns, &event);
+        }
+        self.debug(burst, &position.ns, position.step, "task_result", &event);
+    }
+
+    /// An interrupt in a `tasks` event; Aegra shows the schema there and nowhere else.
+    fn task_interrupt(&self, raised: &Interrupt) -> Value {
+        let mut row = rows::interrupt(self.dialect(), raised, true);
+        if self.dialect() == Dialect::Aegra {
+            row["response_schema"] = raised.schema.clone().unwrap_or_default();
+        }
+        row
+    }
+
+    /// Adds the events that say that a task asks.
+    pub fn interrupted(&self, burst: &mut Burst<'_>, ns: &[String], values: &Object, raised: &Interrupt) {
+        locked(&self.asked).push(raised.clone());
+        let question = json!({"__interrupt__": [rows::interrupt(self.dialect(), raised, true)]});
+        let state = || {
+            let mut state = values.clone();
+            state.insert("__interrupt__".into(), question["__interrupt__"].clone());
+            Value::Object(state)
+        };
+        match self.dialect() {
+            Dialect::Aegra if self.modes.events => {}
+            Dialect::Aegra => {
+                burst.add("values", ns, &question);
+            }
+            _ if self.modes.updates => {
+                burst.add("updates", ns, &question);
+            }
+            _ => {}
+        }
+        if self.modes.values {
+            burst.add("values", ns, &if self.dialect() == Dialect::JavaScript { question.clone() } else { state() });
+        }
+    }
+
+    /// Adds the event of a stop at a breakpoint.
+    pub fn held(&self, burst: &mut Burst<'_>, ns: &[String]) {
+        let nothing = json!({"__interrupt__": []});
+        if self.modes.updates {
+            burst.add("updates", ns, &nothing);
+        }
+        if self.modes.values && self.dialect() == Dialect::JavaScript {
+            burst.add("values", ns, &nothing);
+        }
+    }
+
+    /// Adds a debug event.
+    pub fn debug(&self, burst: &mut Burst<'_>, ns: &[String], step: i64, kind: &str, payload: &Value) {
+        if self.modes.debug {
+            let now = self.clock.now();
+            let timestamp = if self.dialect() == Dialect::JavaScript { iso_millis(now) } else { iso(now) };
+            let event = json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
+            burst.add("debug", ns, &event);
+        }
+    }
+
+    /// Adds one of LangChain's own events, which never carry a namespace.
+    pub fn chain_event(
+        &self,
+        burst: &mut Burst<'_>,
+        event: &str,
+        name: &str,
+        data: &Value,
+        position: Option<&Position>,
+    ) {
+        if !self.modes.events {
+            return;
+        }
+        let model = event.starts_with("on_chat_model");
+        let (run, tags, metadata, parents) = match position {
+            None => {
+                let more = json!({"thread_id": self.thread, "run_id": self.run, "ls_integration": "langgraph"});
+                (self.run.clone(), json!([]), self.with(more), json!([]))
+            }
+            Some(position) if model => {
+                let metadata = self.model_metadata(position);
+                (position.task.clone(), json!(["seq:step:1"]), metadata, json!([self.run, position.task]))
+            }
+            Some(position) => {
+                let tags = json!([format!("graph:step:{}", position.step)]);
+                (position.task.clone(), tags, self.node_metadata(position), json!([self.run]))
+            }
+        };
+        let event = json!({
+            "event": event, "data": data, "name": name, "tags": tags, "run_id": run, "metadata": metadata,
+            "parent_ids": parents,
+        });
+        burst.plain("events", &event, Kind::Output, true);
+    }
+
+    /// Takes note of a message that was sent as tokens.
+    pub fn note_streamed(&self, id: &str, ns: &[String]) {
+        if ns.is_empty() || self.subgraphs {
+            locked(&self.streamed).insert(id.to_owned());
+        }
+    }
+
+    /// Adds the messages of a node's answer that were not sent as tokens. The JavaScript server sends the input's too.
+    pub fn whole_messages(&self, burst: &mut Burst<'_>, position: &Position, update: &Value) {
+        if !self.messages() || !(position.ns.is_empty() || self.subgraphs) {
+            return;
+        }
+        for message in update["messages"].as_array().into_iter().flatten() {
+            let Some(id) = message["id"].as_str() else { continue };
+            let fresh = locked(&self.streamed).insert(id.to_owned());
+            // The JavaScript server completes the messages of the old mode, also those that it sent as tokens.
+            let completes = self.modes.legacy && self.dialect() == Dialect::JavaScript;
+            if !(fresh || completes) {
+                continue;
+            }
+            let metadata = self.node_metadata(position);
+            if self.modes.tuple && fresh {
+                let ns = self.message_ns(position);
+                burst.add("messages", &ns, &json!([message, self.tuple_metadata(position, false)]));
+            }
+            if self.modes.legacy {
+                if self.dialect() != Dialect::JavaScript {
+                    let introduced = json!({id: {"metadata": metadata}});
+                    burst.plain("messages/metadata", &introduced, Kind::Output, true);
+                }
+                burst.plain("messages/complete", &json!([message]), Kind::Output, true);
+            }
+        }
+    }
+
+    /// A node's answer in the words of this server.
+    pub fn restyle(&self, mut update: Value) -> Value {
+        message::restyle(self.dialect(), &mut update);
+        update
+    }
+}

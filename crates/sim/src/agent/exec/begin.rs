@@ -1,0 +1,241 @@
+//! How a run begins: with an input, or where another run stopped.
+
+use super::Stop;
+use super::level::Level;
+use super::step::exception;
+use crate::Dialect;
+use crate::agent::state::{Checkpoint, Interrupt, Object, Task};
+use serde_json::{Value, json};
+
+/// What a run does with the state that it begins with.
+#[derive(Debug, Clone)]
+pub enum Begin {
+    /// It merges an input and begins at the first nodes.
+    Input(Value),
+    /// It continues.
+    Continue(Continue),
+    /// It fails before it has done anything.
+    Fail(Stop),
+    /// It fails at its input, which it saves: the exception and its message.
+    FailInput((String, String)),
+    /// It saves the graph's initial state and ends.
+    Nothing,
+}
+
+/// How a run continues.
+#[derive(Debug, Clone, Default)]
+pub struct Continue {
+    /// It saves a fork of the checkpoint first: the run was addressed to it by its id.
+    pub fork: bool,
+    /// It runs finished tasks again: the thread has moved past the checkpoint.
+    pub rerun: bool,
+    /// Answers that were stored for tasks are not used.
+    pub forget: bool,
+    /// Answers to questions.
+    pub answers: Answers,
+    /// An update of the state, before anything else.
+    pub update: Value,
+    /// Nodes that run besides those that are next.
+    pub goto: Vec<String>,
+}
+
+/// Answers to questions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Answers {
+    /// None.
+    #[default]
+    None,
+    /// One for whichever question comes first.
+    Bare(Value),
+    /// By the id of the interrupt.
+    ById(Object),
+}
+
+impl Answers {
+    /// Reads the `resume` of a command. An object is a map of ids only if all its keys look like ids.
+    pub fn read(resume: &Value) -> Self {
+        let is_id = |key: &String| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match resume {
+            Value::Null => Answers::None,
+            Value::Object(map) if map.keys().all(is_id) => Answers::ById(map.clone()),
+            bare => Answers::Bare(bare.clone()),
+        }
+    }
+
+    /// The answers of a task: those that were stored for it, and the one that is given now.
+    pub(super) fn of(&self, task: &Task) -> Vec<Value> {
+        let mut answers = task.answers.clone();
+        if let Answers::ById(map) = self {
+            let (next, first) = (Interrupt::id_of(&task.id, answers.len()), Interrupt::id_of(&task.id, 0));
+            answers.extend(map.get(&next).or_else(|| map.get(&first)).cloned());
+        }
+        answers
+    }
+}
+
+/// What Python says where a command finds nothing to continue.
+pub const NO_INPUT: &str = "'NoneType' object is not iterable";
+
+const AMBIGUOUS: &str = "When there are multiple pending interrupts, you must specify the interrupt id when resuming. \
+                         Docs: https://docs.langchain.com/oss/python/langgraph/interrupts#handling-multiple-interrupts.";
+
+impl Level<'_> {
+    /// Takes the input, or continues. Afterwards the first tasks are known.
+    pub(super) fn begin(&mut self, begin: &Begin, base: Option<Checkpoint>) -> Result<(), Stop> {
+        match begin {
+            Begin::Fail(stop) => Err(stop.clone()),
+            Begin::FailInput(stop) => {
+                self.step += 1;
+                self.tasks = vec![Task::new("__start__")];
+                self.save("input");
+                let mut burst = self.out.burst();
+                self.report(&mut burst);
+                burst.send();
+                Err(self.fail_input(&stop.0, &stop.1))
+            }
+            Begin::Nothing => {
+                self.step += 1;
+                self.save("input");
+                let mut burst = self.out.burst();
+                self.emit_values(&mut burst);
+                burst.send();
+                Ok(())
+            }
+            Begin::Input(input) => self.take_input(input),
+            Begin::Continue(how) => match base {
+                Some(base) => self.resume(how, base),
+                None => Err(self.no_input()),
+            },
+        }
+    }
+
+    fn take_input(&mut self, input: &Value) -> Result<(), Stop> {
+        let out = self.out;
+        let mut burst = out.burst();
+        if self.ns.is_empty() {
+            out.chain_event(&mut burst, "on_chain_start", self.graph.name(), &json!({"input": input}), None);
+        }
+        self.step += 1;
+        let mut first = Task::new("__start__");
+        // The JavaScript server shows no write of an empty input.
+        let empty = input.as_object().is_some_and(Object::is_empty);
+        first.result = (out.agent.dialect != Dialect::JavaScript || !empty).then(|| input.clone());
+        self.tasks = vec![first];
+        self.save("input");
+        self.report(&mut burst);
+        burst.send();
+        if !input.is_object() {
+            let shown = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            let text = format!(
+                "Expected dict, got {shown}\nFor troubleshooting, visit: \
+                 https://docs.langchain.com/oss/python/langgraph/errors/INVALID_GRAPH_NODE_RETURN_VALUE"
+            );
+            return Err(self.fail_input("InvalidUpdateError", &text));
+        }
+        self.merge(input);
+        self.step += 1;
+        self.tasks = self.graph.start().into_iter().map(Task::new).collect();
+        self.save("loop");
+        let mut burst = out.burst();
+        if self.ns.is_empty() && out.modes.legacy && out.agent.dialect == Dialect::JavaScript {
+            for message in self.values.get("messages").and_then(Value::as_array).into_iter().flatten() {
+                if message["type"] == "human" {
+                    let data = json!([message]);
+                    burst.plain("messages/complete", &data, crate::agent::feed::Kind::Output, true);
+                }
+            }
+        }
+        if !empty {
+            self.emit_values(&mut burst);
+        }
+        burst.send();
+        Ok(())
+    }
+
+    fn no_input(&self) -> Stop {
+        let javascript = self.out.agent.dialect == Dialect::JavaScript;
+        let writes = "Received no input writes for \"__start__\"";
+        Stop::failed("EmptyInputError", if javascript { writes } else { "Received no input for __start__" })
+    }
+
+    /// Takes note of a failure of the input, and fails.
+    fn fail_input(&mut self, error: &str, message: &str) -> Stop {
+        let text = exception(self.out.agent.dialect, error, message);
+        self.change_task(0, |task| {
+            task.result = None;
+            task.error = Some(text.clone());
+        });
+        Stop::failed(error, message)
+    }
+
+    fn resume(&mut self, how: &Continue, base: Checkpoint) -> Result<(), Stop> {
+        let out = self.out;
+        let javascript = out.agent.dialect == Dialect::JavaScript;
+        if base.tasks.iter().any(|task| task.name == "__start__" && task.result.is_none()) {
+            // The input that failed fails again.
+            return Err(Stop::failed("TypeError", NO_INPUT));
+        }
+        if javascript && base.tasks.is_empty() && base.source() == "input" && how.answers == Answers::None {
+            return Err(self.no_input());
+        }
+        if matches!(how.answers, Answers::Bare(_)) && base.pending().count() > 1 && !javascript {
+            return Err(Stop::failed("RuntimeError", AMBIGUOUS));
+        }
+        self.answers = how.answers.clone();
+        if let Answers::Bare(value) = &how.answers {
+            *self.bare.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value.clone());
+        }
+        if how.update.is_object() {
+            self.merge(&how.update);
+        }
+        self.tasks = base.tasks;
+        let known = self.graph.nodes();
+        let added = how.goto.iter().filter(|node| known.contains(&node.as_str()));
+        let missing = |tasks: &[Task], node: &str| tasks.iter().all(|task| task.name != node);
+        for node in added {
+            if missing(&self.tasks, node) {
+                self.tasks.push(Task { added: !javascript, ..Task::new(node) });
+            }
+        }
+        for task in &mut self.tasks {
+            if how.rerun {
+                task.result = None;
+            }
+            if how.forget {
+                task.answers.clear();
+            }
+        }
+        if how.fork {
+            // A fork has tasks of its own, which ask again.
+            self.tasks = self.tasks.iter().map(|task| Task::new(&task.name)).collect();
+            self.step += 1;
+            self.save("fork");
+        } else if javascript && (how.update.is_object() || !how.goto.is_empty()) {
+            self.store();
+            self.tasks.iter_mut().filter(|task| task.result.is_none()).for_each(|task| *task = Task::new(&task.name));
+            self.step += 1;
+            self.save("input");
+        } else if !how.rerun {
+            self.store();
+        }
+        let mut burst = out.burst();
+        self.emit_values(&mut burst);
+        burst.send();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_a_map_of_answers_only_if_all_keys_are_ids() {
+        let id = "0123456789abcdef0123456789abcdef";
+        assert_eq!(Answers::read(&json!("yes")), Answers::Bare(json!("yes")));
+        assert_eq!(Answers::read(&json!({"ok": true})), Answers::Bare(json!({"ok": true})));
+        assert!(matches!(Answers::read(&json!({id: 1})), Answers::ById(_)));
+        assert!(matches!(Answers::read(&json!({id: 1, "x": 2})), Answers::Bare(_)));
+        assert_eq!(Answers::read(&json!(false)), Answers::Bare(json!(false)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Runs a graph the way LangGraph does: super-steps, parallel tasks, subgraphs, checkpoints, interrupts and forks.
+
+mod begin;
+mod level;
+mod step;
+
+pub use begin::{Answers, Begin, Continue, NO_INPUT};
+pub use level::run_level;
+
+use super::emit::{Output, Position};
+use super::graphs::Graph;
+use super::message::{self, Reply};
+use super::message_stream::MessageStream;
+use super::state::{Checkpoint, Interrupt, Object};
+use crate::Dialect;
+use crate::ids::uuid7;
+use futures::future::FutureExt;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Why a graph stopped before its end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    /// A node raised.
+    Failed {
+        /// The exception's class.
+        error: String,
+        /// Its message.
+        message: String,
+    },
+    /// A node asks something and waits for the answer.
+    Asked(Interrupt),
+    /// The run stops at a breakpoint.
+    Held,
+}
+
+impl Stop {
+    /// A failure.
+    pub fn failed(error: &str, message: impl Into<String>) -> Self {
+        Stop::Failed { error: error.to_owned(), message: message.into() }
+    }
+}
+
+/// How a run begins.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The state that it begins with.
+    pub base: Option<Checkpoint>,
+    /// What it does with it.
+    pub begin: Begin,
+    /// Nodes before which it stops.
+    pub hold_before: Vec<String>,
+    /// Nodes after which it stops.
+    pub hold_after: Vec<String>,
+    /// Steps that it may take.
+    pub limit: i64,
+}
+
+/// A question's schema, and the check of an answer against it.
+pub type AnswerSchema = (Value, fn(&Value) -> Result<(), Stop>);
+
+/// The answers that a task may use.
+#[derive(Debug, Default)]
+struct Given {
+    /// Answers to its questions, in their order.
+    answers: Vec<Value>,
+    /// Questions that it asked so far.
+    asked: usize,
+    /// Whether it used an answer.
+    used: bool,
+}
+
+/// What a node sees.
+#[derive(Debug)]
+pub struct Node<'a> {
+    /// Where its events go.
+    pub out: &'a Output,
+    /// Where it is.
+    pub position: Position,
+    /// The state at the start of the step.
+    pub state: Object,
+    given: Mutex<Given>,
+    /// An answer to whichever question comes first.
+    bare: Arc<Mutex<Option<Value>>>,
+    /// The checkpoint that it runs from.
+    checkpoint: String,
+    parents: Object,
+}
+
+impl Node<'_> {
+    /// Sends a custom event.
+    pub fn custom(&self, data: &Value) {
+        if self.out.modes.custom {
+            self.out.burst().add("custom", &self.position.ns, data).send();
+        }
+    }
+
+    /// Lets time pass.
+    pub async fn wait(&self, millis: f64) {
+        self.out.clock.sleep(Duration::from_secs_f64((millis / 1000.0).max(0.0))).await;
+    }
+
+    /// Asks the person at the other end. The first time, the run stops here; when it runs again, the answer is there. An
+    /// answer is stored before the node uses it, unless it has a schema that the answer breaks.
+    pub fn ask(&self, question: &Value, schema: Option<AnswerSchema>) -> Result<Value, Stop> {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = given.asked;
+        given.asked += 1;
+        let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        if given.answers.len() == index
+            && let Some(answer) = bare.clone()
+        {
+            given.answers.push(answer);
+            // The Python server uses it once. The JavaScript server gives it to every task.
+            if self.out.agent.dialect != Dialect::JavaScript {
+                *bare = None;
+            }
+        }
+        let Some(answer) = given.answers.get(index).cloned() else {
+            let id = Interrupt::id_of(&self.position.task, index);
+            let schema = schema.map(|(schema, _)| schema);
+            return Err(Stop::Asked(Interrupt { id, value: question.clone(), schema }));
+        };
+        if let Some((_, check)) = schema {
+            check(&answer)?;
+        }
+        given.used = true;
+        let answers = given.answers[..=index].to_vec();
+        self.out.agent.with_thread(&self.out.thread, |thread| {
+            let tasks = thread.checkpoint_mut(&self.checkpoint).map(|checkpoint| &mut checkpoint.tasks);
+            let task = tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == self.position.task));
+            if let Some(task) = task {
+                task.answers = answers;
+            }
+        });
+        Ok(answer)
+    }
+
+    fn used_an_answer(&self) -> bool {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).used
+    }
+
+    /// Says something, token by token, and returns the whole message.
+    pub async fn say(&self, reply: &Reply) -> Value {
+        let out = self.out;
+        let asked = message::last_question(&self.state.get("messages").cloned().unwrap_or_default());
+        let usage = reply.usage(asked.len());
+        let id = format!("lc_run--{}", uuid7(out.clock.now()));
+        let messages = self.state.get("messages").cloned().unwrap_or_else(|| json!([]));
+        let input = json!({"input": {"messages": [messages]}});
+        let mut burst = out.burst();
+        out.chain_event(&mut burst, "on_chat_model_start", "ScriptedModel", &input, Some(&self.position));
+        let mut stream = MessageStream::new(out, &self.position, id.clone());
+        let script = message::script(reply, &usage);
+        // A model thinks before its first token.
+        self.wait(if out.clock.is_silent() { 900.0 } else { 60.0 }).await;
+        for (n, piece) in script.iter().enumerate() {
+            stream.piece(&mut burst, piece);
+            // Models send the odd pair of tokens at once, and the end of a message comes at once.
+            if n + 2 < script.len() && n % 7 != 3 {
+                burst.send();
+                self.wait(16.0 + (n * 7 % 19) as f64).await;
+            }
+        }
+        let shown = if out.messages() { id } else { format!("{id}-0") };
+        let whole = reply.message(&shown, &usage);
+        let data = json!({"output": whole, "input": input["input"]});
+        out.chain_event(&mut burst, "on_chat_model_end", "ScriptedModel", &data, Some(&self.position));
+        burst.send();
+        whole
+    }
+
+    /// Runs a subgraph on this node's state and returns the state that it ends with.
+    pub async fn subgraph(&self, graph: Graph) -> Result<Object, Stop> {
+        let start = Start {
+            base: None,
+            begin: Begin::Input(Value::Object(self.state.clone())),
+            hold_before: Vec::new(),
+            hold_after: Vec::new(),
+            limit: 25,
+        };
+        run_level(self.out, graph, self.position.inner(), self.parents.clone(), start).boxed().await
+    }
+}

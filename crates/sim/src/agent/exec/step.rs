@@ -1,0 +1,240 @@
+//! One super-step: its tasks run side by side.
+
+use super::level::Level;
+use super::{Given, Node, Stop};
+use crate::Dialect;
+use crate::agent::emit::Position;
+use crate::agent::state::{Interrupt, Object, Task};
+use futures::future::{BoxFuture, FutureExt};
+use serde_json::{Value, json};
+use std::future::poll_fn;
+use std::sync::Mutex;
+use std::task::Poll;
+
+/// How a task ended: its index, its result, and whether it used an answer.
+type Done = (usize, Result<Value, Stop>, bool);
+
+/// Waits for the first of several futures, and takes it out. The earlier ones go first.
+async fn first_of(running: &mut Vec<BoxFuture<'_, Done>>) -> Option<Done> {
+    poll_fn(|context| {
+        if running.is_empty() {
+            return Poll::Ready(None);
+        }
+        for at in 0..running.len() {
+            if let Poll::Ready(done) = running[at].poll_unpin(context) {
+                drop(running.remove(at));
+                return Poll::Ready(Some(done));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// An exception as the tasks of a state show it.
+pub fn exception(dialect: Dialect, error: &str, message: &str) -> String {
+    if dialect == Dialect::JavaScript {
+        // JavaScript nodes throw plain errors.
+        let name = if matches!(error, "GraphRecursionError" | "AbortError") { error } else { "Error" };
+        return json!({"message": message, "name": name}).to_string();
+    }
+    // pydantic's own repr is its message.
+    if error == "ValidationError" {
+        return message.to_owned();
+    }
+    let quote = if message.contains('\'') && !message.contains('"') { '"' } else { '\'' };
+    let mut text = String::new();
+    for character in message.chars() {
+        match character {
+            '\n' => text.push_str("\\n"),
+            '\\' => text.push_str("\\\\"),
+            '\'' if quote == '\'' => text.push_str("\\'"),
+            other => text.push(other),
+        }
+    }
+    if message.is_empty() { format!("{error}()") } else { format!("{error}({quote}{text}{quote})") }
+}
+
+impl<'a> Level<'a> {
+    fn position(&self, task: &Task) -> Position {
+        Position { ns: self.ns.clone(), node: task.name.clone(), task: task.id.clone(), step: self.step + 1 }
+    }
+
+    fn node(&self, task: &Task) -> Node<'a> {
+        let mut parents = self.parents.clone();
+        parents.insert(self.ns.join("|"), json!(self.checkpoint));
+        Node {
+            out: self.out,
+            position: self.position(task),
+            state: self.values.clone(),
+            given: Mutex::new(Given { answers: self.answers.of(task), ..Given::default() }),
+            bare: self.bare.clone(),
+            checkpoint: self.checkpoint.clone().unwrap_or_default(),
+            parents,
+        }
+    }
+
+    /// Runs the tasks of the current checkpoint and returns them. Afterwards the next ones are planned and saved.
+    pub(super) async fn run_step(&mut self) -> Result<Vec<Task>, Stop> {
+        self.announce();
+        let todo = self.tasks.iter().enumerate().filter(|(_, task)| task.result.is_none());
+        let nodes: Vec<(usize, Node<'a>)> = todo.map(|(index, task)| (index, self.node(task))).collect();
+        let graph = self.graph;
+        let mut running: Vec<BoxFuture<'_, Done>> = nodes
+            .iter()
+            .map(|(index, node)| {
+                async move {
+                    let result = graph.node(node).await;
+                    if result.is_ok() && node.out.agent.dialect == Dialect::JavaScript {
+                        // There, a question is noticed before the result of a node that ends at the same time.
+                        tokio::task::yield_now().await;
+                    }
+                    (*index, result.map(|update| node.out.restyle(update)), node.used_an_answer())
+                }
+                .boxed()
+            })
+            .collect();
+        let mut asked = None;
+        while let Some((index, result, used)) = first_of(&mut running).await {
+            match result {
+                Ok(update) => self.finish_task(index, &update),
+                Err(Stop::Asked(question)) => {
+                    self.ask_task(index, &question);
+                    asked.get_or_insert(question);
+                }
+                Err(Stop::Failed { error, message }) => {
+                    // The other tasks of the step are cancelled.
+                    drop(running);
+                    self.fail_step(index, &error, &message, used);
+                    return Err(Stop::Failed { error, message });
+                }
+                Err(Stop::Held) => return Err(Stop::Held),
+            }
+        }
+        match asked {
+            Some(question) => {
+                self.stop_asking();
+                Err(Stop::Asked(question))
+            }
+            None => Ok(self.finish_step()),
+        }
+    }
+
+    /// Adds the events of the tasks that are about to run, and of those that another run has finished already.
+    fn announce(&self) {
+        let out = self.out;
+        let mut burst = out.burst();
+        let input = Value::Object(self.values.clone());
+        for task in &self.tasks {
+            out.task_starts(&mut burst, &self.position(task), &input);
+        }
+        for task in &self.tasks {
+            if let Some(result) = task.result.as_ref().filter(|_| out.modes.updates) {
+                let cached = json!({&task.name: result, "__metadata__": {"cached": true}});
+                burst.add("updates", &self.ns, &cached);
+            }
+        }
+        burst.send();
+    }
+
+    /// Stores and sends what a finished node wrote.
+    fn finish_task(&mut self, index: usize, update: &Value) {
+        // An error of an earlier try stays.
+        self.change_task(index, |task| task.result = Some(update.clone()));
+        let out = self.out;
+        let position = self.position(&self.tasks[index]);
+        let mut burst = out.burst();
+        out.whole_messages(&mut burst, &position, update);
+        if out.modes.updates {
+            burst.add("updates", &self.ns, &json!({&position.node: update}));
+        }
+        out.task_ends(&mut burst, &position, update, None, None);
+        out.chain_event(&mut burst, "on_chain_stream", &position.node, &json!({"chunk": update}), Some(&position));
+        let data = json!({"output": update, "input": self.values});
+        out.chain_event(&mut burst, "on_chain_end", &position.node, &data, Some(&position));
+        burst.send();
+    }
+
+    /// Stores and sends a question.
+    fn ask_task(&mut self, index: usize, question: &Interrupt) {
+        self.change_task(index, |task| task.raised = Some(question.clone()));
+        let out = self.out;
+        let position = self.position(&self.tasks[index]);
+        let mut burst = out.burst();
+        out.interrupted(&mut burst, &self.ns, &self.values, question);
+        out.task_ends(&mut burst, &position, &json!({}), None, Some(question));
+        burst.send();
+    }
+
+    /// Stores and sends a failure, and that the other unfinished tasks were cancelled.
+    fn fail_step(&mut self, failed: usize, error: &str, message: &str, used_an_answer: bool) {
+        let out = self.out;
+        let dialect = out.agent.dialect;
+        let mut burst = out.burst();
+        for index in 0..self.tasks.len() {
+            let own = index == failed;
+            if !own && self.tasks[index].result.is_some() {
+                continue;
+            }
+            let (error, message) = match dialect {
+                _ if own => (error, message),
+                Dialect::JavaScript => ("AbortError", "This operation was aborted"),
+                _ => ("CancelledError", ""),
+            };
+            self.change_task(index, |task| task.error = Some(exception(dialect, error, message)));
+            let position = self.position(&self.tasks[index]);
+            if own && used_an_answer && out.modes.updates && dialect == Dialect::Python {
+                burst.add("updates", &self.ns, &json!({&position.node: null}));
+            }
+            out.task_ends(&mut burst, &position, &json!({}), Some((error, message)), None);
+        }
+        burst.send();
+    }
+
+    /// Sends the state with what the finished tasks of the step wrote, since others of them ask.
+    fn stop_asking(&mut self) {
+        let mut values = self.values.clone();
+        let written: Vec<&Value> = self.tasks.iter().filter_map(|task| task.result.as_ref()).collect();
+        if written.is_empty() || !self.out.modes.values {
+            return;
+        }
+        written.into_iter().for_each(|update| self.graph.merge(&mut values, update));
+        self.out.burst().add("values", &self.ns, &Value::Object(values)).send();
+    }
+
+    /// Ends a super-step: merges what the nodes wrote, plans the next tasks and saves them. Returns those that ran.
+    fn finish_step(&mut self) -> Vec<Task> {
+        let mut ran = std::mem::take(&mut self.tasks);
+        ran.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut wrote = false;
+        for update in ran.iter().filter_map(|task| task.result.as_ref()) {
+            wrote |= update.as_object().is_some_and(|update: &Object| !update.is_empty());
+            self.merge(update);
+        }
+        self.step += 1;
+        let names: Vec<&str> = ran.iter().map(|task| task.name.as_str()).collect();
+        self.tasks = self.graph.next(&names, &self.values).into_iter().map(Task::new).collect();
+        self.save("loop");
+        let mut burst = self.out.burst();
+        if wrote {
+            self.emit_values(&mut burst);
+        }
+        burst.send();
+        ran
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_look_like_the_server_writes_them() {
+        let python = |error: &str, message: &str| exception(Dialect::Python, error, message);
+        assert_eq!(python("ValueError", "n must not be 0"), "ValueError('n must not be 0')");
+        assert_eq!(python("CancelledError", ""), "CancelledError()");
+        assert_eq!(python("KeyError", "'decisions'"), "KeyError(\"'decisions'\")");
+        assert_eq!(python("E", "a\nb"), "E('a\\nb')");
+        assert_eq!(exception(Dialect::JavaScript, "Error", "boom"), r#"{"message":"boom","name":"Error"}"#);
+    }
+}

@@ -1,0 +1,98 @@
+//! Graphs as `GET /assistants/{id}/graph` draws them.
+
+use super::Graph;
+use crate::Dialect;
+use serde_json::{Value, json};
+
+impl Graph {
+    /// The drawing of a graph; `xray` opens this many levels of subgraphs.
+    pub fn drawing(self, dialect: Dialect, xray: usize) -> Value {
+        let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+        self.draw("", xray, &mut nodes, &mut edges);
+        let javascript = dialect == Dialect::JavaScript;
+        let runnable = |id: &String| {
+            let data = if javascript {
+                json!({"id": ["langgraph", "RunnableCallable"], "name": id})
+            } else {
+                json!({"name": id})
+            };
+            json!({"id": id, "type": "runnable", "data": data})
+        };
+        let schema = |id: &str| json!({"id": id, "type": "schema", "data": {"$schema": "https://json-schema.org/draft/2020-12/schema"}});
+        let mut drawn = Vec::new();
+        drawn.push(if javascript { schema("__start__") } else { runnable(&"__start__".to_owned()) });
+        drawn.extend(nodes.iter().map(runnable));
+        drawn.push(if javascript { schema("__end__") } else { json!({"id": "__end__"}) });
+        let edges: Vec<Value> = edges
+            .into_iter()
+            .map(|(source, target, conditional)| {
+                let mut edge = json!({"source": source, "target": target});
+                if conditional || javascript {
+                    edge["conditional"] = json!(conditional);
+                }
+                edge
+            })
+            .collect();
+        json!({"nodes": drawn, "edges": edges})
+    }
+
+    fn draw(self, prefix: &str, xray: usize, nodes: &mut Vec<String>, edges: &mut Vec<(String, String, bool)>) {
+        let open = |node: &str| if xray > 0 { self.inner(node) } else { None };
+        for node in self.nodes() {
+            match open(node) {
+                Some(inner) => inner.draw(&format!("{prefix}{node}:"), xray - 1, nodes, edges),
+                None => nodes.push(format!("{prefix}{node}")),
+            }
+        }
+        for (from, to, conditional) in self.edges() {
+            if !prefix.is_empty() && (from == "__start__" || to == "__end__") {
+                continue;
+            }
+            let from = open(from).map_or_else(
+                || format!("{prefix}{from}"),
+                |inner| inner.end_of(&format!("{prefix}{from}:"), xray - 1, false),
+            );
+            let to = open(to).map_or_else(
+                || format!("{prefix}{to}"),
+                |inner| inner.end_of(&format!("{prefix}{to}:"), xray - 1, true),
+            );
+            edges.push((from, to, conditional));
+        }
+    }
+
+    /// The first or last node of a subgraph, where an edge from outside ends.
+    fn end_of(self, prefix: &str, xray: usize, first: bool) -> String {
+        let edges = self.edges();
+        let node = edges.iter().find_map(|(from, to, _)| match first {
+            true if *from == "__start__" => Some(*to),
+            false if *to == "__end__" => Some(*from),
+            _ => None,
+        });
+        let node = node.unwrap_or_default();
+        match if xray > 0 { self.inner(node) } else { None } {
+            Some(inner) => inner.end_of(&format!("{prefix}{node}:"), xray - 1, first),
+            None => format!("{prefix}{node}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawings_open_their_subgraphs() {
+        let flat = Graph::Research.drawing(Dialect::Python, 0);
+        assert!(flat["nodes"].as_array().is_some_and(|nodes| nodes.iter().any(|node| node["id"] == "critic")));
+        let open = Graph::Research.drawing(Dialect::Python, 9).to_string();
+        assert!(open.contains("\"critic:sources:check\"") && !open.contains("\"critic\""), "{open}");
+        assert!(open.contains(r#"{"source":"critic:sources:check","target":"write"}"#), "{open}");
+        assert!(open.contains(r#"{"source":"critic:read","target":"critic:sources:check"}"#), "{open}");
+        let chat = Graph::Agent.drawing(Dialect::Python, 0);
+        assert_eq!(chat["edges"][1], json!({"source": "chat", "target": "__end__", "conditional": true}));
+        assert_eq!(chat["nodes"][3], json!({"id": "__end__"}));
+        let javascript = Graph::Agent.drawing(Dialect::JavaScript, 0);
+        assert_eq!(javascript["edges"][0], json!({"source": "__start__", "target": "chat", "conditional": false}));
+        assert_eq!(javascript["nodes"][0]["type"], "schema");
+    }
+}

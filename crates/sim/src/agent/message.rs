@@ -1,0 +1,346 @@
+//! Chat messages as the Python server writes them, whole or as the chunks that a model streams, and as the JavaScript
+//! server writes them.
+
+use crate::Dialect;
+use crate::ids::uuid4;
+use serde_json::{Value, json};
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub args: Value,
+    /// The call's id.
+    pub id: String,
+}
+
+/// What a scripted model is going to say.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// The text.
+    pub text: String,
+    /// The tools that it calls after it.
+    pub calls: Vec<Call>,
+}
+
+impl Reply {
+    /// Only text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Reply { text: text.into(), calls: Vec::new() }
+    }
+
+    /// Why the model stopped.
+    pub fn ending(&self) -> Value {
+        if self.calls.is_empty() {
+            json!({"finish_reason": "stop", "model_name": "scripted-1"})
+        } else {
+            json!({"finish_reason": "tool_calls"})
+        }
+    }
+
+    /// Tokens in and out, as a model would count them.
+    pub fn usage(&self, asked: usize) -> Value {
+        let (input, output) = (11 + asked / 4, self.pieces().len() + self.calls.len() * 9);
+        json!({"input_tokens": input, "output_tokens": output, "total_tokens": input + output})
+    }
+
+    /// The text in the pieces that a model would send: words with the space after them, and wide writing by character.
+    pub fn pieces(&self) -> Vec<String> {
+        pieces(&self.text)
+    }
+
+    /// The whole message.
+    pub fn message(&self, id: &str, usage: &Value) -> Value {
+        ai(id, &self.text, &self.calls, self.ending(), usage.clone())
+    }
+}
+
+/// Cuts a text where a model would.
+pub fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    for character in text.chars() {
+        let wide = ('\u{2e80}'..='\u{9fff}').contains(&character) || ('\u{ac00}'..='\u{d7af}').contains(&character);
+        piece.push(character);
+        if character == ' ' || character == '\n' || wide {
+            pieces.push(std::mem::take(&mut piece));
+        }
+    }
+    if !piece.is_empty() {
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// A whole message of the model.
+pub fn ai(id: &str, text: &str, calls: &[Call], ending: Value, usage: Value) -> Value {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|call| json!({"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}))
+        .collect();
+    json!({
+        "content": text, "additional_kwargs": {}, "response_metadata": ending, "type": "ai", "name": null, "id": id,
+        "tool_calls": calls, "invalid_tool_calls": [], "usage_metadata": usage,
+    })
+}
+
+/// What one chunk adds.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// Some text.
+    Text(String),
+    /// The start of a tool call, with the first of its arguments.
+    Call {
+        /// Which of the calls.
+        index: usize,
+        /// The call.
+        call: Call,
+        /// The first piece of its arguments.
+        args: String,
+    },
+    /// More of a tool call's arguments.
+    Args {
+        /// Which of the calls.
+        index: usize,
+        /// The next piece.
+        args: String,
+    },
+    /// Why the model stopped and what it used.
+    Ending {
+        /// `response_metadata`.
+        ending: Value,
+        /// `usage_metadata`.
+        usage: Value,
+    },
+    /// The empty chunk at the end.
+    Last,
+}
+
+/// A chunk as the server sends it.
+pub fn chunk(id: &str, piece: &Piece) -> Value {
+    let mut chunk = json!({
+        "content": "", "additional_kwargs": {}, "response_metadata": {}, "type": "AIMessageChunk", "name": null,
+        "id": id, "tool_calls": [], "invalid_tool_calls": [], "usage_metadata": null, "tool_call_chunks": [],
+        "chunk_position": null,
+    });
+    match piece {
+        Piece::Text(text) => chunk["content"] = json!(text),
+        Piece::Call { index, call, args } => {
+            chunk["tool_calls"] = json!([{"name": call.name, "args": {}, "id": call.id, "type": "tool_call"}]);
+            chunk["tool_call_chunks"] = json!([
+                {"name": call.name, "args": args, "id": call.id, "index": index, "type": "tool_call_chunk"}
+            ]);
+        }
+        Piece::Args { index, args } => {
+            // The real parser sees each later piece alone and takes it for a broken call.
+            chunk["invalid_tool_calls"] =
+                json!([{"name": null, "args": args, "id": null, "error": null, "type": "invalid_tool_call"}]);
+            chunk["tool_call_chunks"] =
+                json!([{"name": null, "args": args, "id": null, "index": index, "type": "tool_call_chunk"}]);
+        }
+        Piece::Ending { ending, usage } => {
+            chunk["response_metadata"] = ending.clone();
+            chunk["usage_metadata"] = usage.clone();
+        }
+        Piece::Last => chunk["chunk_position"] = json!("last"),
+    }
+    chunk
+}
+
+/// The pieces of a whole reply, in order.
+pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
+    let mut script: Vec<Piece> = reply.pieces().into_iter().map(Piece::Text).collect();
+    for (index, call) in reply.calls.iter().enumerate() {
+        let args = call.args.to_string();
+        let mut rest = args.as_str();
+        let mut first = true;
+        while !rest.is_empty() {
+            let mut cut = rest.len().min(if first { 4 } else { 9 });
+            while !rest.is_char_boundary(cut) {
+                cut += 1;
+            }
+            let (piece, after) = rest.split_at(cut);
+            script.push(if first {
+                Piece::Call { index, call: call.clone(), args: piece.to_owned() }
+            } else {
+                Piece::Args { index, args: piece.to_owned() }
+            });
+            (rest, first) = (after, false);
+        }
+    }
+    script.push(Piece::Ending { ending: reply.ending(), usage: usage.clone() });
+    script.push(Piece::Last);
+    script
+}
+
+/// The answer of a tool.
+pub fn tool(name: &str, call: &str, content: impl Into<String>) -> Value {
+    let content: String = content.into();
+    json!({
+        "content": content, "additional_kwargs": {}, "response_metadata": {}, "type": "tool", "name": name,
+        "id": uuid4(), "tool_call_id": call, "artifact": null, "status": "success",
+    })
+}
+
+/// A human's message.
+pub fn human(content: &Value) -> Value {
+    json!({
+        "content": content, "additional_kwargs": {}, "response_metadata": {}, "type": "human", "name": null,
+        "id": uuid4(),
+    })
+}
+
+/// Completes what a client may send: `{role, content}`, a text, or a whole message.
+pub fn coerce(message: &Value) -> Value {
+    if message["id"].is_string() && message["type"].is_string() {
+        return message.clone();
+    }
+    let content = if message.is_object() { &message["content"] } else { message };
+    let role = message["role"].as_str().or(message["type"].as_str()).unwrap_or("user");
+    match role {
+        "assistant" | "ai" => ai(&uuid4(), content.as_str().unwrap_or_default(), &[], json!({}), Value::Null),
+        "tool" => tool("tool", message["tool_call_id"].as_str().unwrap_or_default(), content.to_string()),
+        _ => human(content),
+    }
+}
+
+/// Adds a message to a list: one with a known id replaces the other, `remove` deletes it.
+pub fn add(list: &mut Vec<Value>, message: &Value) {
+    let known = |old: &Value| message["id"].is_string() && old["id"] == message["id"];
+    if message["type"] == "remove" {
+        list.retain(|old| !known(old));
+        return;
+    }
+    match list.iter().position(known) {
+        Some(at) => list[at] = coerce(message),
+        None => list.push(coerce(message)),
+    }
+}
+
+/// How many tool calls of the last AI message have no answer yet.
+pub fn open_calls(messages: Option<&Value>) -> usize {
+    let mut answered = Vec::new();
+    for message in messages.and_then(Value::as_array).into_iter().flatten().rev() {
+        match message["type"].as_str() {
+            Some("tool") => answered.push(&message["tool_call_id"]),
+            Some("ai") => {
+                let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+                return calls.iter().filter(|call| !answered.contains(&&call["id"])).count();
+            }
+            _ => return 0,
+        }
+    }
+    0
+}
+
+/// The messages of a state, an update or an input as a server writes them.
+pub fn restyle(dialect: Dialect, values: &mut Value) {
+    if dialect == Dialect::JavaScript
+        && let Some(messages) = values.get_mut("messages").and_then(Value::as_array_mut)
+    {
+        messages.iter_mut().for_each(javascript);
+    }
+}
+
+/// A message or a chunk as the JavaScript server writes it: without nulls, and a chunk's type is that of a message.
+pub fn javascript(message: &mut Value) {
+    let chunk = message["type"] == "AIMessageChunk";
+    let ai = chunk || message["type"] == "ai";
+    let Some(fields) = message.as_object_mut() else { return };
+    fields.retain(|_, value| !value.is_null());
+    for key in ["artifact", "status", "chunk_position"] {
+        fields.remove(key);
+    }
+    if ai {
+        fields.insert("type".into(), json!("ai"));
+        fields.insert("response_metadata".into(), json!({}));
+        let calls = fields.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+        let chunks = calls.iter().enumerate().map(|(index, call)| {
+            json!({"name": call["name"], "args": call["args"].to_string(), "id": call["id"], "index": index,
+                "type": "tool_call_chunk"})
+        });
+        let chunks: Value = chunks.collect();
+        fields.entry("tool_call_chunks").or_insert(chunks);
+    }
+    if let Some(usage) = fields.get_mut("usage_metadata").filter(|_| !chunk) {
+        usage["input_token_details"] = json!({});
+        usage["output_token_details"] = json!({});
+    }
+    if let Some(id) = fields.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix("lc_run--")) {
+        let id = format!("run-{}", id.strip_suffix("-0").unwrap_or(id));
+        fields.insert("id".into(), json!(id));
+    }
+    for call in fields.get_mut("invalid_tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        call["name"] = json!(call["name"].as_str().unwrap_or_default());
+        call["error"] = json!("Malformed args.");
+    }
+    for key in ["tool_call_chunks", "invalid_tool_calls"] {
+        for piece in fields.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(piece) = piece.as_object_mut() {
+                piece.retain(|_, value| !value.is_null());
+            }
+        }
+    }
+}
+
+/// The text of the last human message of a state.
+pub fn last_question(messages: &Value) -> String {
+    messages
+        .as_array()
+        .into_iter()
+        .flatten()
+        .rev()
+        .find(|message| message["type"] == "human")
+        .and_then(|message| message["content"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_of_a_reply_make_the_whole() {
+        let call = Call { name: "get_weather".into(), args: json!({"city": "Kraków"}), id: "call_1".into() };
+        let reply = Reply { text: "Let me 日本 check.".into(), calls: vec![call] };
+        assert_eq!(reply.pieces(), ["Let ", "me ", "日", "本", " ", "check."]);
+        let script = script(&reply, &Value::Null);
+        let args: String = script
+            .iter()
+            .map(|piece| chunk("m", piece)["tool_call_chunks"][0]["args"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(args, r#"{"city":"Kraków"}"#);
+        assert!(matches!(script.last(), Some(Piece::Last)));
+    }
+
+    #[test]
+    fn javascript_messages_have_no_nulls() {
+        let piece = Piece::Args { index: 0, args: "x".into() };
+        let mut message = chunk("lc_run--1-0", &piece);
+        javascript(&mut message);
+        assert_eq!(message["type"], "ai");
+        assert_eq!(message["id"], "run-1");
+        assert_eq!(message["tool_call_chunks"], json!([{"args": "x", "index": 0, "type": "tool_call_chunk"}]));
+        assert!(!message.to_string().contains("null"), "{message}");
+    }
+
+    #[test]
+    fn tool_calls_are_open_until_a_tool_answers() {
+        let call = |id: &str| Call { name: "t".into(), args: json!({}), id: id.into() };
+        let asked = ai("m", "", &[call("a"), call("b")], json!({}), Value::Null);
+        assert_eq!(open_calls(Some(&json!([asked]))), 2);
+        assert_eq!(open_calls(Some(&json!([asked, tool("t", "a", "")]))), 1);
+        assert_eq!(open_calls(Some(&json!([asked, human(&json!("x"))]))), 0);
+    }
+
+    #[test]
+    fn clients_may_send_short_messages() {
+        assert_eq!(coerce(&json!({"role": "user", "content": "hi"}))["type"], "human");
+        assert_eq!(coerce(&json!("hi"))["content"], "hi");
+        let whole = human(&json!("x"));
+        assert_eq!(coerce(&whole), whole);
+    }
+}

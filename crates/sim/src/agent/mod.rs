@@ -1,0 +1,303 @@
+//! The agent server: its memory, its clock and its routes.
+
+pub mod beginning;
+pub mod cancel;
+pub mod check;
+pub mod edit;
+pub mod emit;
+pub mod exec;
+pub mod feed;
+pub mod finish;
+pub mod graphs;
+pub mod history;
+pub mod join;
+pub mod life;
+pub mod message;
+pub mod message_stream;
+pub mod metadata;
+pub mod refuse;
+mod routes;
+pub mod rows;
+pub mod runs;
+pub mod scripts;
+pub mod search;
+pub mod state;
+pub mod streams;
+pub mod threads;
+
+pub use refuse::detail;
+
+use crate::clock::Clock;
+use crate::ids::{IdClock, Ids};
+use crate::{Dialect, Wire};
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use feed::{Feed, Kept};
+use graphs::{GRAPHS, Graph};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use state::{Assistant, Memory, Thread};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a client counts as present after its last request.
+const VISIT: Duration = Duration::from_secs(60);
+
+/// One agent server.
+#[derive(Debug)]
+pub struct Agent {
+    /// Its name in the simulator.
+    pub name: String,
+    /// Its base URL.
+    pub url: String,
+    /// Whose rules it follows.
+    pub dialect: Dialect,
+    /// How its streams differ on the wire.
+    pub wire: Wire,
+    /// Time between heartbeats.
+    pub heartbeat: Duration,
+    /// The key that it requires, if any.
+    pub key: Option<String>,
+    /// What each stream keeps for a replay.
+    pub kept: Kept,
+    /// The time that its runs see.
+    pub clock: Arc<Clock>,
+    /// Hands out the ids of events.
+    pub ids: Arc<IdClock>,
+    /// Ends everything with the simulator.
+    pub stop: CancellationToken,
+    /// How many times faster than life its graphs run.
+    pub speed: f64,
+    memory: Mutex<Memory>,
+    /// When a client last asked for something that happens here.
+    asked: watch::Sender<Instant>,
+    changed: watch::Sender<u64>,
+    released: watch::Sender<HashSet<String>>,
+}
+
+impl Agent {
+    /// A server with the assistants of its graphs and no threads.
+    pub fn new(name: &str, url: &str, options: &crate::Options, stop: CancellationToken) -> Arc<Self> {
+        let now = Timestamp::now();
+        let assistants = GRAPHS
+            .into_iter()
+            .map(|graph| Assistant {
+                id: graph.assistant().to_owned(),
+                graph,
+                name: graph.name().to_owned(),
+                description: None,
+                config: json!({}),
+                metadata: json!({"created_by": "system"}),
+                created_at: now,
+                version: 1,
+            })
+            .collect();
+        let kind = options.wire.ids.unwrap_or(match options.dialect {
+            Dialect::Python => Ids::PerMillisecond,
+            Dialect::Contract => Ids::Unique,
+            Dialect::JavaScript => Ids::Count,
+            Dialect::Aegra => Ids::RunCount,
+        });
+        let own = matches!(options.dialect, Dialect::JavaScript | Dialect::Aegra);
+        let wire =
+            Wire { lf: options.wire.lf || own, no_heartbeats: options.wire.no_heartbeats || own, ..options.wire };
+        let ids = Arc::new(IdClock::new(kind));
+        // The JavaScript server keeps the events of finished runs until it is restarted.
+        let window = if options.dialect == Dialect::JavaScript { Duration::MAX } else { options.replay_window };
+        Arc::new(Agent {
+            name: name.to_owned(),
+            url: url.to_owned(),
+            dialect: options.dialect,
+            wire,
+            heartbeat: options.heartbeat,
+            key: options.agent_key.clone(),
+            kept: Kept { bytes: options.kept_bytes, window },
+            clock: Clock::live(options.speed, ids.clone()),
+            ids,
+            stop,
+            speed: options.speed,
+            memory: Mutex::new(Memory { assistants, ..Memory::default() }),
+            asked: watch::channel(Instant::now()).0,
+            changed: watch::channel(0).0,
+            released: watch::channel(HashSet::new()).0,
+        })
+    }
+
+    /// Its memory. Never held across an await.
+    pub fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes a thread, if it exists, and wakes the tasks that wait for a change.
+    pub fn with_thread<R>(&self, id: &str, change: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+        let result = self.memory().threads.get_mut(id).map(change);
+        self.changed.send_modify(|n| *n += 1);
+        result
+    }
+
+    /// Wakes the tasks that wait for a change.
+    pub fn wake(&self) {
+        self.changed.send_modify(|n| *n += 1);
+    }
+
+    /// Waits until a check of the memory finds something.
+    pub async fn until<R>(&self, mut check: impl FnMut(&Memory) -> Option<R>) -> Option<R> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            let found = check(&self.memory());
+            if found.is_some() {
+                return found;
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return None,
+                change = changed.changed() => if change.is_err() { return None },
+            }
+        }
+    }
+
+    /// The stream of a thread, which may not exist yet.
+    pub fn thread_feed(&self, thread: &str) -> Arc<Feed> {
+        self.memory().feeds.entry(thread.to_owned()).or_insert_with(|| Arc::new(Feed::new(self.kept))).clone()
+    }
+
+    /// Drops the events of runs that ended too long ago to be replayed.
+    pub fn expire_feeds(&self) {
+        let memory = self.memory();
+        memory.feeds.values().for_each(|feed| feed.expire());
+        memory.threads.values().flat_map(|thread| &thread.runs).for_each(|run| run.feed.expire());
+    }
+
+    /// Takes note of a request for something that happens here.
+    pub fn visit(&self) {
+        self.asked.send_replace(Instant::now());
+    }
+
+    /// Waits until a client is present: one that asked for something in the last minute, or that follows a thread.
+    pub async fn company(&self) {
+        let mut asked = self.asked.subscribe();
+        loop {
+            let lately = asked.borrow_and_update().elapsed() < VISIT;
+            if lately || self.memory().feeds.values().any(|feed| feed.is_read()) {
+                return;
+            }
+            // The sender lives as long as the server.
+            let _ = asked.changed().await;
+        }
+    }
+
+    /// Lets time pass, faster by the simulator's speed.
+    pub async fn pause(&self, time: Duration) {
+        self.clock.sleep(time).await;
+    }
+
+    /// Waits until a test releases this name.
+    pub async fn held(&self, name: &str) {
+        let mut released = self.released.subscribe();
+        // The sender lives as long as the server.
+        let _ = released.wait_for(|released| released.contains(name)).await;
+    }
+
+    /// Lets runs continue that wait for this name, now and later.
+    pub fn release(&self, name: &str) {
+        self.released.send_modify(|released| {
+            released.insert(name.to_owned());
+        });
+    }
+
+    /// The assistant that a client means: an id, or the name of a graph.
+    pub fn assistant(&self, asked: &str) -> Option<Assistant> {
+        let memory = self.memory();
+        let own = Graph::named(asked).map(Graph::assistant);
+        memory.assistants.iter().find(|one| one.id == asked || Some(one.id.as_str()) == own).cloned()
+    }
+}
+
+/// A JSON answer.
+pub fn json_response(status: StatusCode, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A text.
+pub fn text_response(status: StatusCode, content_type: &'static str, text: &str) -> Response {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// An answer without a body.
+pub fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Sets a header. A value that cannot be one is left out.
+pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// The pairs of a query, in order, decoded.
+pub fn query_pairs(uri: &axum::http::Uri) -> Vec<(String, String)> {
+    let text = uri.query().unwrap_or_default();
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(key), decoded(value))
+        })
+        .collect()
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let hex = |byte: u8| char::from(byte).to_digit(16);
+        match (byte, after) {
+            (b'+', _) => bytes.push(b' '),
+            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
+                rest = &after[2..];
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_leave_after_a_minute_unless_they_follow_a_thread() {
+        let agent = Agent::new("a", "http://127.0.0.1:1", &crate::Options::demo(), CancellationToken::new());
+        let alone = async || futures::poll!(pin!(agent.company())).is_pending();
+        assert!(!alone().await);
+        tokio::time::advance(VISIT).await;
+        assert!(alone().await);
+        let mut waits = pin!(agent.company());
+        assert!(futures::poll!(waits.as_mut()).is_pending());
+        agent.visit();
+        assert!(futures::poll!(waits).is_ready(), "a visit wakes it");
+        let reader = agent.thread_feed("t").reader(|_| true);
+        tokio::time::advance(VISIT).await;
+        assert!(!alone().await);
+        drop(reader);
+        assert!(alone().await);
+    }
+}

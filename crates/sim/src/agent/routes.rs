@@ -1,0 +1,154 @@
+//! The routes of each server. What a dialect does not know is not there.
+
+use super::refuse::Problem;
+use super::{Agent, join, json_response, runs, search, text_response, threads};
+use crate::Dialect;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{delete, get, post};
+use serde_json::json;
+use std::sync::Arc;
+
+type Routes = Router<Arc<Agent>>;
+
+impl Agent {
+    /// Its routes.
+    pub fn router(self: &Arc<Self>) -> Router {
+        let router = match self.dialect {
+            Dialect::Contract => contract(),
+            Dialect::Python => common(contract()).merge(stateless()).merge(python()),
+            Dialect::JavaScript => common(streams()).merge(stateless()).merge(javascript()),
+            Dialect::Aegra => common(streams()).route("/health", get(health)),
+        };
+        router
+            .fallback(no_route)
+            .method_not_allowed_fallback(not_allowed)
+            .layer(from_fn_with_state(self.clone(), guard))
+            .with_state(self.clone())
+    }
+}
+
+/// The streams that every server has.
+fn streams() -> Routes {
+    Router::new()
+        .route("/threads", post(threads::create))
+        .route("/threads/{thread}/runs/stream", post(runs::stream))
+        .route("/threads/{thread}/runs/{run}/stream", get(join::run))
+}
+
+/// What the written contract names.
+fn contract() -> Routes {
+    streams().route("/threads/{thread}/stream", get(join::thread)).route("/runs/stream", post(runs::stateless_stream))
+}
+
+/// What the Python, the JavaScript and the Aegra server have in common.
+fn common(routes: Routes) -> Routes {
+    routes
+        .route("/info", get(info))
+        .route("/assistants/search", post(search::assistants))
+        .route("/assistants/count", post(search::count_assistants))
+        .route("/assistants/{assistant}", get(search::assistant))
+        .route("/assistants/{assistant}/graph", get(search::drawing))
+        .route("/threads/search", post(search::threads))
+        .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
+        .route("/threads/{thread}/state", get(threads::state).post(threads::update_state))
+        .route("/threads/{thread}/state/{checkpoint}", get(threads::state_at))
+        .route("/threads/{thread}/state/checkpoint", post(threads::state_at_post))
+        .route("/threads/{thread}/history", get(threads::history_get).post(threads::history_post))
+        .route("/threads/{thread}/runs", post(runs::create).get(runs::list))
+        .route("/threads/{thread}/runs/wait", post(runs::wait))
+        .route("/threads/{thread}/runs/{run}", get(runs::get).delete(runs::delete))
+        .route("/threads/{thread}/runs/{run}/join", get(runs::join))
+        .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
+}
+
+fn stateless() -> Routes {
+    Router::new()
+        .route("/ok", get(ok))
+        .route("/threads/count", post(search::count_threads))
+        .route("/threads/{thread}/copy", post(threads::copy))
+        .route("/runs", post(runs::stateless_create))
+        .route("/runs/wait", post(runs::stateless_wait))
+}
+
+fn python() -> Routes {
+    Router::new().route("/runs/cancel", post(runs::cancel_many)).route("/threads/prune", post(threads::prune))
+}
+
+fn javascript() -> Routes {
+    Router::new()
+        .route("/runs/stream", post(runs::stateless_stream))
+        .route("/runs/{run}/stream", get(join::stateless))
+        .route("/assistants/{assistant}/schemas", get(no_schemas))
+        .route("/runs/crons", post(not_implemented))
+        .route("/runs/crons/search", post(not_implemented))
+        .route("/runs/crons/{cron}", delete(not_implemented))
+}
+
+/// Checks the key, where one is required, and adds the headers that every answer of the real server has.
+async fn guard(State(agent): State<Arc<Agent>>, request: Request, next: Next) -> Response {
+    let given = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
+    if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
+        return super::detail(StatusCode::FORBIDDEN, "Missing authentication headers");
+    }
+    let mut response = next.run(request).await;
+    if agent.dialect != Dialect::JavaScript {
+        let headers = response.headers_mut();
+        headers.insert(header::SERVER, HeaderValue::from_static("uvicorn"));
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    response
+}
+
+async fn no_route(State(agent): State<Arc<Agent>>) -> Response {
+    *agent.refuse(Problem::NoRoute)
+}
+
+async fn not_allowed(State(agent): State<Arc<Agent>>) -> Response {
+    *agent.refuse(Problem::NoMethod)
+}
+
+async fn ok(State(agent): State<Arc<Agent>>) -> Response {
+    let javascript = agent.dialect == Dialect::JavaScript;
+    json_response(StatusCode::OK, &if javascript { json!({"ok": true}) } else { json!({"ok": true, "services": {}}) })
+}
+
+async fn health() -> Response {
+    let fine = json!({"status": "healthy", "database": "connected", "langgraph_checkpointer": "connected",
+        "langgraph_store": "connected"});
+    json_response(StatusCode::OK, &fine)
+}
+
+async fn info(State(agent): State<Arc<Agent>>) -> Response {
+    let info = match agent.dialect {
+        Dialect::JavaScript => json!({
+            "version": "1.5.1", "langgraph_js_version": "1.4.18", "context": "js",
+            "flags": {"assistants": true, "crons": false, "langsmith": false, "langsmith_tracing_replicas": true},
+        }),
+        Dialect::Aegra => json!({
+            "name": "Aegra", "version": "0.1.0", "status": "running",
+            "description": "Production-ready Agent Protocol server built on LangGraph",
+            "flags": {"assistants": true, "crons": false},
+        }),
+        Dialect::Python | Dialect::Contract => json!({
+            "version": "0.16.7", "langgraph_py_version": "1.2.22",
+            "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
+                "langsmith_tracing_session_on_runs": true},
+            "host": {"kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null,
+                "tenant_id": null},
+        }),
+    };
+    json_response(StatusCode::OK, &info)
+}
+
+/// The JavaScript server wants a JSON body with this `GET`.
+async fn no_schemas(State(agent): State<Arc<Agent>>) -> Response {
+    *agent.refuse(Problem::BadJson)
+}
+
+async fn not_implemented() -> Response {
+    text_response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain;charset=UTF-8", "Not implemented")
+}

@@ -1,0 +1,269 @@
+//! Graphs that ask a person: two questions at once, a question with a schema, and approvals in the shape of langchain's
+//! human-in-the-loop middleware. They check answers as the real ones do, so a wrong answer fails the node.
+
+use crate::agent::exec::{Node, Stop};
+use crate::agent::message::{self, Call, Reply};
+use serde_json::{Value, json};
+
+fn failed(error: &str, message: String) -> Stop {
+    Stop::Failed { error: error.to_owned(), message }
+}
+
+/// `two`: one of two nodes that ask side by side.
+pub fn side(node: &Node<'_>) -> Result<Value, Stop> {
+    let side = node.position.node.as_str();
+    let question = match node.state.get(side).and_then(Value::as_str) {
+        Some(text) => json!({"question": text, "side": side}),
+        None => json!({"question": format!("Go {side}?"), "side": side}),
+    };
+    let answer = node.ask(&question, None)?;
+    Ok(json!({"answers": [{"side": side, "answer": answer}]}))
+}
+
+/// `two`: after both answers.
+pub fn done(node: &Node<'_>) -> Value {
+    let answers = node.state.get("answers").and_then(Value::as_array).map_or(0, Vec::len);
+    json!({"answers": [{"side": "done", "answer": answers}]})
+}
+
+/// `clarify`: finds more than one order.
+pub async fn look_up(node: &Node<'_>) -> Result<Value, Stop> {
+    node.custom(&json!({"tool": "find_orders", "progress": 0.5}));
+    node.wait(1800.0).await;
+    Ok(json!({"orders": ["A-20931", "A-20944"]}))
+}
+
+/// `clarify`: asks in plain text.
+pub fn which(node: &Node<'_>) -> Result<Value, Stop> {
+    let answer = node.ask(&json!("Which order do you mean: A-20931 (kettle) or A-20944 (two mugs)?"), None)?;
+    Ok(json!({"order": answer}))
+}
+
+/// `clarify`: answers the question about that order.
+pub async fn reply(node: &Node<'_>) -> Result<Value, Stop> {
+    let order = node.state.get("order").cloned().unwrap_or_default();
+    let order = order.as_str().map_or_else(|| order.to_string(), str::to_owned);
+    let text = format!("Order **{order}** left Gdańsk this morning and arrives tomorrow before noon.");
+    Ok(json!({"messages": [node.say(&Reply::text(text)).await]}))
+}
+
+/// `schema`: what an answer must look like.
+fn review_schema() -> Value {
+    json!({
+        "title": "Review", "description": "The reviewer's decision.", "type": "object", "required": ["approve"],
+        "properties": {
+            "approve": {"title": "Approve", "type": "boolean", "description": "Send the draft?"},
+            "score": {"title": "Score", "type": "integer", "default": 5, "minimum": 0, "maximum": 10},
+            "colour": {"title": "Colour", "type": "string", "enum": ["red", "green", "blue"], "default": "green"},
+            "note": {"title": "Note", "anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
+        },
+    })
+}
+
+/// `schema`: asks. An answer that does not fit is refused before it is stored.
+pub fn review(node: &Node<'_>) -> Result<Value, Stop> {
+    let text = node.state.get("question").and_then(Value::as_str).unwrap_or("Review the draft");
+    let answer = node.ask(&json!({"question": text}), Some((review_schema(), check_review)))?;
+    let or = |key: &str, default: Value| answer.get(key).cloned().unwrap_or(default);
+    Ok(json!({"review": {"approve": answer["approve"], "score": or("score", json!(5)),
+        "colour": or("colour", json!("green")), "note": or("note", Value::Null)}}))
+}
+
+fn check_review(answer: &Value) -> Result<(), Stop> {
+    let mut wrong = Vec::new();
+    let mut say = |field: &str, what: &str, kind: &str, input: &Value| {
+        wrong.push(format!(
+            "{field}\n  {what} [type={kind}, input_value={}, input_type={}]\n    For further information visit \
+             https://errors.pydantic.dev/2.14/v/{kind}",
+            python_repr(input),
+            python_type(input)
+        ));
+    };
+    match answer.get("approve") {
+        None => say("approve", "Field required", "missing", answer),
+        Some(Value::Bool(_)) => {}
+        Some(other) => say("approve", "Input should be a valid boolean", "bool_type", other),
+    }
+    match answer.get("score").map(|score| (score, score.as_i64())) {
+        None => {}
+        Some((score, None)) => say("score", "Input should be a valid integer", "int_type", score),
+        Some((score, Some(n))) if n > 10 => {
+            say("score", "Input should be less than or equal to 10", "less_than_equal", score);
+        }
+        Some((score, Some(n))) if n < 0 => {
+            say("score", "Input should be greater than or equal to 0", "greater_than_equal", score);
+        }
+        Some(_) => {}
+    }
+    if let Some(colour) = answer.get("colour").filter(|colour| !["red", "green", "blue"].iter().any(|c| colour == c)) {
+        say("colour", "Input should be 'red', 'green' or 'blue'", "literal_error", colour);
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let plural = if wrong.len() == 1 { "" } else { "s" };
+    let message = format!("{} validation error{plural} for Review\n{}", wrong.len(), wrong.join("\n"));
+    Err(failed("ValidationError", message))
+}
+
+/// The tools that need approval, and the decisions that each allows.
+const GATED: [(&str, &[&str]); 2] =
+    [("send_email", &["approve", "edit", "reject", "respond"]), ("delete_file", &["approve", "reject"])];
+
+/// `hitl`: the model asks for tools, and says what they did once they have run.
+pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
+    let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let answers: Vec<&str> = messages
+        .iter()
+        .rev()
+        .take_while(|message| message["type"] == "tool")
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    let reply = if answers.is_empty() {
+        let call = |name: &str, args: Value, id: &str| Call { name: name.into(), args, id: id.into() };
+        Reply {
+            text: "I'll tell Ana, remove the old export, and read the new one.".into(),
+            calls: vec![
+                call("send_email", json!({"to": "ana@acme.example", "body": "The October export is ready."}), "c1"),
+                call("delete_file", json!({"path": "/exports/2026-09.csv"}), "c2"),
+                call("read_file", json!({"path": "/exports/2026-10.csv"}), "c3"),
+            ],
+        }
+    } else {
+        let said: Vec<String> = answers.iter().rev().map(|answer| format!("- {answer}")).collect();
+        Reply::text(format!("Done:\n\n{}", said.join("\n")))
+    };
+    Ok(json!({"messages": [node.say(&reply).await]}))
+}
+
+/// `hitl`: the middleware asks about all gated calls of the last message at once.
+pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
+    let last = node.state.get("messages").and_then(Value::as_array).and_then(|messages| messages.last()).cloned();
+    let mut last = last.unwrap_or_default();
+    let gated = |call: &Value| GATED.iter().find(|(name, _)| call["name"] == *name);
+    let asked: Vec<Value> =
+        last["tool_calls"].as_array().into_iter().flatten().filter(|call| gated(call).is_some()).cloned().collect();
+    let requests: Vec<Value> = asked
+        .iter()
+        .map(|call| {
+            let name = call["name"].as_str().unwrap_or_default();
+            let args = call["args"].to_string();
+            let text = format!("Tool execution requires approval\n\nTool: {name}\nArgs: {args}");
+            json!({"name": name, "args": call["args"], "description": text})
+        })
+        .collect();
+    let configs: Vec<Value> = asked
+        .iter()
+        .filter_map(gated)
+        .map(|(name, allowed)| json!({"action_name": name, "allowed_decisions": allowed}))
+        .collect();
+    let answer = node.ask(&json!({"action_requests": requests, "review_configs": configs}), None)?;
+    let Some(decisions) = answer["decisions"].as_array() else {
+        return Err(match answer {
+            Value::Object(_) => failed("KeyError", "'decisions'".into()),
+            Value::Array(_) => failed("TypeError", "list indices must be integers or slices, not str".into()),
+            Value::String(_) => failed("TypeError", "string indices must be integers, not 'str'".into()),
+            other => failed("TypeError", format!("'{}' object is not subscriptable", python_type(&other))),
+        });
+    };
+    if decisions.len() != asked.len() {
+        let text = format!(
+            "Number of human decisions ({}) does not match number of hanging tool calls ({}).",
+            decisions.len(),
+            asked.len()
+        );
+        return Err(failed("ValueError", text));
+    }
+    let mut answers = Vec::new();
+    for (call, decision) in asked.iter().zip(decisions) {
+        let (name, allowed) = gated(call).copied().unwrap_or_default();
+        let kind = decision["type"].as_str().unwrap_or_default();
+        if !allowed.contains(&kind) {
+            let text = format!("Decision '{kind}' is not allowed for tool '{name}' ({allowed:?}).");
+            return Err(failed("ValueError", text));
+        }
+        answers.extend(decide(&mut last, call, name, decision));
+    }
+    let mut messages = vec![last];
+    messages.extend(answers);
+    Ok(json!({"messages": messages}))
+}
+
+/// Applies a decision: edits the call in the message, or answers it in the tool's place.
+fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Option<Value> {
+    let id = call["id"].as_str().unwrap_or_default();
+    let text = decision["message"].as_str().unwrap_or_default();
+    match decision["type"].as_str() {
+        Some("edit") => {
+            for one in last["tool_calls"].as_array_mut().into_iter().flatten().filter(|one| one["id"] == id) {
+                one["name"] = decision["edited_action"]["name"].clone();
+                one["args"] = decision["edited_action"]["args"].clone();
+            }
+            None
+        }
+        Some("reject") => {
+            let why = if text.is_empty() { String::new() } else { format!(" with reason: {text}") };
+            let mut answer = message::tool(name, id, format!("User rejected the tool call for `{name}`{why}"));
+            answer["status"] = json!("error");
+            Some(answer)
+        }
+        Some("respond") => Some(message::tool(name, id, text)),
+        _ => None,
+    }
+}
+
+fn python_type(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "list",
+        Value::Object(_) => "dict",
+        Value::String(_) => "str",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        Value::Null => "NoneType",
+    }
+}
+
+fn python_repr(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::Bool(yes) => (if *yes { "True" } else { "False" }).into(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+        Value::Array(list) => format!("[{}]", list.iter().map(python_repr).collect::<Vec<_>>().join(", ")),
+        Value::Object(map) => {
+            let items: Vec<String> =
+                map.iter().map(|(key, value)| format!("'{key}': {}", python_repr(value))).collect();
+            format!("{{{}}}", items.join(", "))
+        }
+    }
+}
+
+/// `hitl`: runs the calls that no decision has answered in their place.
+pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
+    let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let answered: Vec<&Value> = messages
+        .iter()
+        .rev()
+        .take_while(|message| message["type"] == "tool")
+        .map(|message| &message["tool_call_id"])
+        .collect();
+    let asked = messages.iter().rev().find(|message| message["type"] == "ai");
+    let mut answers = Vec::new();
+    for call in asked.and_then(|asked| asked["tool_calls"].as_array()).into_iter().flatten() {
+        if answered.contains(&&call["id"]) {
+            continue;
+        }
+        node.wait(400.0).await;
+        let args = &call["args"];
+        let text = |key: &str| args[key].as_str().unwrap_or_default().to_owned();
+        let did = match call["name"].as_str() {
+            Some("send_email") => format!("sent to {}: {}", text("to"), text("body")),
+            Some("delete_file") => format!("deleted {}", text("path")),
+            _ => format!("{}: 4,812 rows, no errors", text("path")),
+        };
+        let name = call["name"].as_str().unwrap_or_default();
+        answers.push(message::tool(name, call["id"].as_str().unwrap_or_default(), did));
+    }
+    Ok(json!({"messages": answers}))
+}

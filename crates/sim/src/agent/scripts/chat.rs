@@ -1,0 +1,120 @@
+//! `agent` and `support`: a chat that looks things up with tools and answers in Markdown.
+
+use crate::agent::exec::{Node, Stop};
+use crate::agent::message::{self, Call, Reply};
+use crate::ids::stable_number;
+use serde_json::{Value, json};
+
+/// The model's turn: a tool call first, then the answer from what the tools said.
+pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
+    let messages = node.state.get("messages").cloned().unwrap_or_else(|| json!([]));
+    let question = message::last_question(&messages);
+    let found: Vec<&Value> = messages
+        .as_array()
+        .into_iter()
+        .flatten()
+        .rev()
+        .take_while(|message| message["type"] != "human")
+        .filter(|message| message["type"] == "tool")
+        .collect();
+    let reply = if found.is_empty() { look_up(&question) } else { answer(&question, &found) };
+    Ok(json!({"messages": [node.say(&reply).await]}))
+}
+
+/// Calls the tools that the last message asked for.
+pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
+    let asked = node.state.get("messages").and_then(Value::as_array).and_then(|messages| messages.last()).cloned();
+    let mut answers = Vec::new();
+    for call in asked.unwrap_or_default()["tool_calls"].as_array().into_iter().flatten() {
+        let name = call["name"].as_str().unwrap_or("tool");
+        node.custom(&json!({"tool": name, "status": "running"}));
+        node.wait(550.0).await;
+        let id = call["id"].as_str().unwrap_or_default();
+        answers.push(message::tool(name, id, result(name, &call["args"])));
+    }
+    Ok(json!({"messages": answers}))
+}
+
+fn call(name: &str, args: Value, question: &str) -> Call {
+    Call { name: name.into(), args, id: format!("call_{:08x}", stable_number(&format!("{name}{question}")) as u32) }
+}
+
+/// Which tools a question needs.
+fn look_up(question: &str) -> Reply {
+    let asked = question.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| asked.contains(word));
+    let (text, calls) = if has(&["weather", "wetter", "天気"]) {
+        let city = question.trim_end_matches(['?', '？', '!', '.']).rsplit(' ').next().unwrap_or("Kraków");
+        ("Let me check the weather.", vec![call("get_weather", json!({"city": city}), question)])
+    } else if has(&["order", "parcel", "deliver", "shipping"]) {
+        let order = format!("A-{:05}", stable_number(question) % 90_000 + 10_000);
+        let calls = vec![
+            call("find_order", json!({"order_id": order, "include": ["items", "shipment"]}), question),
+            call("track_parcel", json!({"carrier": "DHL", "order_id": order}), question),
+        ];
+        ("I look up the order and its parcel.", calls)
+    } else if has(&["refund", "invoice", "charge", "pay", "bill"]) {
+        let args = json!({"customer": "c_8841", "period": "2026-10", "currency": "EUR"});
+        ("I look at the account first.", vec![call("list_invoices", args, question)])
+    } else if has(&["password", "login", "log in", "sign in", "2fa"]) {
+        ("Let me look at the sign-in log.", vec![call("auth_log", json!({"user": "m.kowalska", "last": 5}), question)])
+    } else {
+        let args = json!({"query": question, "top_k": 3});
+        ("Let me search the handbook.", vec![call("search_docs", args, question)])
+    };
+    Reply { text: text.into(), calls }
+}
+
+/// What a tool finds.
+fn result(name: &str, args: &Value) -> String {
+    match name {
+        "get_weather" => format!("21 °C, sunny in {}", args["city"].as_str().unwrap_or("Kraków")),
+        "find_order" => json!({
+            "order_id": args["order_id"], "status": "shipped", "items": [{"sku": "日傘-02", "qty": 1}, {"sku": "MUG-11", "qty": 2}],
+            "total": "64.80 EUR",
+        })
+        .to_string(),
+        "track_parcel" => json!({"carrier": "DHL", "last_scan": "Leipzig", "eta": "tomorrow 10:00–12:00"}).to_string(),
+        "list_invoices" => json!([
+            {"id": "2026-10-0193", "amount": "49.00 EUR", "status": "paid"},
+            {"id": "2026-10-0194", "amount": "49.00 EUR", "status": "paid", "note": "duplicate of 0193"},
+        ])
+        .to_string(),
+        "auth_log" => "4 failed sign-ins from Kraków since 08:12, wrong code; the phone was changed on Monday".into(),
+        _ => "1. Opening hours (score 0.91)\n2. Returning goods (score 0.77)\n3. 返品について (score 0.64)".into(),
+    }
+}
+
+/// The answer, from what the tools found.
+fn answer(question: &str, found: &[&Value]) -> Reply {
+    let tool = |name: &str| {
+        found.iter().find(|message| message["name"] == name).and_then(|message| message["content"].as_str())
+    };
+    if let Some(weather) = tool("get_weather") {
+        return Reply::text(format!("It is {weather} ☀️ — bring 日焼け止め."));
+    }
+    if tool("find_order").is_some() {
+        return Reply::text(
+            "Your order is on its way 📦\n\n| item | pieces |\n|------|-------:|\n| 日傘 (parasol) | 1 |\n| mug, blue | 2 \
+             |\n\n- last seen in **Leipzig**\n- comes **tomorrow, 10:00–12:00**\n\nI can send you a message when the \
+             driver is near; just say *yes*.",
+        );
+    }
+    if tool("list_invoices").is_some() {
+        return Reply::text(
+            "You are right: October was charged **twice**.\n\n1. `2026-10-0193` – 49.00 € ✓\n2. `2026-10-0194` – 49.00 \
+             € – the duplicate\n\nThe second one goes back to your card, usually within 3–5 days. Sorry for the trouble!",
+        );
+    }
+    if tool("auth_log").is_some() {
+        return Reply::text(
+            "Your new phone does not have the old sign-in codes. Do this:\n\n```sh\nacme login --recovery\n```\n\nThen \
+             scan the QR code again. **Nobody else** signed in meanwhile. 安心してください。",
+        );
+    }
+    let topic = if question.is_empty() { "that" } else { question };
+    Reply::text(format!(
+        "About *{topic}*, this is what the handbook says:\n\n- we are there **Mon–Fri, 8–18 h** (CET)\n- goods can come \
+         back within 30 days, 送料無料\n- the rest is under `help.acme.example`\n\nDoes that help? 😊"
+    ))
+}

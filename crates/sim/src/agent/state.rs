@@ -1,0 +1,362 @@
+//! What an agent server stores: assistants, threads, their runs and checkpoints. `rows` writes them as JSON.
+
+use super::feed::Feed;
+use super::graphs::Graph;
+use crate::clock::Clock;
+use crate::ids::stable_hex;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+use tokio_util::sync::CancellationToken;
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// Everything that one agent server stores.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// Assistants, in the order of their creation.
+    pub assistants: Vec<Assistant>,
+    /// Threads by id.
+    pub threads: BTreeMap<String, Thread>,
+    /// Each thread's stream. It may have readers before the thread exists.
+    pub feeds: HashMap<String, Arc<Feed>>,
+}
+
+/// A graph under a name, perhaps with a configuration of its own.
+#[derive(Debug, Clone)]
+pub struct Assistant {
+    /// Its id; a graph's own assistant has the same one on every server.
+    pub id: String,
+    /// The graph that it runs.
+    pub graph: Graph,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// Its configuration.
+    pub config: Value,
+    /// Its metadata.
+    pub metadata: Value,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// The version in use.
+    pub version: u32,
+}
+
+/// A question that a node asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interrupt {
+    /// Its id; it stays the same until the checkpoint is forked or edited.
+    pub id: String,
+    /// The question.
+    pub value: Value,
+    /// The JSON schema of the answer, where the graph gave one.
+    pub schema: Option<Value>,
+}
+
+impl Interrupt {
+    /// The id of a task's interrupt: the first, second… that its node raises.
+    pub fn id_of(task: &str, index: usize) -> String {
+        stable_hex(&format!("{task} {index}"), 32)
+    }
+}
+
+/// A task of a checkpoint: a node that runs next, or has run from here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// Its node.
+    pub name: String,
+    /// Why it failed, as Python's `repr` of the exception.
+    pub error: Option<String>,
+    /// The question that it raised last. Servers keep it after it was answered.
+    pub raised: Option<Interrupt>,
+    /// Answers that were stored for it. They are stored before the node runs, so a wrong one stays.
+    pub answers: Vec<Value>,
+    /// What it wrote.
+    pub result: Option<Value>,
+    /// Whether a command added it. States do not show such a task.
+    pub added: bool,
+}
+
+impl Task {
+    /// A task that has not run.
+    pub fn new(name: &str) -> Self {
+        Task {
+            id: crate::ids::uuid4(),
+            name: name.to_owned(),
+            error: None,
+            raised: None,
+            answers: Vec::new(),
+            result: None,
+            added: false,
+        }
+    }
+
+    /// The question that waits for an answer.
+    pub fn pending(&self) -> Option<&Interrupt> {
+        self.raised.as_ref().filter(|_| self.result.is_none())
+    }
+}
+
+/// A saved state.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    /// Its id, which sorts by time.
+    pub id: String,
+    /// The checkpoint before it.
+    pub parent: Option<String>,
+    /// The state at the start of its tasks.
+    pub values: Object,
+    /// Its tasks.
+    pub tasks: Vec<Task>,
+    /// Its metadata: source, step and run.
+    pub metadata: Value,
+    /// When it was saved.
+    pub at: Timestamp,
+}
+
+impl Checkpoint {
+    /// The step of its graph.
+    pub fn step(&self) -> i64 {
+        self.metadata["step"].as_i64().unwrap_or(0)
+    }
+
+    /// `input`, `loop`, `update` or `fork`.
+    pub fn source(&self) -> &str {
+        self.metadata["source"].as_str().unwrap_or_default()
+    }
+
+    /// The questions that wait for an answer.
+    pub fn pending(&self) -> impl Iterator<Item = &Interrupt> {
+        self.tasks.iter().filter_map(Task::pending)
+    }
+
+    /// The state with the writes of tasks that are finished while others of the same step are not.
+    pub fn live_values(&self, graph: Option<Graph>) -> Object {
+        let mut values = self.values.clone();
+        if let Some(graph) = graph {
+            let written = self.tasks.iter().filter(|task| !task.added).filter_map(|task| task.result.as_ref());
+            written.for_each(|result| graph.merge(&mut values, result));
+        }
+        values
+    }
+}
+
+/// A thread.
+#[derive(Debug, Clone)]
+pub struct Thread {
+    /// Its id.
+    pub id: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When any of it changed.
+    pub updated_at: Timestamp,
+    /// When its state changed.
+    pub state_updated_at: Timestamp,
+    /// Its metadata.
+    pub metadata: Object,
+    /// `idle`, `busy`, `interrupted` or `error`.
+    pub status: String,
+    /// Why the last run failed or was cancelled.
+    pub error: Option<Value>,
+    /// The state as of the last checkpoint that a run or an edit reported. `None` until then.
+    pub values: Option<Object>,
+    /// The questions as of the same checkpoint, by task; `None` where the row has none. They may be out of date.
+    pub interrupts: Option<Object>,
+    /// Whether a run or an edit has ever updated the row.
+    pub touched: bool,
+    /// Whether it is a copy, whose row has no values until a run updates it.
+    pub copied: bool,
+    /// The configuration of its last run, as its row shows it.
+    pub config: Option<Object>,
+    /// Saved states, oldest first.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Runs, oldest first.
+    pub runs: Vec<Run>,
+}
+
+impl Thread {
+    /// A new thread.
+    pub fn new(id: String, at: Timestamp, metadata: Object) -> Self {
+        Thread {
+            id,
+            created_at: at,
+            updated_at: at,
+            state_updated_at: at,
+            metadata,
+            status: "idle".into(),
+            error: None,
+            values: None,
+            interrupts: None,
+            touched: false,
+            copied: false,
+            config: None,
+            checkpoints: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// The newest checkpoint, or the one with this id.
+    pub fn checkpoint(&self, id: Option<&str>) -> Option<&Checkpoint> {
+        match id {
+            Some(id) => self.checkpoints.iter().find(|checkpoint| checkpoint.id == id),
+            None => self.checkpoints.last(),
+        }
+    }
+
+    /// The same, to change it.
+    pub fn checkpoint_mut(&mut self, id: &str) -> Option<&mut Checkpoint> {
+        self.checkpoints.iter_mut().rev().find(|checkpoint| checkpoint.id == id)
+    }
+
+    /// A time for a new checkpoint: later than that of every other one, so that ids sort by age.
+    pub fn later(&self, at: Timestamp) -> Timestamp {
+        let after =
+            self.checkpoints.last().and_then(|last| last.at.checked_add(jiff::SignedDuration::from_micros(1)).ok());
+        after.map_or(at, |after| after.max(at))
+    }
+
+    /// A run of it.
+    pub fn run(&self, id: &str) -> Option<&Run> {
+        self.runs.iter().find(|run| run.id == id)
+    }
+
+    /// A run of it, to change it.
+    pub fn run_mut(&mut self, id: &str) -> Option<&mut Run> {
+        self.runs.iter_mut().find(|run| run.id == id)
+    }
+
+    /// Removes a run and the checkpoints that it saved so far.
+    pub fn remove_run(&mut self, id: &str) -> bool {
+        let before = self.runs.len();
+        self.runs.retain(|run| run.id != id);
+        self.checkpoints.retain(|checkpoint| checkpoint.metadata["run_id"] != id);
+        self.runs.len() < before
+    }
+
+    /// Whether a run is pending or running.
+    pub fn has_active_runs(&self) -> bool {
+        self.runs.iter().any(Run::is_active)
+    }
+
+    /// The graph of its last run.
+    pub fn graph(&self) -> Option<Graph> {
+        self.metadata.get("graph_id").and_then(Value::as_str).and_then(Graph::named)
+    }
+}
+
+/// What happens to a cancelled run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// The run and its checkpoints are removed.
+    pub rollback: bool,
+    /// Who asked for it, as the thread's error says.
+    pub reason: String,
+}
+
+impl Cancel {
+    /// The error of the thread.
+    pub fn error(&self) -> Value {
+        json!({"error": if self.rollback { "UserRollback" } else { "UserInterrupt" }, "message": self.reason})
+    }
+}
+
+/// A run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// Its thread.
+    pub thread: String,
+    /// Its assistant.
+    pub assistant: String,
+    /// The graph that it runs.
+    pub graph: Graph,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When any of it changed.
+    pub updated_at: Timestamp,
+    /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`.
+    pub status: String,
+    /// Its metadata.
+    pub metadata: Object,
+    /// Its parameters.
+    pub kwargs: Value,
+    /// What it does when the thread is busy.
+    pub strategy: String,
+    /// Why it failed; only Aegra's rows show it.
+    pub failure: Option<String>,
+    /// What it wrote last; only Aegra's rows show it.
+    pub output: Option<Value>,
+    /// Its stream.
+    pub feed: Arc<Feed>,
+    /// The time that it sees.
+    pub clock: Arc<Clock>,
+    /// Stops it.
+    pub stop: CancellationToken,
+    /// How it was cancelled, if it was.
+    pub cancelled: Option<Cancel>,
+    /// What it answered in the end, for clients that wait.
+    pub outcome: Arc<OnceLock<Value>>,
+}
+
+impl Run {
+    /// Whether it is pending or running.
+    pub fn is_active(&self) -> bool {
+        matches!(self.status.as_str(), "pending" | "running")
+    }
+
+    /// Whether its events can be replayed.
+    pub fn resumable(&self) -> bool {
+        self.kwargs["resumable"] == true
+    }
+}
+
+/// Keeps only the named fields, where any are named.
+pub fn select(value: Value, fields: &[String]) -> Value {
+    if fields.is_empty() {
+        return value;
+    }
+    match value {
+        Value::Object(object) => {
+            Value::Object(object.into_iter().filter(|(key, _)| fields.iter().any(|field| field == key)).collect())
+        }
+        other => other,
+    }
+}
+
+/// Whether a value contains all of another one: PostgreSQL's `@>`, also inside objects and lists.
+pub fn contains(value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (_, Value::Object(wanted)) => {
+            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| contains(value, wanted)))
+        }
+        (Value::Array(list), Value::Array(wanted)) => {
+            wanted.iter().all(|one| list.iter().any(|item| contains(item, one)))
+        }
+        _ => value == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_filters_look_into_objects_and_lists() {
+        let metadata = json!({"tags": ["a", "b"], "nest": {"x": 1, "y": 2}});
+        for (filter, found) in [
+            (json!({"tags": ["a"]}), true),
+            (json!({"tags": ["c"]}), false),
+            (json!({"nest": {"x": 1}}), true),
+            (json!({"nest": {"x": 2}}), false),
+            (json!({}), true),
+        ] {
+            assert_eq!(contains(&metadata, &filter), found, "{filter}");
+        }
+    }
+}

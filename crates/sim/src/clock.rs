@@ -1,0 +1,227 @@
+//! The time that a run sees. Normally that is the present, faster by the simulator's speed. The history of the demo is made
+//! by running graphs in the past, where time passes at once: so run records, checkpoints and event ids agree.
+
+use super::ids::IdClock;
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two readings in the past: no two records share a time.
+const TICK: SignedDuration = SignedDuration::from_micros(350);
+/// Polls without a sleeper after which a future in the past is taken to wait for something else.
+const IDLE_POLLS: usize = 256;
+
+/// A clock.
+#[derive(Debug)]
+pub struct Clock {
+    speed: f64,
+    ids: Arc<IdClock>,
+    past: Mutex<Option<Past>>,
+    silent: bool,
+}
+
+#[derive(Debug)]
+struct Past {
+    now: Timestamp,
+    sleepers: BTreeMap<(Timestamp, u64), Option<Waker>>,
+    scheduled: u64,
+}
+
+enum Sleeper {
+    Waiting,
+    Due,
+    /// The clock has reached the present before the sleeper was due.
+    Live(Timestamp),
+}
+
+impl Clock {
+    /// A clock in the present.
+    pub fn live(speed: f64, ids: Arc<IdClock>) -> Arc<Self> {
+        Arc::new(Clock { speed, ids, past: Mutex::new(None), silent: false })
+    }
+
+    /// A clock in the past. Runs on a `silent` one publish no events; their events are older than what servers replay.
+    pub fn past(start: Timestamp, speed: f64, kind: super::Ids, silent: bool) -> Arc<Self> {
+        let past = Past { now: start, sleepers: BTreeMap::new(), scheduled: 0 };
+        Arc::new(Clock { speed, ids: Arc::new(IdClock::new(kind)), past: Mutex::new(Some(past)), silent })
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<Past>> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether runs on this clock publish no events.
+    pub fn is_silent(&self) -> bool {
+        self.silent
+    }
+
+    /// The time. In the past, each reading is later than the one before.
+    pub fn now(&self) -> Timestamp {
+        match self.state().as_mut() {
+            None => Timestamp::now(),
+            Some(past) => {
+                past.now = past.now.checked_add(TICK).unwrap_or(past.now);
+                past.now
+            }
+        }
+    }
+
+    /// The same time on the monotonic clock.
+    pub fn instant(&self) -> Instant {
+        let passed = Duration::try_from(Timestamp::now().duration_since(self.now())).unwrap_or(Duration::ZERO);
+        Instant::now().checked_sub(passed).unwrap_or_else(Instant::now)
+    }
+
+    /// Ids for events that are published together.
+    pub fn ids(&self, count: usize) -> Vec<String> {
+        self.ids.burst(self.now(), count)
+    }
+
+    /// Lets this much of the graph's time pass.
+    pub async fn sleep(&self, time: Duration) {
+        let key = self.state().as_mut().map(|past| past.schedule(time));
+        let rest = match key {
+            None => time,
+            Some(key) => match poll_fn(|context| self.poll_sleeper(key, context)).await {
+                None => return,
+                Some(deadline) => {
+                    Duration::try_from(deadline.duration_since(Timestamp::now())).unwrap_or(Duration::ZERO)
+                }
+            },
+        };
+        let rest = rest.div_f64(self.speed.max(1e-6));
+        if rest < Duration::from_millis(1) {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(rest).await;
+        }
+    }
+
+    fn poll_sleeper(&self, key: (Timestamp, u64), context: &mut Context<'_>) -> Poll<Option<Timestamp>> {
+        let mut state = self.state();
+        let found = match state.as_mut() {
+            None => Sleeper::Live(key.0),
+            Some(past) => past.check(key, context),
+        };
+        match found {
+            Sleeper::Waiting => Poll::Pending,
+            Sleeper::Due => Poll::Ready(None),
+            Sleeper::Live(deadline) => Poll::Ready(Some(deadline)),
+        }
+    }
+
+    /// Drives a future through the past until it is done or the past reaches the present. Returns what is left of it, which
+    /// then runs in the present.
+    pub async fn catch_up(&self, mut work: BoxFuture<'static, ()>) -> Option<BoxFuture<'static, ()>> {
+        let mut idle = 0;
+        while idle < IDLE_POLLS {
+            if futures::poll!(&mut work).is_ready() {
+                return None;
+            }
+            match self.state().as_mut().map(Past::advance) {
+                Some(Advance::To) => idle = 0,
+                Some(Advance::Present) | None => break,
+                Some(Advance::NoSleeper) => idle += 1,
+            }
+            if idle > 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let past = self.state().take();
+        past.into_iter().flat_map(|past| past.sleepers.into_values()).flatten().for_each(Waker::wake);
+        Some(work)
+    }
+}
+
+enum Advance {
+    To,
+    Present,
+    NoSleeper,
+}
+
+impl Past {
+    fn schedule(&mut self, time: Duration) -> (Timestamp, u64) {
+        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::ZERO);
+        let deadline = self.now.checked_add(time).unwrap_or(self.now);
+        self.scheduled += 1;
+        self.sleepers.insert((deadline, self.scheduled), None);
+        (deadline, self.scheduled)
+    }
+
+    fn check(&mut self, key: (Timestamp, u64), context: &mut Context<'_>) -> Sleeper {
+        match self.sleepers.get_mut(&key) {
+            Some(waker) => {
+                *waker = Some(context.waker().clone());
+                Sleeper::Waiting
+            }
+            None => Sleeper::Due,
+        }
+    }
+
+    /// Goes to the time of the next sleeper and lets it run.
+    fn advance(&mut self) -> Advance {
+        let Some(next) = self.sleepers.first_entry() else { return Advance::NoSleeper };
+        let deadline = next.key().0;
+        if deadline > Timestamp::now() {
+            return Advance::Present;
+        }
+        next.remove().into_iter().for_each(Waker::wake);
+        self.now = self.now.max(deadline);
+        Advance::To
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ids;
+    use crate::ids::before;
+    use futures::FutureExt;
+
+    #[tokio::test]
+    async fn the_past_takes_no_time_and_keeps_the_order_of_sleepers() {
+        let start = before(Timestamp::now(), 3600.0);
+        let clock = Clock::past(start, 1.0, Ids::PerMillisecond, false);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let nap = |seconds: u64| {
+            let (clock, order) = (clock.clone(), order.clone());
+            async move {
+                clock.sleep(Duration::from_secs(seconds)).await;
+                order.lock().unwrap().push((seconds, clock.now()));
+            }
+        };
+        let work = futures::future::join3(nap(600), nap(20), nap(45)).map(|_| ()).boxed();
+        assert!(clock.catch_up(work).await.is_none());
+        let order = order.lock().unwrap().clone();
+        assert_eq!(order.iter().map(|(seconds, _)| *seconds).collect::<Vec<_>>(), [20, 45, 600]);
+        for (seconds, at) in order {
+            let passed = at.duration_since(start).as_secs();
+            assert_eq!(passed, seconds as i64);
+        }
+        let ids = clock.ids(2);
+        assert_eq!(ids[0], ids[1]);
+        let millis: i64 = ids[0].trim_end_matches("-0").parse().unwrap();
+        assert_eq!((millis - start.as_millisecond()) / 1000, 600);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_reaches_the_present_continues_there() {
+        let clock = Clock::past(before(Timestamp::now(), 100.0), 1.0, Ids::PerMillisecond, false);
+        let sleeper = clock.clone();
+        let work = async move {
+            sleeper.sleep(Duration::from_secs(60)).await;
+            sleeper.sleep(Duration::from_secs(60)).await;
+        };
+        let rest = clock.catch_up(work.boxed()).await.expect("it ends 20 seconds from now");
+        let started = tokio::time::Instant::now();
+        rest.await;
+        let passed = started.elapsed().as_secs_f64();
+        assert!((19.0..=21.0).contains(&passed), "{passed}");
+        assert!(clock.now() >= before(Timestamp::now(), 1.0), "it shows the present");
+    }
+}

@@ -1,0 +1,380 @@
+//! The auth service: OAuth providers, the tokens that a person has with them, and which agents may use those.
+//!
+//! Every region begins with four providers, one for each answer of `authenticate` (see [`Vault::new`]). A client secret is
+//! taken and forgotten; a token's own text leaves only by `authenticate` and `wait`.
+
+use super::query::{required, text};
+use super::shape::{Field, Shape, body, may, must, null};
+use super::sign_in::SignIn;
+use super::timetable::Object;
+use super::{Plane, Refusal, answer, now, ok};
+use crate::agent::{detail, empty, json_response, query_pairs};
+use crate::ids::{before, iso_z, stable_hex, stable_uuid, uuid4};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use axum::routing::{delete, get, patch, post};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(super) const CREATE: &[Field] = &[
+    must("provider_id", Shape::Text),
+    must("name", Shape::Text),
+    must("client_id", Shape::Text),
+    null("client_secret", Shape::Text),
+    must("auth_url", Shape::Text),
+    must("token_url", Shape::Text),
+    may("uses_pkce", Shape::Flag),
+    may("code_challenge_method", Shape::Text),
+    null("provider_type", Shape::Word(&["microsoft", "salesforce", "slack"])),
+    may("token_endpoint_auth_method", Shape::Word(&["none", "client_secret_basic", "client_secret_post"])),
+];
+pub(super) const DISCOVER: &[Field] =
+    &[must("provider_id", Shape::Text), must("name", Shape::Text), must("mcp_server_url", Shape::Text)];
+pub(super) const PATCH: &[Field] = &[
+    null("name", Shape::Text),
+    null("client_id", Shape::Text),
+    null("client_secret", Shape::Text),
+    null("auth_url", Shape::Text),
+    null("token_url", Shape::Text),
+    null("uses_pkce", Shape::Flag),
+    null("code_challenge_method", Shape::Text),
+];
+pub(super) const METADATA: &[Field] = &[null("provider_account_label", Shape::Text), null("is_default", Shape::Flag)];
+pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
+
+/// A token that a person has with a provider.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// Its id.
+    pub id: String,
+    /// Whose it is.
+    pub provider: String,
+    /// The account's name there.
+    pub label: Option<String>,
+    /// What it allows.
+    pub scopes: Value,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// Whether it is taken where none is named.
+    pub is_default: bool,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Token {
+    /// A token that begins now.
+    pub fn new(provider: &str, label: Option<String>, scopes: Value, is_default: bool) -> Self {
+        let at = now();
+        let (id, provider) = (uuid4(), provider.to_owned());
+        Token { id, provider, label, scopes, expires_at: None, is_default, created_at: at, updated_at: at }
+    }
+
+    /// The token itself.
+    pub fn secret(&self) -> String {
+        format!("simulated-{}", stable_hex(&self.id, 24))
+    }
+
+    /// Whether it can be used.
+    pub fn lives(&self) -> bool {
+        self.expires_at.is_none_or(|end| end > now())
+    }
+
+    /// What is shown of it.
+    fn summary(&self) -> Value {
+        json!({
+            "id": self.id, "provider_id": self.provider, "provider_account_label": self.label, "scopes": self.scopes,
+            "expires_at": self.expires_at.map(iso_z), "is_default": self.is_default,
+            "created_at": iso_z(self.created_at), "updated_at": iso_z(self.updated_at),
+        })
+    }
+}
+
+/// What the auth service of a region remembers.
+#[derive(Debug)]
+pub struct Vault {
+    /// The providers, as they are shown.
+    pub providers: Vec<Object>,
+    /// The tokens of the one person that there is.
+    pub tokens: Vec<Token>,
+    connections: Vec<Object>,
+    /// The sign-ins that were begun.
+    pub sign_ins: BTreeMap<String, SignIn>,
+}
+
+impl Vault {
+    /// Four providers: `github` has a token (`completed`), `google` waits for a person (`pending`), `slack` wants a
+    /// connection of the whole workspace (`connection_required`), the token of `linear` is over (`token_expired`).
+    pub fn new() -> Self {
+        let mut vault =
+            Vault { providers: Vec::new(), tokens: Vec::new(), connections: Vec::new(), sign_ins: BTreeMap::new() };
+        for (id, name, host, kind) in [
+            ("github", "GitHub", "github.com/login/oauth", Value::Null),
+            ("google", "Google", "accounts.google.com/o/oauth2", Value::Null),
+            ("slack", "Slack", "slack.com/oauth/v2", json!("slack")),
+            ("linear", "Linear", "linear.app/oauth", Value::Null),
+        ] {
+            let provider = json!({
+                "provider_id": id, "name": name, "client_id": stable_hex(id, 20), "provider_type": kind,
+                "auth_url": format!("https://{host}/authorize"), "token_url": format!("https://{host}/token"),
+                "uses_pkce": id == "google",
+            });
+            vault.providers.push(shown(&provider));
+        }
+        for (provider, label, scopes) in
+            [("github", "octo-lea", json!(["repo", "read:user"])), ("linear", "lea", json!(["read"]))]
+        {
+            let mut token = Token::new(provider, Some(label.to_owned()), scopes, true);
+            token.id = stable_uuid(&format!("token {provider}"));
+            token.created_at = before(now(), 90.0 * 86_400.0);
+            token.expires_at = (provider == "linear").then(|| before(now(), 3.0 * 86_400.0));
+            vault.tokens.push(token);
+        }
+        let token = vault.tokens[0].clone();
+        vault.connect("support-bot", &token);
+        vault
+    }
+
+    /// A provider that there is.
+    pub fn provider(&self, id: &str) -> Result<&Object, Refusal> {
+        self.providers.iter().find(|one| one["provider_id"] == id).ok_or_else(|| missing("OAuth provider", id))
+    }
+
+    /// Lets an agent use a token; twice is once.
+    fn connect(&mut self, agent: &str, token: &Token) -> Value {
+        if let Some(known) =
+            self.connections.iter().find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
+        {
+            return json!(known);
+        }
+        let made = json!({
+            "id": uuid4(), "agent_id": agent, "oauth_token_id": token.id, "provider_id": token.provider,
+            "provider_account_label": token.label, "scopes": token.scopes, "expires_at": token.expires_at.map(iso_z),
+            "created_by": stable_uuid("runtail demo person"), "created_at": iso_z(now()),
+        });
+        self.connections.extend(made.as_object().cloned());
+        made
+    }
+
+    /// Forgets tokens, and with them what agents may use.
+    fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
+        self.tokens.retain(|token| !gone(token));
+        let left = &self.tokens;
+        self.connections.retain(|one| left.iter().any(|token| one["oauth_token_id"] == token.id));
+    }
+
+    /// Adds a token, which may become its provider's default.
+    pub fn add_token(&mut self, token: Token) {
+        self.tokens.push(token);
+        let last = self.tokens.len() - 1;
+        if self.tokens[last].is_default {
+            self.make_default(last);
+        }
+    }
+
+    fn make_default(&mut self, chosen: usize) {
+        let provider = self.tokens[chosen].provider.clone();
+        for (n, token) in self.tokens.iter_mut().enumerate().filter(|(_, token)| token.provider == provider) {
+            token.is_default = n == chosen;
+        }
+    }
+}
+
+/// A 404 of this group.
+fn missing(what: &str, id: &str) -> Refusal {
+    Box::new(detail(StatusCode::NOT_FOUND, &format!("{what} '{id}' not found")))
+}
+
+/// A provider as it is shown: without its client secret.
+fn shown(asked: &Value) -> Object {
+    let at = iso_z(now());
+    let or = |key: &str, default: Value| Some(&asked[key]).filter(|one| !one.is_null()).cloned().unwrap_or(default);
+    let provider = json!({
+        "id": uuid4(), "organization_id": stable_uuid("runtail demo organization"), "provider_id": asked["provider_id"],
+        "name": asked["name"], "client_id": asked["client_id"], "auth_url": asked["auth_url"],
+        "token_url": asked["token_url"], "uses_pkce": or("uses_pkce", json!(false)),
+        "code_challenge_method": or("code_challenge_method", json!("S256")), "provider_type": asked["provider_type"],
+        "mcp_server_url": asked["mcp_server_url"],
+        "token_endpoint_auth_method": or("token_endpoint_auth_method", json!("client_secret_post")),
+        "is_dynamic_client": !asked["mcp_server_url"].is_null(), "created_at": at, "updated_at": at,
+    });
+    provider.as_object().cloned().unwrap_or_default()
+}
+
+/// The routes of this group, without those of signing in.
+pub fn routes() -> Router<Arc<Plane>> {
+    Router::new()
+        .route("/v2/auth/providers", get(providers).post(create))
+        .route("/v2/auth/providers/mcp-discover", post(discover))
+        .route("/v2/auth/providers/{provider}", get(provider).patch(change).delete(remove))
+        .route("/v2/auth/tokens", get(tokens).delete(revoke))
+        .route("/v2/auth/tokens/exists", get(exists))
+        .route("/v2/auth/tokens/workspace/slack", delete(revoke_slack))
+        .route("/v2/auth/tokens/workspace/slack/exists", get(slack_exists))
+        .route("/v2/auth/tokens/{token}", delete(forget))
+        .route("/v2/auth/tokens/{token}/metadata", patch(describe))
+        .route("/v2/auth/agents/{agent}/connections", get(connections).post(connect))
+        .route("/v2/auth/agents/{agent}/connections/{connection}", delete(disconnect))
+}
+
+async fn providers(State(plane): State<Arc<Plane>>) -> Response {
+    ok(&json!(plane.vault().providers))
+}
+
+fn add_provider(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
+    let id = asked["provider_id"].as_str().unwrap_or_default();
+    let mut vault = plane.vault();
+    if vault.provider(id).is_ok() {
+        return Err(Box::new(detail(StatusCode::CONFLICT, &format!("OAuth provider '{id}' already exists"))));
+    }
+    vault.providers.push(shown(asked));
+    // 200, not 201, as the real one.
+    Ok(ok(&json!(vault.providers.last())))
+}
+
+async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+    answer(body(&bytes, CREATE).and_then(|mut asked| {
+        asked["mcp_server_url"] = Value::Null;
+        add_provider(&plane, &asked)
+    }))
+}
+
+/// Reads what an MCP server says of itself. Here every http address has one.
+async fn discover(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+    answer(body(&bytes, DISCOVER).and_then(|mut asked| {
+        let address = asked["mcp_server_url"].as_str().and_then(|text| url::Url::parse(text).ok());
+        let Some(address) = address.filter(|url| url.scheme().starts_with("http") && url.has_host()) else {
+            let text = "No OAuth metadata could be discovered at this MCP server URL";
+            return Err(Box::new(detail(StatusCode::BAD_REQUEST, text)));
+        };
+        let origin = address.origin().ascii_serialization();
+        asked["client_id"] = json!(format!("dyn-{}", stable_hex(&origin, 16)));
+        asked["auth_url"] = json!(format!("{origin}/authorize"));
+        asked["token_url"] = json!(format!("{origin}/token"));
+        asked["uses_pkce"] = json!(true);
+        asked["token_endpoint_auth_method"] = json!("none");
+        asked["code_challenge_method"] = json!("S256");
+        asked["provider_type"] = Value::Null;
+        add_provider(&plane, &asked)
+    }))
+}
+
+async fn provider(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+    answer(plane.vault().provider(&id).map(|found| ok(&json!(found))))
+}
+
+async fn change(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+    answer(body(&bytes, PATCH).and_then(|asked| {
+        let mut vault = plane.vault();
+        let found = vault.providers.iter_mut().find(|one| one["provider_id"] == id.as_str());
+        let found = found.ok_or_else(|| missing("OAuth provider", &id))?;
+        for (key, value) in asked.as_object().into_iter().flatten() {
+            if PATCH.iter().any(|field| field.name == key) && key != "client_secret" && !value.is_null() {
+                found.insert(key.clone(), value.clone());
+            }
+        }
+        found.insert("updated_at".into(), json!(iso_z(now())));
+        Ok(ok(&json!(found)))
+    }))
+}
+
+async fn remove(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+    let mut vault = plane.vault();
+    if let Err(refusal) = vault.provider(&id) {
+        return *refusal;
+    }
+    vault.providers.retain(|one| one["provider_id"] != id.as_str());
+    vault.drop_tokens(|token| token.provider == id);
+    ok(&json!({"message": format!("OAuth provider '{id}' deleted successfully")}))
+}
+
+async fn tokens(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+    let pairs = query_pairs(&uri);
+    let wanted = text(&pairs, "provider_id");
+    let vault = plane.vault();
+    let fits = |token: &&Token| wanted.is_none_or(|provider| token.provider == provider);
+    ok(&json!(vault.tokens.iter().filter(fits).map(Token::summary).collect::<Vec<_>>()))
+}
+
+async fn revoke(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+    let pairs = query_pairs(&uri);
+    answer(required(&pairs, "provider_id").map(|provider| {
+        plane.vault().drop_tokens(|token| token.provider == provider);
+        ok(&json!({"message": "OAuth tokens revoked", "provider_id": provider}))
+    }))
+}
+
+async fn exists(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+    let pairs = query_pairs(&uri);
+    answer(required(&pairs, "provider_id").map(|provider| has_token(&plane, provider)))
+}
+
+fn has_token(plane: &Plane, provider: &str) -> Response {
+    ok(&json!({"has_token": plane.vault().tokens.iter().any(|token| token.provider == provider)}))
+}
+
+async fn slack_exists(State(plane): State<Arc<Plane>>) -> Response {
+    has_token(&plane, "slack")
+}
+
+async fn revoke_slack(State(plane): State<Arc<Plane>>) -> Response {
+    plane.vault().drop_tokens(|token| token.provider == "slack");
+    ok(&json!({"message": "Workspace Slack token deleted"}))
+}
+
+/// The place of a token.
+fn place(vault: &Vault, id: &str) -> Result<usize, Refusal> {
+    vault.tokens.iter().position(|token| token.id == id).ok_or_else(|| missing("OAuth token", id))
+}
+
+async fn forget(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+    let mut vault = plane.vault();
+    answer(place(&vault, &id).map(|_| {
+        vault.drop_tokens(|token| token.id == id);
+        empty(StatusCode::NO_CONTENT)
+    }))
+}
+
+async fn describe(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+    answer(body(&bytes, METADATA).and_then(|asked| {
+        let mut vault = plane.vault();
+        let at = place(&vault, &id)?;
+        if asked["is_default"] == true {
+            vault.make_default(at);
+        }
+        let token = &mut vault.tokens[at];
+        token.is_default = asked["is_default"].as_bool().unwrap_or(token.is_default);
+        token.label = asked["provider_account_label"].as_str().map(str::to_owned).or(token.label.take());
+        token.updated_at = now();
+        Ok(ok(&token.summary()))
+    }))
+}
+
+async fn connections(State(plane): State<Arc<Plane>>, Path(agent): Path<String>) -> Response {
+    let vault = plane.vault();
+    let all: Vec<&Object> = vault.connections.iter().filter(|one| one["agent_id"] == agent.as_str()).collect();
+    ok(&json!({"data": all}))
+}
+
+async fn connect(State(plane): State<Arc<Plane>>, Path(agent): Path<String>, bytes: Bytes) -> Response {
+    answer(body(&bytes, CONNECT).and_then(|asked| {
+        let mut vault = plane.vault();
+        let at = place(&vault, asked["oauth_token_id"].as_str().unwrap_or_default())?;
+        let token = vault.tokens[at].clone();
+        Ok(json_response(StatusCode::CREATED, &vault.connect(&agent, &token)))
+    }))
+}
+
+async fn disconnect(State(plane): State<Arc<Plane>>, Path((agent, id)): Path<(String, String)>) -> Response {
+    let mut vault = plane.vault();
+    let is = |one: &Object| one["agent_id"] == agent.as_str() && one["id"] == id.as_str();
+    if !vault.connections.iter().any(is) {
+        return *missing("Agent connection", &id);
+    }
+    vault.connections.retain(|one| !is(one));
+    empty(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,144 @@
+//! Logs over REST, in both generations of the API.
+
+use super::deployments::with;
+use super::logs::{self, Line, Wanted};
+use super::query::{number, required, text, word};
+use super::revisions::find;
+use super::shape::{Problem, body, invalid};
+use super::timetable::{Deployment, Phase, Revision, phases};
+use super::{Plane, Refusal, answer, now, ok};
+use crate::agent::query_pairs;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A time of a request, or the refusal that an odd one is answered with.
+fn time(place: &str, name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
+    let Some(text) = text else { return Ok(None) };
+    // A `+` of an offset that was not escaped arrives as a space.
+    let odd =
+        |_| invalid(&[Problem::at([place, name], "Input should be a valid datetime", "datetime_from_date_parsing")]);
+    text.replace(' ', "+").parse().map(Some).map_err(odd)
+}
+
+fn wanted_of_body(asked: &Value) -> Result<Wanted, Refusal> {
+    let text = |name: &str| asked[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    Ok(Wanted {
+        descending: asked["order"] == "desc",
+        limit: asked["limit"].as_u64().unwrap_or(50).clamp(1, 1000) as usize,
+        cursor: text("offset"),
+        level: text("level"),
+        query: text("query"),
+        start: time("body", "start_time", text("start_time").as_deref())?,
+        end: time("body", "end_time", text("end_time").as_deref())?,
+    })
+}
+
+fn v1_page(plane: &Plane, lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
+    let asked = if bytes.is_empty() { json!({}) } else { body(bytes, &[])? };
+    let (found, next) = logs::page(lines, &wanted_of_body(&asked)?, plane.logs.ids);
+    Ok(ok(&json!({"logs": found, "next_offset": next})))
+}
+
+/// A page of one of a revision's two logs.
+fn revision_v1(
+    plane: &Plane,
+    (id, revision): (String, String),
+    bytes: &[u8],
+    log: fn(&Revision, &Phase, Timestamp, f64) -> Vec<Line>,
+) -> Response {
+    answer(with(plane, &id, |deployment| {
+        let (revision, phase) = find(plane, deployment, &revision)?;
+        v1_page(plane, &log(revision, &phase, now(), plane.speed), bytes)
+    }))
+}
+
+/// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
+pub async fn build_v1(State(plane): State<Arc<Plane>>, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+    revision_v1(&plane, of, &bytes, logs::build)
+}
+
+/// `POST /v1/projects/{id}/revisions/{revision}/deploy_logs`.
+pub async fn server_v1(State(plane): State<Arc<Plane>>, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+    revision_v1(&plane, of, &bytes, logs::server)
+}
+
+/// `POST /v1/projects/{id}/deploy_logs`: of the revision that serves.
+pub async fn deployment_v1(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+    answer(with(&plane, &id, |deployment| v1_page(&plane, &serving(&plane, deployment), &bytes)))
+}
+
+/// The server log of the newest revision that was deployed.
+fn serving(plane: &Plane, deployment: &Deployment) -> Vec<Line> {
+    let at = now();
+    let phases = phases(&deployment.revisions, at, plane.speed);
+    let active = deployment.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
+    active.map(|(revision, phase)| logs::server(revision, phase, at, plane.speed)).unwrap_or_default()
+}
+
+fn wanted_of_query(pairs: &[(String, String)], names: [&str; 3], most: usize, or: usize) -> Result<Wanted, Refusal> {
+    let [limit, cursor, order] = names;
+    let owned = |name: &str| text(pairs, name).map(str::to_owned);
+    Ok(Wanted {
+        descending: text(pairs, order) == Some("desc"),
+        limit: number(pairs, limit, 1, most, or)?,
+        cursor: owned(cursor),
+        level: owned("level"),
+        query: owned("query"),
+        start: time("query", "start_time", text(pairs, "start_time"))?,
+        end: time("query", "end_time", text(pairs, "end_time"))?,
+    })
+}
+
+/// A cursor where more lines may come, else null.
+fn cursor(found: &[Value], wanted: &Wanted, next: String) -> Value {
+    if found.len() < wanted.limit { Value::Null } else { json!(next) }
+}
+
+/// `GET /v2/deployments/{id}/revisions/{revision}/logs`.
+pub async fn revision_v2(
+    State(plane): State<Arc<Plane>>,
+    Path((id, revision)): Path<(String, String)>,
+    uri: Uri,
+) -> Response {
+    let pairs = query_pairs(&uri);
+    answer(with(&plane, &id, |deployment| {
+        let (revision, phase) = find(&plane, deployment, &revision)?;
+        required(&pairs, "type")?;
+        let build = word(&pairs, "type", &["build", "deploy"])? == Some("build");
+        let read = if build { logs::build } else { logs::server };
+        let lines = read(revision, &phase, now(), plane.speed);
+        let wanted = wanted_of_query(&pairs, ["limit", "offset", "order"], 1000, 50)?;
+        let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
+        let next = cursor(&found, &wanted, next);
+        Ok(ok(&json!({"logs": found, "next_offset": next})))
+    }))
+}
+
+/// `GET /v2/deployment-logs`.
+pub async fn deployment_v2(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+    let pairs = query_pairs(&uri);
+    answer(required(&pairs, "deployment_id").and_then(|id| {
+        with(&plane, id, |deployment| {
+            let build = text(&pairs, "log_type") == Some("BUILD");
+            let asked = text(&pairs, "revision_id").map(str::to_owned);
+            let asked = asked.or_else(|| deployment.revisions.last().filter(|_| build).map(|last| last.id.clone()));
+            let lines = match asked {
+                None => serving(&plane, deployment),
+                Some(revision) => {
+                    let (revision, phase) = find(&plane, deployment, &revision)?;
+                    let read = if build { logs::build } else { logs::server };
+                    read(revision, &phase, now(), plane.speed)
+                }
+            };
+            let wanted = wanted_of_query(&pairs, ["page_size", "cursor", "sort_order"], 100, 20)?;
+            let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
+            let next = cursor(&found, &wanted, next);
+            Ok(ok(&json!({"items": found, "next_cursor": next})))
+        })
+    }))
+}

@@ -1,0 +1,272 @@
+//! The control plane of one region: who may ask, what is where, and what it remembers.
+
+mod auth;
+mod bodies;
+mod deployments;
+#[cfg(test)]
+mod document;
+pub mod integrations;
+mod listeners;
+mod log_calls;
+pub mod logs;
+mod query;
+mod revisions;
+mod rules;
+mod shape;
+mod sign_in;
+pub mod timetable;
+
+use crate::agent::{detail, json_response};
+use crate::ids::stable_uuid;
+use crate::{Dialect, Interrupt, KEY, Logs, Options};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::routing::{get, patch, post, put};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use timetable::{Deployment, Object};
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+/// An answer that refuses, boxed because it is rare and large.
+type Refusal = Box<Response>;
+
+/// A control plane.
+#[derive(Debug)]
+pub struct Plane {
+    /// Its name.
+    pub name: String,
+    /// Its region.
+    pub region: String,
+    /// Its base URL, without a prefix.
+    pub url: String,
+    /// Its workspace.
+    pub workspace: String,
+    /// Whose rules it follows.
+    pub dialect: Dialect,
+    /// How many times faster than life its revisions move.
+    pub speed: f64,
+    prefix_only: bool,
+    needs_workspace: bool,
+    not_enabled: bool,
+    needs_listener: bool,
+    no_listeners: bool,
+    aws: bool,
+    interrupt: Interrupt,
+    logs: Logs,
+    deployments: Mutex<Vec<Deployment>>,
+    /// Names of tracing projects whose deployment was deleted without them.
+    tracing_projects: Mutex<BTreeSet<String>>,
+    /// Where archives may be put.
+    uploads: Mutex<BTreeSet<String>>,
+    listeners: Mutex<Vec<Object>>,
+    vault: Mutex<auth::Vault>,
+    /// Wakes who waits for a sign-in.
+    signed: Notify,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Plane {
+    /// A control plane without deployments.
+    pub fn new(name: &str, region: &str, url: &str, options: &Options) -> Arc<Self> {
+        Arc::new(Plane {
+            name: name.to_owned(),
+            region: region.to_owned(),
+            url: url.to_owned(),
+            workspace: stable_uuid("runtail demo workspace"),
+            dialect: options.dialect,
+            speed: options.speed,
+            prefix_only: options.prefix_only,
+            needs_workspace: options.needs_workspace,
+            not_enabled: options.not_enabled,
+            needs_listener: options.needs_listener,
+            no_listeners: options.no_listeners,
+            aws: options.aws,
+            interrupt: options.interrupt,
+            logs: options.logs,
+            deployments: Mutex::default(),
+            tracing_projects: Mutex::default(),
+            uploads: Mutex::default(),
+            listeners: Mutex::new(if options.no_listeners { Vec::new() } else { listeners::first(name) }),
+            vault: Mutex::new(auth::Vault::new()),
+            signed: Notify::new(),
+        })
+    }
+
+    /// Its deployments. Never held across an await, and locked before anything else of the plane.
+    pub fn deployments(&self) -> MutexGuard<'_, Vec<Deployment>> {
+        locked(&self.deployments)
+    }
+
+    fn tracing_projects(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        locked(&self.tracing_projects)
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<Object>> {
+        locked(&self.listeners)
+    }
+
+    fn vault(&self) -> MutexGuard<'_, auth::Vault> {
+        locked(&self.vault)
+    }
+
+    /// Lets an archive be put there.
+    fn give_out(&self, object: &str) {
+        locked(&self.uploads).insert(object.to_owned());
+    }
+
+    fn gave_out(&self, object: &str) -> bool {
+        locked(&self.uploads).contains(object)
+    }
+
+    /// Gives a revision a status of our choice.
+    pub fn force_status(&self, revision: &str, status: &str) {
+        for deployment in self.deployments().iter_mut() {
+            for one in deployment.revisions.iter_mut().filter(|one| one.id == revision) {
+                one.forced = Some(status.to_owned());
+            }
+        }
+    }
+
+    /// Its routes: plain and under the prefix of self-hosted installations, or only there.
+    pub fn router(self: &Arc<Self>) -> Router {
+        let contract = Router::new().route("/v2/deployments/{id}/revisions/{revision}", get(revisions::get));
+        let api = if self.dialect == Dialect::Contract {
+            contract
+                .route("/v2/auth/authenticate", post(sign_in::authenticate))
+                .route("/v2/deployments", post(deployments::create))
+                .route(
+                    "/v2/deployments/{id}",
+                    get(deployments::get).patch(deployments::patch).delete(deployments::delete),
+                )
+                .route("/v2/deployments/{id}/revisions", get(revisions::list))
+        } else {
+            contract
+                .route(
+                    "/v2/deployments",
+                    get(deployments::list).post(deployments::create).delete(deployments::delete_many),
+                )
+                .route("/v2/deployments/free-count", get(deployments::free_count))
+                .route(
+                    "/v2/deployments/{id}",
+                    get(deployments::get).patch(deployments::patch).delete(deployments::delete),
+                )
+                .route("/v2/deployments/{id}/resource-tiers", patch(deployments::resource_tiers))
+                .route("/v2/deployments/{id}/revisions", get(revisions::list).post(revisions::create))
+                .route("/v2/deployments/{id}/revisions/{revision}/redeploy", post(revisions::redeploy))
+                .route("/v2/deployments/{id}/upload-url", post(deployments::upload_url))
+                .route("/v2/deployments/{id}/push-token", post(deployments::push_token))
+                .merge(self.interrupt_routes())
+                .merge(self.log_routes())
+                .merge(integrations::routes())
+                .merge(listeners::routes())
+                .merge(auth::routes())
+                .merge(sign_in::routes())
+        };
+        let api = api
+            .fallback(|| async { detail(StatusCode::NOT_FOUND, "Not Found") })
+            .method_not_allowed_fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
+            .layer(axum::middleware::from_fn_with_state(self.clone(), guard));
+        // The archive goes to a signed URL, and a person to the provider's page: neither wants a key.
+        let open = Router::new()
+            .route("/uploads/{object}", put(|| async { StatusCode::OK }))
+            .route("/oauth/{provider}", get(sign_in::consent));
+        let router = if self.prefix_only {
+            Router::new()
+                .nest("/api-host", api)
+                .fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
+        } else {
+            Router::new().nest("/api-host", api.clone()).merge(api)
+        };
+        router.merge(open).with_state(self.clone())
+    }
+}
+
+impl Plane {
+    /// The spellings of the interrupt call that this region has.
+    fn interrupt_routes(&self) -> Router<Arc<Plane>> {
+        let mut routes = Router::new();
+        for (spelling, word) in [(Interrupt::Interruption, "interruption"), (Interrupt::Interrupt, "interrupt")] {
+            if self.interrupt == spelling || self.interrupt == Interrupt::Both {
+                let path = format!("/v2/deployments/{{id}}/revisions/{{revision}}/{word}");
+                routes = routes.route(&path, post(revisions::interrupt));
+            }
+        }
+        routes
+    }
+
+    /// The log calls of the generations that this region has.
+    fn log_routes(&self) -> Router<Arc<Plane>> {
+        let mut routes = Router::new();
+        if self.logs.v1 {
+            routes = routes
+                .route("/v1/projects/{id}/revisions/{revision}/build_logs", post(log_calls::build_v1))
+                .route("/v1/projects/{id}/revisions/{revision}/deploy_logs", post(log_calls::server_v1))
+                .route("/v1/projects/{id}/deploy_logs", post(log_calls::deployment_v1));
+        }
+        if self.logs.v2 {
+            routes = routes
+                .route("/v2/deployments/{id}/revisions/{revision}/logs", get(log_calls::revision_v2))
+                .route("/v2/deployment-logs", get(log_calls::deployment_v2));
+        }
+        routes
+    }
+}
+
+/// Lets in who has the key, and the workspace where one is wanted.
+async fn guard(State(plane): State<Arc<Plane>>, request: Request, next: Next) -> Response {
+    match refused(&plane, &request) {
+        Some((status, text)) => detail(status, text),
+        None => next.run(request).await,
+    }
+}
+
+fn refused(plane: &Plane, request: &Request) -> Option<(StatusCode, &'static str)> {
+    let path = request.uri().path();
+    // A provider sends the browser there, which has no key.
+    if path.starts_with("/v2/auth/setup/") {
+        return None;
+    }
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let only_bearer = path.starts_with("/v2/auth/callback/") && request.method() == Method::GET;
+    match header("x-api-key").filter(|_| !only_bearer).or(bearer) {
+        Some(KEY) => {}
+        Some(_) => return Some((StatusCode::UNAUTHORIZED, "Invalid API key.")),
+        None => return Some((StatusCode::UNAUTHORIZED, "Not authenticated")),
+    }
+    if plane.not_enabled {
+        return Some((StatusCode::FORBIDDEN, "LangSmith Deployment is not enabled for this organization."));
+    }
+    match header("x-tenant-id") {
+        None if plane.needs_workspace => Some((
+            StatusCode::FORBIDDEN,
+            "This API key is org-scoped and requires workspace specification. Please provide 'X-Tenant-ID' header.",
+        )),
+        Some(tenant) if Uuid::try_parse(tenant).is_err() => Some((StatusCode::FORBIDDEN, "Invalid tenant ID.")),
+        Some(tenant) if tenant != plane.workspace => Some((StatusCode::FORBIDDEN, "Forbidden")),
+        _ => None,
+    }
+}
+
+fn ok(value: &Value) -> Response {
+    json_response(StatusCode::OK, value)
+}
+
+/// An answer, or the one that refuses.
+fn answer(result: Result<Response, Refusal>) -> Response {
+    result.unwrap_or_else(|refusal| *refusal)
+}
+
+/// The moment now, in one place.
+fn now() -> Timestamp {
+    Timestamp::now()
+}

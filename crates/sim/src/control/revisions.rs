@@ -1,0 +1,112 @@
+//! Revisions over REST: listing, making, redeploying, interrupting.
+
+use super::deployments::{add_revision, change, patch_body, repeat, with};
+use super::query::{flag, number, offset, path_uuid, text};
+use super::timetable::{Deployment, Phase, Revision, phases};
+use super::{Plane, Refusal, answer, now, ok};
+use crate::Dialect;
+use crate::agent::{detail, empty, json_response, query_pairs};
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
+    let full = revision.json(phase);
+    match plane.dialect {
+        Dialect::Contract => json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]}),
+        _ => full,
+    }
+}
+
+/// A revision and where it stands.
+pub fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
+    path_uuid("revision_id", id)?;
+    let at = deployment.revisions.iter().position(|revision| revision.id.eq_ignore_ascii_case(id));
+    let phases = phases(&deployment.revisions, now(), plane.speed);
+    at.and_then(|at| Some((deployment.revisions.get(at)?, phases.into_iter().nth(at)?)))
+        .ok_or_else(|| Box::new(detail(StatusCode::NOT_FOUND, &format!("Revision ID {id} not found."))))
+}
+
+/// `GET /v2/deployments/{id}/revisions`, newest first.
+pub async fn list(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+    let pairs = query_pairs(&uri);
+    answer(with(&plane, &id, |deployment| {
+        let limit = number(&pairs, "limit", 1, 100, 20)?;
+        let offset = offset(&pairs)?;
+        flag(&pairs, "remote_reconciled")?;
+        let statuses: Option<Vec<&str>> = text(&pairs, "status").map(|list| list.split(',').collect());
+        let phases = phases(&deployment.revisions, now(), plane.speed);
+        let resources: Vec<Value> = deployment
+            .revisions
+            .iter()
+            .zip(&phases)
+            .rev()
+            .filter(|(_, phase)| statuses.as_ref().is_none_or(|all| all.contains(&phase.status.as_str())))
+            .skip(offset)
+            .take(limit)
+            .map(|(revision, phase)| shown(&plane, revision, phase))
+            .collect();
+        if plane.dialect == Dialect::Contract {
+            return Ok(ok(&json!({"resources": resources})));
+        }
+        let next = offset.saturating_add(resources.len());
+        Ok(ok(&json!({"resources": resources, "offset": next})))
+    }))
+}
+
+/// `GET /v2/deployments/{id}/revisions/{revision}`.
+pub async fn get(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
+    answer(with(&plane, &id, |deployment| {
+        let (revision, phase) = find(&plane, deployment, &revision)?;
+        Ok(ok(&shown(&plane, revision, &phase)))
+    }))
+}
+
+/// `POST /v2/deployments/{id}/revisions`: always makes one.
+pub async fn create(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+    answer(patch_body(&plane, &bytes).and_then(|asked| {
+        with(&plane, &id, |deployment| {
+            if !change(&plane, deployment, &asked)? {
+                repeat(deployment);
+            }
+            let made = deployment.revisions.last().map(|made| made.id.clone()).unwrap_or_default();
+            let (revision, phase) = find(&plane, deployment, &made)?;
+            Ok(json_response(StatusCode::CREATED, &shown(&plane, revision, &phase)))
+        })
+    }))
+}
+
+/// `POST …/redeploy`: the same source again, as a new revision; answers the deployment.
+pub async fn redeploy(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
+    answer(with(&plane, &id, |deployment| {
+        let found = find(&plane, deployment, &revision)?.0.clone();
+        add_revision(deployment, &found.source, found.config);
+        if let Some(made) = deployment.revisions.last_mut() {
+            (made.title, made.fate) = (found.title, found.fate);
+        }
+        Ok(ok(&deployment.json(&plane.workspace, now(), plane.speed).unwrap_or_default()))
+    }))
+}
+
+/// `POST …/interrupt` and `…/interruption`: stops what is in progress, and the next in the queue goes on.
+pub async fn interrupt(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
+    answer(with(&plane, &id, |deployment| {
+        let (found, phase) = find(&plane, deployment, &revision)?;
+        let over =
+            matches!(phase.status.as_str(), "DEPLOYED" | "SKIPPED" | "INTERRUPTED") || phase.status.contains("FAILED");
+        if over {
+            let text = format!("Revision ID {} is {} and cannot be interrupted.", found.id, phase.status);
+            return Err(Box::new(detail(StatusCode::BAD_REQUEST, &text)));
+        }
+        let id = found.id.clone();
+        for one in deployment.revisions.iter_mut().filter(|one| one.id == id) {
+            one.interrupted_at = Some(now());
+            // One whose status was chosen has left its timetable.
+            one.forced = one.forced.is_some().then(|| "INTERRUPTED".to_owned());
+        }
+        Ok(empty(StatusCode::NO_CONTENT))
+    }))
+}

@@ -1,0 +1,174 @@
+//! Identifiers and times the way the real services write them.
+
+use jiff::Timestamp;
+use std::sync::Mutex;
+use uuid::{Builder, Uuid};
+
+/// How a server names the events of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ids {
+    /// `<unix ms>-0`: all events that are published together share one id.
+    #[default]
+    PerMillisecond,
+    /// `<unix ms>-<n>`: no id occurs twice.
+    Unique,
+    /// `0`, `1`, `2`…, counted for each run.
+    Count,
+    /// `<run>_event_1`, `<run>_event_2`…
+    RunCount,
+    /// No ids at all, on no stream.
+    Absent,
+}
+
+/// A UUID of version 7 for a moment: run and thread ids sort by the time they were made.
+pub fn uuid7(at: Timestamp) -> String {
+    let millis = at.as_millisecond().max(0) as u64;
+    let mut noise = [0u8; 10];
+    for byte in &mut noise {
+        *byte = fastrand::u8(..);
+    }
+    Builder::from_unix_timestamp_millis(millis, &noise).into_uuid().to_string()
+}
+
+/// A random UUID.
+pub fn uuid4() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// The same UUID for the same text, in every start of the simulator.
+pub fn stable_uuid(text: &str) -> String {
+    let mut bytes = [0u8; 16];
+    for (half, seed) in [0xcbf2_9ce4_8422_2325_u64, 0x9e37_79b9_7f4a_7c15].into_iter().enumerate() {
+        bytes[half * 8..half * 8 + 8].copy_from_slice(&mixed(text, seed).to_be_bytes());
+    }
+    Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+/// A hexadecimal string of a length, always the same for the same text; for commits, digests and host names.
+pub fn stable_hex(text: &str, length: usize) -> String {
+    let mut hex = String::new();
+    let mut round = 0u64;
+    while hex.len() < length {
+        hex.push_str(&format!("{:016x}", mixed(text, 0xcbf2_9ce4_8422_2325 ^ round.wrapping_mul(0x9e37_79b9))));
+        round += 1;
+    }
+    hex.truncate(length);
+    hex
+}
+
+/// A number that is always the same for the same text.
+pub fn stable_number(text: &str) -> u64 {
+    mixed(text, 0xcbf2_9ce4_8422_2325)
+}
+
+fn mixed(text: &str, seed: u64) -> u64 {
+    let mut hash = seed;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    // FNV alone keeps similar texts similar in their high bits.
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^ (hash >> 33)
+}
+
+/// A checkpoint id: a UUID of version 6, so that its text sorts by time. `step` is the graph's step, as in the real ones.
+pub fn checkpoint_id(at: Timestamp, step: i64) -> String {
+    const GREGORIAN: i128 = 122_192_928_000_000_000;
+    let ticks = (at.as_nanosecond() / 100 + GREGORIAN) as u64;
+    let (high, mid, low) = ((ticks >> 28) as u32, (ticks >> 12) as u16, (ticks & 0xfff) as u16);
+    let clock = 0x8000 | ((step as u16) & 0x3fff);
+    format!("{high:08x}-{mid:04x}-6{low:03x}-{clock:04x}-{:012x}", fastrand::u64(..) & 0xffff_ffff_ffff)
+}
+
+/// A time as the Python server writes it: microseconds and `+00:00`.
+pub fn iso(at: Timestamp) -> String {
+    let text = format!("{at:.6}");
+    format!("{}+00:00", text.trim_end_matches('Z'))
+}
+
+/// A time as the JavaScript server writes it: milliseconds and `Z`.
+pub fn iso_millis(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// A time as the control plane and Aegra write it: microseconds and `Z`.
+pub fn iso_z(at: Timestamp) -> String {
+    format!("{at:.6}")
+}
+
+/// The moment a number of seconds before another one.
+pub fn before(at: Timestamp, seconds: f64) -> Timestamp {
+    let nanos = at.as_nanosecond() - (seconds * 1e9) as i128;
+    Timestamp::from_nanosecond(nanos).unwrap_or(at)
+}
+
+/// Hands out ids that are times. Ids that count are given by the run's stream ([`crate::agent::feed`]).
+#[derive(Debug)]
+pub struct IdClock {
+    ids: Ids,
+    last: Mutex<i64>,
+}
+
+impl IdClock {
+    /// A clock for one kind of ids.
+    pub fn new(ids: Ids) -> Self {
+        IdClock { ids, last: Mutex::new(0) }
+    }
+
+    /// The ids of `count` events that are published together at a time. Two calls never share a millisecond.
+    pub fn burst(&self, at: Timestamp, count: usize) -> Vec<String> {
+        let millis = {
+            let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            *last = at.as_millisecond().max(*last + 1);
+            *last
+        };
+        (0..count)
+            .map(|n| match self.ids {
+                Ids::PerMillisecond => format!("{millis}-0"),
+                Ids::Unique => format!("{millis}-{n}"),
+                Ids::Count | Ids::RunCount | Ids::Absent => String::new(),
+            })
+            .collect()
+    }
+
+    /// The kind of ids.
+    pub fn kind(&self) -> Ids {
+        self.ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoint_ids_sort_by_time_and_carry_their_step() {
+        let now: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
+        let (older, newer) = (checkpoint_id(before(now, 1.0), -1), checkpoint_id(now, 0));
+        assert!(older < newer, "{older} {newer}");
+        assert!(newer.starts_with("1f1e54a6-"), "{newer}");
+        assert_eq!(&older[19..23], "bfff");
+        assert_eq!(&newer[19..23], "8000");
+    }
+
+    #[test]
+    fn times_look_like_the_servers() {
+        let at: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
+        assert_eq!(iso(at), "2026-11-21T01:25:14.600000+00:00");
+        assert_eq!(iso_z(at), "2026-11-21T01:25:14.600000Z");
+    }
+
+    #[test]
+    fn ids_repeat_within_a_burst_and_only_there() {
+        let clock = IdClock::new(Ids::PerMillisecond);
+        let now = Timestamp::now();
+        let (first, second) = (clock.burst(now, 3), clock.burst(now, 2));
+        assert_eq!(first[0], first[2]);
+        assert!(second[0] > first[0]);
+        let unique = IdClock::new(Ids::Unique).burst(now, 3);
+        assert!(unique[0] != unique[1] && unique[1] != unique[2]);
+        assert_eq!(stable_uuid("a"), stable_uuid("a"));
+        assert_ne!(stable_uuid("a"), stable_uuid("b"));
+    }
+}

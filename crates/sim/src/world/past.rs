@@ -1,0 +1,147 @@
+//! Makes the past of the demo's agent servers. Runs of the past are real runs on a clock of their own, on which time passes
+//! at once; so states, histories, run records and event ids agree. A run that reaches the present continues there.
+
+use super::stories::{Act, Story, stories};
+use crate::Dialect;
+use crate::agent::graphs::Graph;
+use crate::agent::life::{self, Origin};
+use crate::agent::state::{Assistant, Thread};
+use crate::agent::{Agent, edit};
+use crate::clock::Clock;
+use crate::ids::{before, stable_uuid, uuid7};
+use futures::future::{FutureExt, join};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The modes that a person watching would want.
+const WATCHED: [&str; 5] = ["values", "updates", "messages-tuple", "custom", "tasks"];
+
+/// Runs that began longer ago publish no events, since no server would replay them. A crawl may be running still.
+const SILENT: f64 = 1800.0;
+
+/// Sets up the assistants and makes the past.
+pub async fn fill(agent: &Arc<Agent>, region: &str) {
+    let now = Timestamp::now();
+    assistants(agent, region, now);
+    for story in stories(region) {
+        tell(agent, region, now, story).await;
+    }
+    agent.expire_feeds();
+}
+
+async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
+    let created = before(now, story.acts.first().map_or(0.0, |(ago, _)| ago + 1.5));
+    let id = uuid7(created);
+    let metadata = json!({"owner": story.owner, "subject": story.subject, "region": region});
+    let thread = Thread::new(id.clone(), created, metadata.as_object().cloned().unwrap_or_default());
+    agent.memory().threads.insert(id.clone(), thread);
+    let mut acts = story.acts.into_iter().peekable();
+    while let Some((ago, act)) = acts.next() {
+        let at = before(now, ago);
+        match act {
+            Act::Run(body) => {
+                let stop = acts.next_if(|(_, next)| matches!(next, Act::Cancel | Act::Delete));
+                let silent = ago > SILENT && story.graph != Graph::Crawl;
+                let clock = Clock::past(at, agent.speed, agent.ids.kind(), silent);
+                let body = watched(story.graph, &body);
+                happen(agent, &id, &body, &clock, stop.map(|(then, act)| (ago - then, act))).await;
+            }
+            Act::Edit(body) => {
+                // The stories are written so that nothing is wrong with it.
+                let _ = agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
+            }
+            // Aegra cannot copy threads.
+            Act::Copy(subject) if agent.dialect != Dialect::Aegra => {
+                let copy = agent.copy_thread(&id, at);
+                agent.with_thread(&copy.id, |thread| thread.metadata.insert("subject".into(), json!(subject)));
+            }
+            Act::Copy(_) | Act::Cancel | Act::Delete => {}
+        }
+    }
+}
+
+fn watched(graph: Graph, body: &Value) -> Value {
+    let mut body = body.clone();
+    body["assistant_id"] = json!(graph.assistant());
+    body["stream_mode"] = json!(WATCHED);
+    body["stream_subgraphs"] = json!(true);
+    if body["stream_resumable"].is_null() {
+        body["stream_resumable"] = json!(true);
+    }
+    body
+}
+
+/// Lets a run happen in the past, and whatever stops it after some seconds.
+async fn happen(agent: &Arc<Agent>, thread: &str, body: &Value, clock: &Arc<Clock>, stop: Option<(f64, Act)>) {
+    let Ok((started, work)) = life::prepare(agent, thread, body, false, Origin::Background, clock) else { return };
+    let run = started.run.id.clone();
+    drop(started);
+    let work = match stop {
+        None => work,
+        Some((seconds, act)) => {
+            let (agent, clock, thread) = (agent.clone(), clock.clone(), thread.to_owned());
+            let stop = async move {
+                clock.sleep(Duration::from_secs_f64(seconds.max(0.0))).await;
+                if matches!(act, Act::Delete) {
+                    agent.delete_run(&thread, &run);
+                } else {
+                    let reason = "interrupt requested via POST /threads/{thread_id}/runs/{run_id}/cancel";
+                    agent.cancel(&thread, &run, false, reason, true);
+                }
+            };
+            join(work, stop).map(|_| ()).boxed()
+        }
+    };
+    if let Some(rest) = clock.catch_up(work).await {
+        tokio::spawn(rest);
+    }
+}
+
+/// Runs to the end, in the present.
+pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
+    let Ok(started) = life::start(agent, thread, &watched(graph, body), false, Origin::Background) else { return };
+    let run = started.run.id.clone();
+    drop(started);
+    agent.ended(thread, &run).await;
+}
+
+/// Each server shows its own graphs, and an assistant that a person made from one of them.
+fn assistants(agent: &Agent, region: &str, now: Timestamp) {
+    let hidden: &[Graph] = if region == "us" {
+        &[Graph::Agent, Graph::Failing]
+    } else {
+        &[
+            Graph::Agent,
+            Graph::Failing,
+            Graph::Firehose,
+            Graph::Two,
+            Graph::Hitl,
+            Graph::Schema,
+            Graph::Release,
+            Graph::Counter,
+            Graph::Sync,
+        ]
+    };
+    let (name, graph, about, config) = if region == "us" {
+        ("support-formal", Graph::Support, "Speaks to companies", json!({"configurable": {"tone": "formal"}}))
+    } else {
+        ("research-deep", Graph::Research, "Reads more, takes longer", json!({"configurable": {"depth": 3}}))
+    };
+    let mut memory = agent.memory();
+    memory.assistants.retain(|assistant| !hidden.contains(&assistant.graph));
+    for (n, assistant) in memory.assistants.iter_mut().enumerate() {
+        assistant.created_at = before(now, 3600.0 * 24.0 * (40.0 - n as f64));
+    }
+    memory.assistants.push(Assistant {
+        id: stable_uuid(name),
+        graph,
+        name: name.to_owned(),
+        description: Some(about.to_owned()),
+        config,
+        metadata: json!({"created_by": "lea", "team": "research"}),
+        created_at: before(now, 3600.0 * 24.0 * 6.0),
+        version: 3,
+    });
+}

@@ -1,0 +1,238 @@
+//! What happened on the demo's agent servers before anyone looked: a thread of every age and status.
+
+use crate::agent::graphs::Graph;
+use serde_json::{Value, json};
+
+/// What a client did with a thread.
+pub enum Act {
+    /// Started a run with this body.
+    Run(Value),
+    /// Cancelled the run.
+    Cancel,
+    /// Deleted the run while it was running.
+    Delete,
+    /// Edited the state with this body.
+    Edit(Value),
+    /// Copied the thread; the subject of the copy.
+    Copy(&'static str),
+}
+
+/// A thread of the past.
+pub struct Story {
+    /// Its graph.
+    pub graph: Graph,
+    /// Who it belongs to.
+    pub owner: &'static str,
+    /// Its subject, in its metadata.
+    pub subject: &'static str,
+    /// What was done with it, and how many seconds ago, oldest first.
+    pub acts: Vec<(f64, Act)>,
+}
+
+const MINUTE: f64 = 60.0;
+const HOUR: f64 = 3600.0;
+
+fn said(text: &str) -> Value {
+    json!({"messages": [{"role": "user", "content": text}]})
+}
+
+fn input(input: Value) -> Act {
+    Act::Run(json!({"input": input}))
+}
+
+/// A crawl takes hours; the default recursion limit would end it after a few minutes.
+fn crawl(pages: u32, seconds: f64) -> Value {
+    json!({"input": {"pages": pages, "seconds": seconds}, "config": {"recursion_limit": 5000}})
+}
+
+/// A thread with runs a few minutes apart, of which the last began this many hours ago.
+fn runs(graph: Graph, inputs: Vec<Value>, hours: f64, owner: &'static str, subject: &'static str) -> Story {
+    let last = inputs.len() - 1;
+    let acts = inputs.into_iter().enumerate();
+    let acts = acts.map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value))).collect();
+    Story { graph, owner, subject, acts }
+}
+
+fn story(graph: Graph, owner: &'static str, subject: &'static str, acts: Vec<(f64, Act)>) -> Story {
+    Story { graph, owner, subject, acts }
+}
+
+/// The threads of a region.
+pub fn stories(region: &str) -> Vec<Story> {
+    let mut stories = everyday();
+    if region == "eu" {
+        stories.truncate(9);
+        stories.extend(europe());
+    } else {
+        stories.extend(active());
+        stories.extend(waiting());
+        stories.extend(failed());
+        stories.extend(old());
+    }
+    stories
+}
+
+fn everyday() -> Vec<Story> {
+    vec![
+        runs(
+            Graph::Support,
+            vec![said("Where is my order A-20931?"), said("And can I get a refund if it is late?")],
+            0.3,
+            "ana@acme.example",
+            "late parcel",
+        ),
+        runs(Graph::Support, vec![said("I cannot log in since I have a new phone")], 1.1, "marek", "sign-in"),
+        runs(Graph::Support, vec![said("Why was I charged twice in October?")], 2.6, "j.dupont", "billing"),
+        runs(Graph::Support, vec![said("営業時間は何時までですか？")], 4.0, "tanaka", "opening hours"),
+        runs(Graph::Support, vec![said("weather in Kraków?"), said("weather in Göteborg?")], 7.5, "demo", "smoke test"),
+        runs(Graph::Research, vec![json!({"topic": "heat pumps in old buildings"})], 3.2, "lea", "briefing"),
+        runs(Graph::Research, vec![json!({"topic": "tidal power in the Bay of Fundy"})], 26.0, "lea", "briefing"),
+        runs(
+            Graph::Approval,
+            vec![json!({"amount": 1250, "to": "Hoffmann & Söhne GmbH"})],
+            0.6,
+            "finance",
+            "invoice 4471",
+        ),
+        runs(
+            Graph::Approval,
+            vec![json!({"amount": 88.5, "to": "Stationery Direct"})],
+            12.0,
+            "finance",
+            "invoice 4452",
+        ),
+        runs(
+            Graph::Broken,
+            vec![json!({"error": "RateLimitError", "message": "429: quota of gpt-5 exceeded, retry in 20 s"})],
+            1.9,
+            "cron",
+            "nightly sync",
+        ),
+        runs(Graph::Slow, vec![json!({"seconds": 12})], 30.0, "cron", "re-index"),
+    ]
+}
+
+/// Runs that are running, or wait for their turn, or were stopped.
+fn active() -> Vec<Story> {
+    let mut import = crawl(400, 70.0);
+    import["stream_resumable"] = json!(false);
+    let mut again = crawl(400, 70.0);
+    again["multitask_strategy"] = json!("enqueue");
+    vec![
+        story(Graph::Crawl, "cron", "docs crawl", vec![(38.0 * MINUTE, Act::Run(crawl(400, 50.0)))]),
+        story(
+            Graph::Crawl,
+            "cron",
+            "price import",
+            vec![(9.0 * MINUTE, Act::Run(import)), (2.2 * MINUTE, Act::Run(again))],
+        ),
+        story(
+            Graph::Crawl,
+            "marek",
+            "supplier crawl",
+            vec![(52.0 * MINUTE, Act::Run(crawl(90, 45.0))), (46.0 * MINUTE, Act::Cancel)],
+        ),
+        story(
+            Graph::Crawl,
+            "marek",
+            "orphaned import",
+            vec![(20.0 * MINUTE, Act::Run(crawl(12, 50.0))), (13.0 * MINUTE, Act::Delete)],
+        ),
+    ]
+}
+
+/// Threads that wait for a person.
+fn waiting() -> Vec<Story> {
+    let clarify = said("Where is my order?");
+    let export = said("Send Ana the October export and delete the old one");
+    let release = json!({"input": {"version": "2.4.1"}, "interrupt_before": ["release"]});
+    let wrong = json!({"command": {"resume": {"decisions": [{"type": "approve"}]}}});
+    vec![
+        story(Graph::Clarify, "web chat", "which order", vec![(14.0 * MINUTE, input(clarify))]),
+        story(Graph::Hitl, "ana@acme.example", "October export", vec![(25.0 * MINUTE, input(export.clone()))]),
+        story(
+            Graph::Schema,
+            "lea",
+            "newsletter review",
+            vec![(1.4 * HOUR, input(json!({"question": "May this newsletter go to 4,812 customers?"})))],
+        ),
+        story(
+            Graph::Two,
+            "finance",
+            "two checks",
+            vec![(
+                3.1 * HOUR,
+                input(json!({"left": "Is supplier 77 VAT-registered?", "right": "Is IBAN DE02 1203 … theirs?"})),
+            )],
+        ),
+        story(Graph::Release, "ci", "release 2.4.1", vec![(33.0 * MINUTE, Act::Run(release))]),
+        story(
+            Graph::Approval,
+            "finance",
+            "invoice 4468",
+            vec![
+                (5.2 * HOUR, input(json!({"amount": 310, "to": "Kraków Print"}))),
+                (4.9 * HOUR, Act::Copy("invoice 4468, what if")),
+            ],
+        ),
+        story(
+            Graph::Hitl,
+            "marek",
+            "September export",
+            vec![(6.5 * HOUR, input(export)), (6.2 * HOUR, Act::Run(wrong))],
+        ),
+    ]
+}
+
+fn failed() -> Vec<Story> {
+    let sync = |timeout: u32| json!({"source": "https://erp.acme.example/stock", "timeout": timeout});
+    vec![
+        story(
+            Graph::Sync,
+            "cron",
+            "warehouse sync",
+            vec![(29.0 * HOUR, input(sync(30))), (5.0 * HOUR, input(sync(10)))],
+        ),
+        story(Graph::Counter, "cron", "retry loop", vec![(8.3 * HOUR, input(json!({"n": 90, "pace_ms": 900})))]),
+    ]
+}
+
+fn old() -> Vec<Story> {
+    let corrected = json!({"as_node": "chat", "values": {"messages": [{"type": "ai", "id": "corrected",
+        "content": "Correction: on Saturdays we are here from 10 to 14 h. The first answer was wrong."}]}});
+    vec![
+        story(
+            Graph::Support,
+            "h.weber",
+            "corrected answer",
+            vec![(2.1 * HOUR, input(said("Are you open on Saturdays?"))), (1.8 * HOUR, Act::Edit(corrected))],
+        ),
+        story(
+            Graph::Support,
+            "ana@acme.example",
+            "returns",
+            vec![
+                (26.2 * HOUR, input(said("How do I send the kettle back?"))),
+                (25.5 * HOUR, input(said("The label does not print"))),
+                (24.4 * HOUR, input(said("It worked now. When do I get my money back?"))),
+            ],
+        ),
+        // 208 seconds for each of three nodes: ten minutes and 25 seconds, with the wait for a worker.
+        story(
+            Graph::Release,
+            "ci",
+            "release 2.4.0",
+            vec![(4.4 * HOUR, input(json!({"version": "2.4.0", "seconds": 208.2})))],
+        ),
+    ]
+}
+
+fn europe() -> Vec<Story> {
+    let message = "column \"vat_id\" does not exist\nLINE 3: … WHERE vat_id = $1 — Spalte fehlt";
+    vec![
+        runs(Graph::Broken, vec![json!({"error": "UndefinedColumn", "message": message})], 5.5, "cron", "VAT report"),
+        runs(Graph::Support, vec![said("Kann ich die Rechnung als PDF bekommen?")], 50.0, "h.weber", "invoice copy"),
+        story(Graph::Crawl, "cron", "Katalog", vec![(17.0 * MINUTE, Act::Run(crawl(300, 40.0)))]),
+        story(Graph::Clarify, "web chat", "Rückfrage", vec![(47.0 * MINUTE, input(said("Wo ist meine Bestellung?")))]),
+    ]
+}

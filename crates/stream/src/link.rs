@@ -1,0 +1,73 @@
+//! What the links to a real agent server share.
+
+use super::modes::{RunTerms, reopening_refused};
+use super::pump::pumped;
+use super::terms::{Opened, Past};
+use futures::StreamExt;
+use runtail_api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
+
+/// The id that asks a run's stream for everything.
+pub(super) const FROM_THE_START: &str = "-1";
+/// Events of a run that belong to no mode and are always wanted.
+pub(super) const ALWAYS: [&str; 3] = ["metadata", "error", "end"];
+/// Those that the Python server sends only if they are requested beside the modes.
+const REQUESTED: [&str; 2] = ["metadata", "error"];
+
+impl From<EventStream> for Opened {
+    fn from(stream: EventStream) -> Opened {
+        let EventStream { status, run_id, thread_id, answered, body } = stream;
+        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body }
+    }
+}
+
+impl Opened {
+    /// The same with a body that is read ahead on a task of its own.
+    pub(super) fn read_ahead(self) -> Opened {
+        Opened { body: pumped(self.body).boxed(), ..self }
+    }
+}
+
+/// The modes to request from the server. Only the Python server filters; a filter lets through only what it names, so the
+/// run's beginning, a new attempt and its error are requested too. Other servers may reject these names.
+pub(super) async fn requested_modes(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+    modes: &[String],
+) -> Result<Vec<String>, ApiError> {
+    if modes.is_empty() || kind(server, known).await? != ServerKind::Python {
+        return Ok(Vec::new());
+    }
+    Ok(modes.iter().map(String::as_str).chain(REQUESTED).map(str::to_string).collect())
+}
+
+/// Whether a run's stream may be opened once more while it is open. The error says why not.
+pub(super) async fn may_reopen(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+    terms: Option<&RunTerms>,
+) -> Result<(), String> {
+    let kind = kind(server, known).await.map_err(|e| format!("the kind of server could not be determined: {e}"))?;
+    reopening_refused(kind, terms).map_or(Ok(()), |why| Err(why.to_string()))
+}
+
+pub(super) fn refused(detail: &str) -> ApiError {
+    ApiError { kind: Kind::Refused, at: Place::default(), detail: detail.into(), hint: None }
+}
+
+/// Which software answers; asked once.
+pub(super) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -> Result<ServerKind, ApiError> {
+    match known {
+        Some(kind) => Ok(*kind),
+        None => Ok(*known.insert(server.info().await?.kind)),
+    }
+}
+
+/// Whether an error means that the server has no such call, rather than no such thing: a server without `/info` may offer
+/// no more than the contract names, which has no call for a thread, a run or their lists.
+pub async fn lacks_call(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+    error: &ApiError,
+) -> Result<bool, ApiError> {
+    Ok(error.may_lack_call() && kind(server, known).await? == ServerKind::Other)
+}

@@ -1,0 +1,165 @@
+//! What graphs said in their own words: `custom` events, the newer dialect's `custom:<name>` channels, feedback, and whatever
+//! else no other view is made for. Only where each is stands here; its line is made from the event itself.
+
+use super::peek::Peek;
+use super::rows::{Rows, Weigh, namespace_weight};
+use super::wire::Payload;
+use crate::Namespace;
+use jiff::Timestamp;
+use std::sync::Arc;
+
+const MAX_ROWS: usize = 200_000;
+/// Bytes in which a progress is looked for: who reports one says little else.
+const SMALL: usize = 2_048;
+
+/// How far something is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress {
+    /// A part of the whole, from 0 to 1.
+    Part(f64),
+    /// So many of so many.
+    Count(u64, u64),
+}
+
+impl Progress {
+    /// The part of the whole, from 0 to 1.
+    pub fn part(self) -> f64 {
+        match self {
+            Progress::Part(part) => part,
+            Progress::Count(done, total) => done as f64 / total as f64,
+        }
+    }
+
+    /// Reads one where nothing else can be meant: a `progress` with a decimal point from 0 to 1, a `percent`, or a count
+    /// beside its `total`.
+    pub fn of(json: Peek<'_>) -> Option<Progress> {
+        if !json.is_object() || !json.is_whole() || json.text().len() > SMALL {
+            return None;
+        }
+        let [progress, percent, percentage, total, done, current, completed] =
+            json.pick(["progress", "percent", "percentage", "total", "done", "current", "completed"]);
+        if let Some(part) = progress.filter(|p| p.text().contains('.')).and_then(Peek::number) {
+            return (0.0..=1.0).contains(&part).then_some(Progress::Part(part));
+        }
+        if let Some(percent) = percent.or(percentage).and_then(Peek::number) {
+            return (0.0..=100.0).contains(&percent).then_some(Progress::Part(percent / 100.0));
+        }
+        let whole = |n: Option<Peek<'_>>| n?.text().parse::<u64>().ok();
+        let (done, total) = (whole(done.or(current).or(completed).or(progress))?, whole(total)?);
+        (total > 0 && done <= total).then_some(Progress::Count(done, total))
+    }
+}
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CustomRow {
+    /// The event.
+    pub seq: u64,
+    /// When it was sent, where that is known.
+    pub at: Option<Timestamp>,
+    /// The subgraph that it came from, where that is told.
+    pub ns: Namespace,
+    /// The channel's name, or the event's where it is none of ours; empty for plain `custom`.
+    pub name: Arc<str>,
+    /// How far something is, where that is what it says.
+    pub progress: Option<Progress>,
+}
+
+impl Weigh for CustomRow {
+    fn weight(&self) -> usize {
+        size_of::<CustomRow>() + namespace_weight(&self.ns) + self.name.len()
+    }
+}
+
+/// The rows of a tape.
+#[derive(Debug, Clone)]
+pub struct Custom {
+    rows: Rows<CustomRow>,
+    names: crate::Names,
+}
+
+impl Default for Custom {
+    fn default() -> Self {
+        Custom { rows: Rows::new(MAX_ROWS), names: Default::default() }
+    }
+}
+
+impl Custom {
+    /// The rows in the order of their events.
+    pub fn rows(&self) -> &Rows<CustomRow> {
+        &self.rows
+    }
+
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<CustomRow> {
+        &mut self.rows
+    }
+
+    pub(super) fn apply(&mut self, payload: &Payload<'_>) {
+        let name = match payload.name {
+            "custom" => "",
+            "metadata" | "values" | "updates" | "messages" | "messages/partial" | "messages/complete"
+            | "messages/metadata" | "tasks" | "checkpoints" | "debug" | "events" | "state_update" | "lifecycle"
+            | "input.requested" | "error" | "end" => return,
+            name => name.strip_prefix("custom:").unwrap_or(name),
+        };
+        let name = self.names.get(name);
+        let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), SMALL));
+        let (seq, at, ns) = (payload.event.seq, payload.event.time(), payload.ns.clone());
+        self.rows.push(CustomRow { seq, at, ns, name, progress });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+    use crate::Event;
+
+    #[test]
+    fn progress_only_where_nothing_else_can_be_meant() {
+        let of = |json: &str| Progress::of(Peek::head(json, 9_999));
+        assert_eq!(of(r#"{"where":"sub_a","progress":0.5}"#), Some(Progress::Part(0.5)));
+        assert_eq!(of(r#"{"percent":45}"#), Some(Progress::Part(0.45)));
+        assert_eq!(of(r#"{"done":3,"total":10,"file":"x"}"#), Some(Progress::Count(3, 10)));
+        assert_eq!(of(r#"{"progress":3,"total":4}"#).map(Progress::part), Some(0.75));
+        for other in [
+            r#"{"progress":1}"#,
+            r#"{"progress":"half"}"#,
+            r#"{"progress":7.5}"#,
+            r#"{"percent":120}"#,
+            r#"{"done":11,"total":10}"#,
+            r#"{"done":0,"total":0}"#,
+            r#"{"done":true,"total":3}"#,
+            r#"{"total":10}"#,
+            r#"{"i":3}"#,
+            "0.5",
+            "null",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        assert_eq!(of(&format!(r#"{{"percent":45,"text":"{}"}}"#, "x".repeat(SMALL))), None);
+    }
+
+    #[test]
+    fn what_no_other_view_shows_lands_here() {
+        let mut custom = Custom::default();
+        for (i, name) in
+            ["custom", "values", "custom:log", "feedback", "brand_new", "error", "tools"].into_iter().enumerate()
+        {
+            let (seq, at) = (i as u64 + 1, Timestamp::UNIX_EPOCH);
+            let data = Data::Json(r#"{"a":1}"#.into());
+            custom.apply(&Payload::of(&Event {
+                seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name: name.into(),
+                ns: [].into(),
+                id: None,
+                data,
+            }));
+        }
+        let rows: Vec<_> = custom.rows().iter().map(|row| (row.seq, &*row.name)).collect();
+        assert_eq!(rows, [(1, ""), (3, "log"), (4, "feedback"), (5, "brand_new"), (7, "tools")]);
+    }
+}

@@ -1,0 +1,307 @@
+//! What an event is about: its mode, its nodes, its run, whether it tells of a failure. Read from it, borrowed, when it is
+//! asked; what the event does not say itself is looked up in the projections.
+
+use super::Projections;
+use super::path::Path;
+use super::wire::{Fields, Items, Payload, Text};
+use crate::{Data, Event, Namespace};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// What an event is about.
+pub struct Facets<'a> {
+    payload: Payload<'a>,
+    told: &'a Projections,
+    number: u64,
+}
+
+#[derive(Deserialize, Default)]
+struct Origin<'a> {
+    #[serde(default, borrow)]
+    langgraph_node: Text<'a>,
+    #[serde(default, borrow)]
+    run_id: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct OfNode<'a> {
+    #[serde(default, borrow)]
+    metadata: Option<Origin<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Task<'a> {
+    #[serde(default, borrow)]
+    name: Text<'a>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Debug<'a> {
+    #[serde(borrow)]
+    payload: Task<'a>,
+}
+
+#[derive(Deserialize)]
+struct MessageHead<'a> {
+    #[serde(default, borrow)]
+    id: Text<'a>,
+    #[serde(default, borrow)]
+    status: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(default, borrow)]
+    event: Text<'a>,
+    #[serde(default, borrow, rename = "type")]
+    kind: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct StateUpdate<'a> {
+    #[serde(borrow)]
+    state: &'a RawValue,
+}
+
+impl<'a> Facets<'a> {
+    /// Looks at an event of the tape that these projections were folded from.
+    pub fn of(event: &'a Event, told: &'a Projections) -> Facets<'a> {
+        Facets { payload: Payload::of(event), told, number: event.seq }
+    }
+
+    /// Gives the event the number that people know it by: snapshots are not counted.
+    pub fn numbered(self, number: u64) -> Facets<'a> {
+        Facets { number, ..self }
+    }
+
+    /// The number that people know the event by.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The event.
+    pub fn event(&self) -> &'a Event {
+        self.payload.event
+    }
+
+    /// The mode: the event's name, or the method of the newer protocol, as `messages` or `messages/partial`.
+    pub fn mode(&self) -> &'a str {
+        self.payload.name
+    }
+
+    /// The names of its namespace's segments, outermost first, each with the task that they are of (`sub:<uuid>`).
+    pub fn namespace(&self) -> &Namespace {
+        &self.payload.ns
+    }
+
+    /// The nodes that it is about: those that it names, and those in whose subgraph it happened.
+    pub fn nodes(&self) -> Vec<Cow<'a, str>> {
+        let payload = &self.payload;
+        let within = payload.ns.iter().map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
+        let mut nodes: Vec<Cow<'a, str>> = within.collect();
+        nodes.extend(payload.node.clone());
+        match payload.name {
+            "messages" if !payload.enveloped => {
+                nodes.extend(payload.read::<(IgnoredAny, Origin<'a>)>().and_then(|(_, meta)| meta.langgraph_node.0));
+            }
+            "messages/metadata" => {
+                let fields = payload.json.and_then(Fields::read).map(|f| f.0).unwrap_or_default();
+                let origin = |raw: &'a RawValue| serde_json::from_str::<OfNode<'a>>(raw.get()).ok()?.metadata;
+                nodes.extend(fields.into_iter().filter_map(|(_, raw)| origin(raw)?.langgraph_node.0));
+            }
+            "messages/partial" | "messages/complete" => {
+                for raw in payload.read::<Items<'a>>().map(|items| items.0).unwrap_or_default() {
+                    // Who writes it was announced once, before.
+                    let Ok(MessageHead { id, .. }) = serde_json::from_str(raw.get()) else { continue };
+                    let known = id.some().and_then(|id| self.told.messages.find(id));
+                    let message = known.and_then(|i| self.told.messages.items().get(i));
+                    nodes.extend(message.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
+                }
+            }
+            "updates" if payload.node.is_none() => nodes.extend(payload.writes().into_iter().map(|(node, _)| node)),
+            "tasks" => nodes.extend(payload.read::<Task<'a>>().and_then(|task| task.name.0)),
+            "debug" => nodes.extend(payload.read::<Debug<'a>>().and_then(|debug| debug.payload.name.0)),
+            "events" => nodes.extend(payload.read::<OfNode<'a>>().and_then(|e| e.metadata?.langgraph_node.0)),
+            _ => {}
+        }
+        nodes
+    }
+
+    /// The run that it belongs to, as far as that is known.
+    pub fn run(&self) -> Option<Cow<'a, str>> {
+        if let Some(run) = self.told.landmarks.run_at(self.payload.event.seq) {
+            return Some(Cow::Borrowed(run));
+        }
+        // Whoever comes to a thread in the middle of a run was not told which one it is; tokens say it.
+        if self.payload.name != "messages" || self.payload.enveloped {
+            return None;
+        }
+        self.payload.read::<(IgnoredAny, Origin<'a>)>().and_then(|(_, meta)| meta.run_id.0)
+    }
+
+    /// Whether it tells of a failure, or could not be read.
+    pub fn is_error(&self) -> bool {
+        is_failure(&self.payload)
+    }
+
+    /// Whether its data is no JSON, or was too large to be kept.
+    pub fn is_odd(&self) -> bool {
+        !matches!(self.payload.event.data, Data::Json(_))
+    }
+
+    /// Whether it only says that somebody is still alive: a ping of the server or of the graph's own making.
+    pub fn is_heartbeat(&self) -> bool {
+        let is_word = |word: &str| {
+            let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+            ["heartbeat", "ping", "keepalive"].iter().any(|known| word.eq_ignore_ascii_case(known))
+        };
+        if is_word(self.payload.name) {
+            return true;
+        }
+        if self.payload.name.split(':').next() != Some("custom") {
+            return false;
+        }
+        let bare = self.payload.read::<&RawValue>().and_then(super::wire::text);
+        let named = || self.payload.read::<Named<'a>>().map(|n| is_word(n.event.as_str()) || is_word(n.kind.as_str()));
+        bare.map(|text| is_word(&text)).or_else(named).unwrap_or(false)
+    }
+
+    /// The values at a path, raw: from the payload's root on, from what each node wrote, from a message, or from a state.
+    pub fn values(&self, path: &Path) -> Vec<&'a RawValue> {
+        let payload = &self.payload;
+        if !payload.json.is_some_and(|json| path.may_be_in(json)) {
+            return Vec::new();
+        }
+        let Some(root) = payload.read::<&'a RawValue>() else { return Vec::new() };
+        let found = path.find(root);
+        if !found.is_empty() {
+            return found;
+        }
+        match payload.name {
+            "updates" if payload.node.is_none() => {
+                let writes = Fields::read(root.get()).map(|f| f.0).unwrap_or_default();
+                writes.into_iter().flat_map(|(_, raw)| path.find(raw)).collect()
+            }
+            "messages" => Items::of(root).first().map(|message| path.find(message)).unwrap_or_default(),
+            "state_update" => payload.read::<StateUpdate<'a>>().map(|u| path.find(u.state)).unwrap_or_default(),
+            _ => found,
+        }
+    }
+}
+
+/// Whether an event tells of a failure, or could not be read. What is not one is known without reading the event's JSON.
+pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
+    let Some(json) = payload.json else { return true };
+    let said = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
+    let is_set = |error: Option<&RawValue>| error.is_some_and(|e| e.get() != "null");
+    // Every task that is done says `"error":null`.
+    let set = || {
+        let mut places = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
+        places.any(|at| !json[at + 8..].trim_start().starts_with("null"))
+    };
+    match payload.name {
+        "error" => true,
+        "tasks" => set() && payload.read::<Task<'_>>().is_some_and(|task| is_set(task.error)),
+        "debug" => set() && payload.read::<Debug<'_>>().is_some_and(|debug| is_set(debug.payload.error)),
+        "messages" if payload.pair.is_some() => {
+            payload.pair.as_ref().is_some_and(|pair| pair.message.status.is("error"))
+        }
+        "messages" if !payload.enveloped => {
+            let failed = |(message, _): (MessageHead<'_>, IgnoredAny)| message.status.is("error");
+            said("\"error\"") && payload.read().is_some_and(failed)
+        }
+        "lifecycle" => said("\"failed\"") && payload.read::<Named<'_>>().is_some_and(|n| n.event.is("failed")),
+        "events" => {
+            said("_error\"") && payload.read::<Named<'_>>().is_some_and(|n| n.event.as_str().ends_with("_error"))
+        }
+        "tools" => said("error\"") && payload.read::<Named<'_>>().is_some_and(|n| n.event.as_str().ends_with("error")),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Item;
+    use crate::Record;
+
+    fn fold(events: &[(&str, &str, &str)]) -> (Vec<Event>, Projections) {
+        let mut told = Projections::default();
+        let mut kept = Vec::new();
+        for (i, (name, ns, data)) in events.iter().enumerate() {
+            let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+            let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
+            let data = Data::Json((*data).into());
+            let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
+            told.apply(&Item::Record(Record::Event(event.clone())));
+            kept.push(event);
+        }
+        (kept, told)
+    }
+
+    #[test]
+    fn every_mode_tells_its_nodes() {
+        let (events, told) = fold(&[
+            (
+                "messages",
+                "",
+                r#"[{"content":"x","type":"AIMessageChunk","id":"m"},{"langgraph_node":"chat","run_id":"r1"}]"#,
+            ),
+            ("updates", "sub:1|inner:2", r#"{"left":null,"right":{"a":1}}"#),
+            ("tasks", "", r#"{"id":"1","name":"plan","input":{},"triggers":[]}"#),
+            ("debug", "", r#"{"step":1,"type":"task","payload":{"id":"1","name":"plan"}}"#),
+            ("events", "", r#"{"event":"on_chain_start","metadata":{"langgraph_node":"chat"},"run_id":"x"}"#),
+            ("messages/metadata", "", r#"{"m2":{"metadata":{"langgraph_node":"draft"}}}"#),
+            ("messages/partial", "", r#"[{"content":"Let","type":"ai","id":"m2"}]"#),
+            ("values", "", r#"{"a":1}"#),
+            (
+                "updates",
+                "",
+                r#"{"type":"event","method":"updates","params":{"namespace":["sub:9"],"node":"n","data":{"a":1}}}"#,
+            ),
+            ("updates", "", "[[[["),
+        ]);
+        let nodes = |i: usize| Facets::of(&events[i], &told).nodes();
+        assert_eq!(nodes(0), ["chat"]);
+        assert_eq!(nodes(1), ["sub", "inner", "left", "right"]);
+        assert_eq!((nodes(2), nodes(3)), (vec!["plan".into()], vec!["plan".into()]));
+        assert_eq!((nodes(4), nodes(5), nodes(6)), (vec!["chat".into()], vec!["draft".into()], vec!["draft".into()]));
+        assert_eq!((nodes(7), nodes(9)), (vec![], vec![]));
+        assert_eq!(nodes(8), ["sub", "n"]);
+        assert_eq!(Facets::of(&events[0], &told).run().as_deref(), Some("r1"));
+        assert_eq!(Facets::of(&events[7], &told).run(), None);
+    }
+
+    #[test]
+    fn heartbeats_are_known_by_a_word_of_their_own() {
+        let is_one = |name: &str, data: &str| {
+            let (events, told) = fold(&[(name, "", data)]);
+            Facets::of(&events[0], &told).is_heartbeat()
+        };
+        assert!(is_one("heartbeat", "null") && is_one("custom", r#"{"type":"keep-alive","n":1}"#));
+        assert!(is_one("custom", "\"Ping\"") && is_one("custom:x", r#"{"event":"heartbeat"}"#));
+        assert!(
+            !is_one("custom", r#"{"text":"heartbeat"}"#) && !is_one("custom", "3") && !is_one("values", "\"ping\"")
+        );
+    }
+
+    #[test]
+    fn paths_begin_where_people_think_they_do() {
+        let (events, told) = fold(&[
+            ("updates", "", r#"{"chat":{"status":"ok"},"tool":{"status":"late"}}"#),
+            ("messages", "", r#"[{"content":"x","id":"m"},{"langgraph_node":"chat"}]"#),
+            ("state_update", "", r#"{"state":{"values":{"a":1}},"thread_id":"t"}"#),
+        ]);
+        let at = |i: usize, path: &str| -> Vec<&str> {
+            let values = Facets::of(&events[i], &told).values(&Path::parse(path).unwrap());
+            values.into_iter().map(RawValue::get).collect()
+        };
+        assert_eq!((at(0, "status"), at(0, "chat.status")), (vec!["\"ok\"", "\"late\""], vec!["\"ok\""]));
+        assert_eq!((at(1, "content"), at(1, "[1].langgraph_node")), (vec!["\"x\""], vec!["\"chat\""]));
+        assert_eq!((at(2, "values.a"), at(2, "thread_id"), at(2, "b").len()), (vec!["1"], vec!["\"t\""], 0));
+    }
+}

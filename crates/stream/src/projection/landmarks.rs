@@ -1,0 +1,266 @@
+//! Where on a tape the runs, the steps and the failures are, by sequence number.
+
+use super::facets;
+use super::rows::{Rows, Weigh};
+use super::wire::{Payload, Text};
+use crate::{Item, Names, Record};
+use serde::Deserialize;
+use std::sync::Arc;
+
+const MAX_MARKS: usize = 100_000;
+/// Bytes at the start of a debug event in which its type stands.
+const HEAD: usize = 300;
+
+impl Weigh for (u64, Option<Arc<str>>) {
+    fn weight(&self) -> usize {
+        size_of::<(u64, Option<Arc<str>>)>() + self.1.as_ref().map_or(0, |id| id.len())
+    }
+}
+
+/// The landmarks of a tape.
+#[derive(Debug, Clone)]
+pub struct Landmarks {
+    /// From which event on which run was going on; none between two runs.
+    runs: Rows<(u64, Option<Arc<str>>)>,
+    steps: Rows<u64>,
+    errors: Rows<u64>,
+    /// The best source of steps that the run has shown so far: the others tell of the same ones.
+    best: Source,
+    /// Whether tasks of the step that goes on were begun, and none has ended yet.
+    is_beginning: bool,
+    seq: u64,
+    names: Names,
+}
+
+/// What tells of steps, the better the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    None,
+    Updates,
+    Tasks,
+    Values,
+    Checkpoints,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(default, borrow)]
+    run_id: Text<'a>,
+    #[serde(default, borrow)]
+    status: Text<'a>,
+}
+
+impl Default for Landmarks {
+    fn default() -> Self {
+        Landmarks {
+            runs: Rows::new(MAX_MARKS),
+            steps: Rows::new(MAX_MARKS),
+            errors: Rows::new(MAX_MARKS),
+            best: Source::None,
+            is_beginning: false,
+            seq: 0,
+            names: Names::default(),
+        }
+    }
+}
+
+impl Landmarks {
+    pub(super) fn bytes(&self) -> usize {
+        self.runs.bytes() + self.steps.bytes() + self.errors.bytes()
+    }
+
+    pub(super) fn runs_mut(&mut self) -> &mut Rows<(u64, Option<Arc<str>>)> {
+        &mut self.runs
+    }
+
+    /// The run that an event belongs to. The stream of a thread tells it only where a run begins and where it is done.
+    pub fn run_at(&self, seq: u64) -> Option<&Arc<str>> {
+        let known = self.runs.partition_point(|(from, _)| *from <= seq);
+        self.runs[..known].last().and_then(|(_, run)| run.as_ref())
+    }
+
+    /// The events with which a step of the graph itself ended or began, whichever the modes of the run tell.
+    pub fn steps(&self) -> &[u64] {
+        &self.steps
+    }
+
+    /// The events that tell of a failure, or that could not be read.
+    pub fn errors(&self) -> &[u64] {
+        &self.errors
+    }
+
+    pub(super) fn apply(&mut self, payload: &Payload<'_>) {
+        self.seq = payload.event.seq;
+        if payload.name == "metadata" {
+            self.metadata(payload);
+        }
+        if facets::is_failure(payload) {
+            self.errors.push(self.seq);
+        }
+        if payload.is_root() {
+            self.step(payload);
+        }
+    }
+
+    pub(super) fn apply_item(&mut self, item: &Item) {
+        let run = match item {
+            Item::Started { run_id, .. } => Some(run_id.as_str()),
+            Item::Record(Record::Tape(head)) => head.run_id.as_deref(),
+            _ => None,
+        };
+        if let Some(run) = run {
+            self.enter(self.seq + 1, Some(run));
+        }
+    }
+
+    fn metadata(&mut self, payload: &Payload<'_>) {
+        let Some(metadata) = payload.read::<Metadata<'_>>() else { return };
+        let Some(run) = metadata.run_id.some() else { return };
+        // Another attempt begins its steps anew too.
+        (self.best, self.is_beginning) = (Source::None, false);
+        self.enter(self.seq, Some(run));
+        if metadata.status.is("run_done") {
+            self.enter(self.seq + 1, None);
+        }
+    }
+
+    fn enter(&mut self, from: u64, run: Option<&str>) {
+        if self.runs.last().map(|(_, run)| run.as_deref()) == Some(run) {
+            return;
+        }
+        let run = run.map(|run| self.names.get(run));
+        // A run that is done and the next one that begins may meet in one place.
+        match self.runs.last_mut() {
+            Some(last) if last.0 == from => last.1 = run,
+            _ => self.runs.push((from, run)),
+        }
+    }
+
+    fn step(&mut self, payload: &Payload<'_>) {
+        let data = payload.json.unwrap_or_default().as_bytes();
+        let said = |text: &str, within: usize| {
+            memchr::memmem::find(&data[..data.len().min(within)], text.as_bytes()).is_some()
+        };
+        let source = match payload.name {
+            "checkpoints" => Source::Checkpoints,
+            "debug" if said(r#""type":"checkpoint""#, HEAD) || said(r#""type": "checkpoint""#, HEAD) => {
+                Source::Checkpoints
+            }
+            "values" => Source::Values,
+            "tasks" => {
+                let begins = said(r#""triggers""#, data.len()) && !said(r#""result""#, data.len());
+                let goes_on = std::mem::replace(&mut self.is_beginning, begins);
+                if goes_on || !begins {
+                    return;
+                }
+                Source::Tasks
+            }
+            "updates" => Source::Updates,
+            _ => return,
+        };
+        if source >= self.best {
+            self.best = source;
+            self.steps.push(self.seq);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+    use crate::Event;
+
+    fn landmarks(events: &[(&str, &str, &str)]) -> Landmarks {
+        let mut landmarks = Landmarks::default();
+        for (i, (name, ns, data)) in events.iter().enumerate() {
+            let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+            let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json((*data).into()) };
+            let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
+            let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
+            landmarks.apply(&Payload::of(&event));
+        }
+        landmarks
+    }
+
+    #[test]
+    fn a_thread_s_events_belong_to_the_run_that_goes_on() {
+        let landmarks = landmarks(&[
+            ("values", "", "{}"),
+            ("metadata", "", r#"{"run_id":"a","attempt":1}"#),
+            ("values", "", "{}"),
+            ("metadata", "", r#"{"run_id":"a","status":"run_done"}"#),
+            ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
+            ("values", "", "{}"),
+            ("metadata", "", r#"{"status":"run_done","run_id":"b"}"#),
+            ("state_update", "", "{}"),
+        ]);
+        let runs: Vec<Option<&str>> = (1..=8).map(|seq| landmarks.run_at(seq).map(|run| &**run)).collect();
+        assert_eq!(runs, [None, Some("a"), Some("a"), Some("a"), Some("b"), Some("b"), Some("b"), None]);
+        assert_eq!(landmarks.run_at(99), None);
+    }
+
+    #[test]
+    fn the_run_of_a_stream_is_known_before_its_first_event() {
+        let mut landmarks = Landmarks::default();
+        landmarks.apply_item(&Item::Started { thread_id: None, run_id: "a".into() });
+        landmarks.apply_item(&Item::Started { thread_id: None, run_id: "a".into() });
+        assert_eq!(
+            (landmarks.run_at(1).map(|run| &**run), landmarks.run_at(0), landmarks.runs.len()),
+            (Some("a"), None, 1)
+        );
+    }
+
+    #[test]
+    fn steps_come_from_the_best_source_and_from_one() {
+        let start = r#"{"id":"1","name":"a","input":{},"triggers":["x"]}"#;
+        let end = r#"{"id":"1","name":"a","error":null,"result":{},"interrupts":[]}"#;
+        let both = landmarks(&[
+            ("values", "", "{}"),
+            ("updates", "", r#"{"a":{}}"#),
+            ("tasks", "", start),
+            ("values", "", "{}"),
+            ("values", "sub:1", "{}"),
+            ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
+            ("updates", "", r#"{"a":{}}"#),
+            ("debug", "", r#"{"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}"#),
+            ("updates", "", r#"{"a":{}}"#),
+            ("debug", "", r#"{"step":0,"timestamp":"t","type":"task","payload":{}}"#),
+            ("checkpoints", "", "{}"),
+        ]);
+        assert_eq!(both.steps(), [1, 4, 7, 8, 11]);
+        let tasks = landmarks(&[
+            ("tasks", "", start),
+            ("tasks", "", start),
+            ("tasks", "", end),
+            ("tasks", "", end),
+            ("tasks", "", start),
+        ]);
+        assert_eq!(tasks.steps(), [1, 5], "parallel tasks are one step");
+    }
+
+    #[test]
+    fn failures_of_every_mode_are_found() {
+        let task = |error: &str| format!(r#"{{"id":"1","name":"a","error":{error},"result":{{}}}}"#);
+        let (well, failed) = (task("null"), task("\"boom\""));
+        let debug = format!(r#"{{"step":1,"type":"task_result","payload":{failed}}}"#);
+        let found = landmarks(&[
+            ("tasks", "", &well),
+            ("tasks", "sub:1", &failed),
+            ("debug", "", &debug),
+            ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
+            ("custom", "", r#"{"error":"mine, not the graph's"}"#),
+            ("values", "", ""),
+            ("messages", "", r#"[{"type":"tool","status":"error","content":"no","id":"t"},{}]"#),
+            ("messages", "", r#"[{"type":"ai","content":"\"status\":\"error\""},{}]"#),
+            ("events", "", r#"{"event":"on_tool_error","name":"x"}"#),
+            (
+                "values",
+                "",
+                r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":{"event":"failed","error":"x"}}}"#,
+            ),
+            ("error", "", "\"Run not found\""),
+        ]);
+        assert_eq!(found.errors(), [2, 3, 4, 6, 7, 9, 10, 11]);
+    }
+}

@@ -1,0 +1,466 @@
+//! The books: what came, what came twice, what may be missing, and the two clocks: when something last happened, and when
+//! the link last gave a sign of life.
+
+use super::rows::{Rows, Weigh};
+use crate::{Data, Event, Item, Record, id_order};
+use jiff::Timestamp;
+use runtail_core::text;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MAX_CONNECTIONS: usize = 4096;
+const MAX_GAPS: usize = 1024;
+/// Bytes of a gap's reason that are kept.
+const MAX_WHY: usize = 1000;
+/// Event names that are told apart.
+const MAX_NAMES: usize = 64;
+/// A pause is long when it is longer than this, and than so many usual ones.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+const USUAL_PAUSES: u32 = 5;
+/// A link is silent when so many heartbeats failed to come; within these bounds, as in `stream/watchdog.rs`, but sooner: by
+/// then the watchdog connects again.
+const BEATS: u32 = 2;
+const SHORTEST_BEAT: Duration = Duration::from_secs(1);
+const SHORTEST_SILENCE: Duration = Duration::from_secs(4);
+const LONGEST_SILENCE: Duration = Duration::from_secs(20);
+/// The rate is taken over this many seconds.
+const WINDOW: i64 = 5;
+
+/// Whether a connection opened after this id is sent everything from the start: no event has one of these.
+pub fn is_start(id: &str) -> bool {
+    matches!(id, "-" | "-1" | "0" | "0-0")
+}
+
+/// One connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connection {
+    /// Its number, from 1.
+    pub conn: u32,
+    /// HTTP status.
+    pub status: u16,
+    /// The id that was asked to go on after.
+    pub resumed_after: Option<String>,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// When it was closed.
+    pub closed: Option<Timestamp>,
+    /// Why it was closed.
+    pub reason: Option<String>,
+    /// Events that came on it.
+    pub events: u64,
+}
+
+/// Events of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NameSums {
+    /// The name, without its namespace.
+    pub name: Arc<str>,
+    /// How many came.
+    pub events: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// The newest one's number.
+    pub last_seq: u64,
+    /// When it arrived live, or was sent, where that is known.
+    pub last_at: Option<Timestamp>,
+}
+
+/// What the two clocks say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// Nothing worth a word.
+    Even,
+    /// No event for longer than usual, but the link is alive: work goes on, or hangs, on the server.
+    Quiet(Duration),
+    /// No event for longer than usual, on a link that gives no signs of life by which to judge it.
+    Unheard(Duration),
+    /// Heartbeats used to come, and don't any more: the link may be dead.
+    Silent(Duration),
+}
+
+/// A place where something may be missing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PossibleGap {
+    /// When it was noticed.
+    pub at: Timestamp,
+    /// The number of the event before it; 0 before the first.
+    pub after: u64,
+    /// Why, in words.
+    pub why: Arc<str>,
+}
+
+impl Weigh for Connection {
+    fn weight(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        size_of::<Connection>() + text(&self.resumed_after) + text(&self.reason)
+    }
+}
+
+impl Weigh for PossibleGap {
+    fn weight(&self) -> usize {
+        size_of::<PossibleGap>() + self.why.len()
+    }
+}
+
+/// The sums of a tape.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    /// Events on the tape.
+    pub received: u64,
+    /// Events that were repeated and let pass.
+    pub duplicates: u64,
+    /// Places where something may be missing.
+    pub gaps: u64,
+    /// Events whose data is no JSON.
+    pub malformed: u64,
+    /// Events that were cut to their head.
+    pub too_large: u64,
+    /// Events whose id is older than that of an event before them.
+    pub late: u64,
+    /// Bytes of payload; of whole bodies once the source has ended.
+    pub bytes: u64,
+    /// Signs of life.
+    pub heartbeats: u64,
+    /// When the first event was sent, where that is known.
+    pub first_event_at: Option<Timestamp>,
+    /// When the last event arrived live; of a replayed one when it was sent, where that is known: the clock of work.
+    pub last_event_at: Option<Timestamp>,
+    /// When the last event arrived, live or replayed: what silence is measured from.
+    last_arrival: Option<Timestamp>,
+    /// When the link last gave any sign of life: the clock of the connection.
+    pub last_alive_at: Option<Timestamp>,
+    /// When the first token came.
+    pub first_token_at: Option<Timestamp>,
+    /// Pieces of messages that held text, reasoning or arguments.
+    pub tokens: u64,
+    connections: Rows<Connection>,
+    possible_gaps: Rows<PossibleGap>,
+    last_seq: u64,
+    names: Vec<NameSums>,
+    others: NameSums,
+    /// The usual pause between two events: a mean in which the newest count most.
+    pause: Duration,
+    last_beat: Option<Timestamp>,
+    rhythm: Option<Duration>,
+    seconds: VecDeque<(i64, u32)>,
+    newest_id: Option<(u64, u64)>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Ledger {
+            received: 0,
+            duplicates: 0,
+            gaps: 0,
+            malformed: 0,
+            too_large: 0,
+            late: 0,
+            bytes: 0,
+            heartbeats: 0,
+            first_event_at: None,
+            last_event_at: None,
+            last_arrival: None,
+            last_alive_at: None,
+            first_token_at: None,
+            tokens: 0,
+            connections: Rows::new(MAX_CONNECTIONS),
+            possible_gaps: Rows::new(MAX_GAPS),
+            last_seq: 0,
+            names: Vec::new(),
+            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: 0, last_at: None },
+            pause: Duration::ZERO,
+            last_beat: None,
+            rhythm: None,
+            seconds: VecDeque::new(),
+            newest_id: None,
+        }
+    }
+}
+
+impl Ledger {
+    /// The connections, oldest first.
+    pub fn connections(&self) -> &Rows<Connection> {
+        &self.connections
+    }
+
+    /// The places where something may be missing, oldest first.
+    pub fn possible_gaps(&self) -> &Rows<PossibleGap> {
+        &self.possible_gaps
+    }
+
+    /// Events by name, in the order of their first appearance; at the end those beyond the names that are told apart.
+    pub fn names(&self) -> impl Iterator<Item = &NameSums> {
+        self.names.iter().chain(Some(&self.others).filter(|others| others.events > 0))
+    }
+
+    /// How often heartbeats come, once two of them were heard on one connection.
+    pub fn rhythm(&self) -> Option<Duration> {
+        self.rhythm
+    }
+
+    /// What the clocks say while a connection is open.
+    pub fn pulse(&self, now: Timestamp) -> Pulse {
+        let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+        let silence = self.rhythm.map(|rhythm| (rhythm * BEATS).clamp(SHORTEST_SILENCE, LONGEST_SILENCE));
+        if let (Some(alive), Some(silence)) = (self.last_alive_at.map(since), silence)
+            && alive > silence
+        {
+            return Pulse::Silent(alive);
+        }
+        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else { return Pulse::Even };
+        if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
+            return Pulse::Even;
+        }
+        if self.heartbeats > 0 { Pulse::Quiet(idle) } else { Pulse::Unheard(idle) }
+    }
+
+    fn opened_at(&self) -> Option<Timestamp> {
+        self.connections.last().map(|connection| connection.opened)
+    }
+
+    /// Events a second over the last few whole seconds before a moment.
+    pub fn rate(&self, now: Timestamp) -> f64 {
+        let now = now.as_second();
+        let recent = self.seconds.iter().filter(|(second, _)| (now - WINDOW..now).contains(second));
+        let count: u32 = recent.map(|(_, count)| count).sum();
+        // A stream that is younger than the window is not slower for it.
+        let first = self.seconds.front().map_or(now, |(second, _)| *second);
+        f64::from(count) / (now - first).clamp(1, WINDOW) as f64
+    }
+
+    /// Seconds from a moment (the start of the run) to the first token.
+    pub fn seconds_to_first_token(&self, start: Timestamp) -> Option<f64> {
+        Some(self.first_token_at?.duration_since(start).as_secs_f64())
+    }
+
+    pub(super) fn tokens(&mut self, at: Option<Timestamp>, tokens: u64) {
+        if tokens > 0 {
+            self.tokens += tokens;
+            self.first_token_at = self.first_token_at.or(at);
+        }
+    }
+
+    pub(super) fn apply(&mut self, item: &Item) {
+        match item {
+            Item::Record(Record::Event(event)) => self.event(event),
+            Item::Record(Record::Open { at, conn, status, resumed_after }) => {
+                self.alive(*at);
+                self.last_beat = None;
+                self.connections.push(Connection {
+                    conn: *conn,
+                    status: *status,
+                    resumed_after: resumed_after.clone(),
+                    opened: *at,
+                    closed: None,
+                    reason: None,
+                    events: 0,
+                });
+            }
+            Item::Record(Record::Close { at, conn, reason }) => {
+                if let Some(open) = self.connections.last_mut().filter(|c| c.conn == *conn) {
+                    open.closed = Some(*at);
+                    open.reason = Some(reason.clone());
+                }
+            }
+            Item::Record(Record::Gap { at, why }) => {
+                self.gaps += 1;
+                let why = text::head(why, MAX_WHY).into();
+                self.possible_gaps.push(PossibleGap { at: *at, after: self.last_seq, why });
+            }
+            Item::Record(Record::End(end)) => {
+                self.bytes = self.bytes.max(end.bytes);
+                self.duplicates = self.duplicates.max(end.duplicates);
+            }
+            Item::Heartbeat { at } => {
+                self.heartbeats += 1;
+                self.alive(*at);
+                // The longest interval is the rhythm. Several may be read at once after we were busy, and the stream of a
+                // thread is made of connections that beat side by side.
+                let interval =
+                    self.last_beat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
+                self.rhythm = self.rhythm.max(interval.filter(|interval| *interval >= SHORTEST_BEAT));
+            }
+            Item::Repeated { at, events } => {
+                self.duplicates += events;
+                self.alive(*at);
+            }
+            Item::Record(Record::Tape(_) | Record::Run(_))
+            | Item::Connecting { .. }
+            | Item::Retrying { .. }
+            | Item::Started { .. }
+            | Item::Terms(_)
+            | Item::ModesKept { .. }
+            | Item::Following { .. }
+            | Item::Silent { .. }
+            | Item::Failed(_) => {}
+        }
+    }
+
+    fn alive(&mut self, at: Timestamp) {
+        self.last_alive_at = self.last_alive_at.max(Some(at));
+    }
+
+    fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
+        // Names are few, and shared: mostly one look at an address.
+        let is_it = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
+        match self.names.iter().position(is_it) {
+            Some(i) => &mut self.names[i],
+            None if self.names.len() >= MAX_NAMES => &mut self.others,
+            None => {
+                let (last_seq, last_at) = (0, None);
+                self.names.push(NameSums { name: name.clone(), events: 0, bytes: 0, last_seq, last_at });
+                let last = self.names.len() - 1;
+                &mut self.names[last]
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.received += 1;
+        self.last_seq = event.seq;
+        self.bytes += event.data.size();
+        match &event.data {
+            Data::Json(_) => {}
+            Data::Malformed(_) => self.malformed += 1,
+            Data::TooLarge { .. } => self.too_large += 1,
+        }
+        let time = event.time();
+        self.first_event_at = self.first_event_at.or(time);
+        let pause = self.last_arrival.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
+        self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
+        self.last_arrival = Some(event.at);
+        // How old an event is that arrived live needs no clock but ours: the server's may be wrong.
+        let seen = if event.replayed { time } else { Some(event.at) };
+        self.last_event_at = seen;
+        let size = event.data.size();
+        let sums = self.sums_of(&event.name);
+        sums.events += 1;
+        sums.bytes += size;
+        (sums.last_seq, sums.last_at) = (event.seq, seen);
+        self.alive(event.at);
+        if let Some(connection) = self.connections.last_mut() {
+            connection.events += 1;
+        }
+        if let Some(id) = event.id.as_deref().and_then(id_order) {
+            if self.newest_id.is_some_and(|newest| id < newest) {
+                self.late += 1;
+            }
+            self.newest_id = self.newest_id.max(Some(id));
+        }
+        // How fast a replay arrives says nothing of how fast its events were sent.
+        if event.replayed {
+            return;
+        }
+        let second = event.at.as_second();
+        match self.seconds.back_mut() {
+            Some((last, count)) if *last == second => *count += 1,
+            _ => self.seconds.push_back((second, 1)),
+        }
+        while self.seconds.len() > WINDOW as usize + 2 {
+            self.seconds.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(second: i64, id: &str) -> Item {
+        Item::Record(Record::Event(Event {
+            seq: 1,
+            at: Timestamp::from_second(second).unwrap(),
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: Some(id.into()),
+            data: Data::Json("1".into()),
+        }))
+    }
+
+    #[test]
+    fn rates_and_late_ones() {
+        let mut ledger = Ledger::default();
+        let now = |s| Timestamp::from_second(s).unwrap();
+        assert_eq!(ledger.rate(now(100)), 0.0);
+        for second in 100..110 {
+            for n in 0..10 {
+                ledger.apply(&event(second, &format!("{second}-{n}")));
+            }
+        }
+        assert_eq!((ledger.rate(now(110)), ledger.rate(now(112)), ledger.rate(now(200))), (10.0, 6.0, 0.0));
+        ledger.apply(&event(110, "105-0"));
+        ledger.apply(&event(110, "opaque"));
+        assert_eq!((ledger.received, ledger.late, ledger.bytes), (102, 1, 102));
+        assert_eq!(ledger.last_event_at, Some(now(110)));
+    }
+
+    #[test]
+    fn names_are_counted_and_bounded() {
+        let mut ledger = Ledger::default();
+        for n in 0..100 {
+            let Item::Record(Record::Event(mut event)) = event(n, "1-0") else { unreachable!() };
+            (event.seq, event.name) = (n as u64 + 1, if n < 10 { "custom".into() } else { format!("name-{n}").into() });
+            ledger.apply(&Item::Record(Record::Event(event)));
+        }
+        let first = ledger.names().next().unwrap();
+        assert_eq!((&*first.name, first.events, first.bytes, first.last_seq), ("custom", 10, 10, 10));
+        assert_eq!((ledger.names().count(), ledger.names().map(|sums| sums.events).sum::<u64>()), (MAX_NAMES + 1, 100));
+    }
+
+    #[test]
+    fn a_long_pause_and_a_dead_link_are_told_apart() {
+        let now = |s| Timestamp::from_second(s).unwrap();
+        let seconds = Duration::from_secs;
+        let opened = Item::Record(Record::Open { at: now(0), conn: 1, status: 200, resumed_after: None });
+        let mut mute = Ledger::default();
+        assert_eq!(mute.pulse(now(500)), Pulse::Even);
+        mute.apply(&opened);
+        assert_eq!((mute.pulse(now(10)), mute.pulse(now(45))), (Pulse::Even, Pulse::Unheard(seconds(45))));
+        let mut beating = Ledger::default();
+        beating.apply(&opened);
+        beating.apply(&event(1, "1-0"));
+        for beat in 1..9 {
+            beating.apply(&Item::Heartbeat { at: now(beat * 5) });
+        }
+        assert_eq!((beating.rhythm(), beating.pulse(now(43))), (Some(seconds(5)), Pulse::Quiet(seconds(42))));
+        assert_eq!(
+            (beating.pulse(now(50)), beating.pulse(now(51))),
+            (Pulse::Quiet(seconds(49)), Pulse::Silent(seconds(11)))
+        );
+        // Two connections that one stream is made of, and beat at once, are no rhythm.
+        let mut twice = Ledger::default();
+        twice.apply(&opened);
+        twice.apply(&event(1, "1-0"));
+        for at in [now(5), now(5) + jiff::SignedDuration::from_millis(20)] {
+            twice.apply(&Item::Heartbeat { at });
+        }
+        assert_eq!((twice.rhythm(), twice.pulse(now(12))), (None, Pulse::Quiet(seconds(11))));
+        // Who speaks once in a minute is not quiet after ten seconds.
+        let mut slow = Ledger::default();
+        for minute in 0..40 {
+            slow.apply(&event(minute * 60, "1-0"));
+        }
+        assert_eq!((slow.pulse(now(40 * 60)), slow.pulse(now(50 * 60))), (Pulse::Even, Pulse::Unheard(seconds(660))));
+    }
+
+    #[test]
+    fn two_clocks_and_the_connections() {
+        let mut ledger = Ledger::default();
+        let now = |s| Timestamp::from_second(s).unwrap();
+        ledger.apply(&Item::Record(Record::Open { at: now(1), conn: 1, status: 200, resumed_after: None }));
+        ledger.apply(&event(2, "1-0"));
+        ledger.apply(&Item::Heartbeat { at: now(7) });
+        ledger.apply(&Item::Repeated { at: now(8), events: 3 });
+        ledger.apply(&Item::Record(Record::Close { at: now(9), conn: 1, reason: "idle".into() }));
+        assert_eq!((ledger.last_event_at, ledger.last_alive_at), (Some(now(2)), Some(now(8))));
+        assert_eq!((ledger.heartbeats, ledger.duplicates), (1, 3));
+        let connection = &ledger.connections()[0];
+        assert_eq!(
+            (connection.events, connection.closed, connection.reason.as_deref()),
+            (1, Some(now(9)), Some("idle"))
+        );
+    }
+}

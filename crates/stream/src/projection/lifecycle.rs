@@ -1,0 +1,342 @@
+//! What happened to runs, tasks and connections, in the order in which it happened.
+
+use super::ledger::is_start;
+use super::messages::fingerprint;
+use super::rows::{Rows, Weigh, namespace_weight};
+use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
+use crate::{Item, Names, Namespace, Record, RunRecord, error_text};
+use jiff::Timestamp;
+use runtail_core::text::{duration, short_id};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const MAX_ROWS: usize = 50_000;
+const MAX_INTERRUPTS: usize = 4096;
+const SUMMARY: usize = 120;
+
+/// What kind of thing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LifecycleKind {
+    /// A run began.
+    RunStart,
+    /// A run is over; how it ended is not said.
+    RunDone,
+    /// A run is over: the graph asked something.
+    RunInterrupted,
+    /// The server tries a run again.
+    Attempt,
+    /// A node's task began.
+    TaskStart,
+    /// A node's task is done.
+    TaskDone,
+    /// A node's task stopped to ask something.
+    TaskInterrupted,
+    /// The graph asks something.
+    Interrupt,
+    /// A run, a task or the source itself failed.
+    Error,
+    /// A connection was opened or closed.
+    Connection,
+    /// The next connection is waited for.
+    Retry,
+    /// Something may be missing.
+    Gap,
+    /// The end of the stream.
+    End,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LifecycleRow {
+    /// The event that told of it, or the one that it came after.
+    pub seq: u64,
+    /// When, where that is known.
+    pub at: Option<Timestamp>,
+    /// What kind.
+    pub kind: LifecycleKind,
+    /// In words.
+    pub text: String,
+    /// The run that it is about.
+    pub run_id: Option<Arc<str>>,
+    /// The subgraph that it happened in.
+    pub ns: Namespace,
+}
+
+impl Weigh for LifecycleRow {
+    fn weight(&self) -> usize {
+        let run = self.run_id.as_ref().map_or(0, |id| id.len());
+        size_of::<LifecycleRow>() + self.text.capacity() + run + namespace_weight(&self.ns)
+    }
+}
+
+/// The rows of a tape.
+#[derive(Debug, Clone)]
+pub struct Lifecycle {
+    rows: Rows<LifecycleRow>,
+    seq: u64,
+    run: Option<Arc<str>>,
+    attempt: u64,
+    /// The interrupts that were told of, by what makes them out: a value may have 50 MB.
+    asked: HashSet<u64>,
+    /// The run asked something.
+    asks: bool,
+    ns: Namespace,
+    names: Names,
+    /// The last connection was closed for other modes.
+    other_modes: bool,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Lifecycle {
+            rows: Rows::new(MAX_ROWS),
+            seq: 0,
+            run: None,
+            attempt: 0,
+            asked: HashSet::new(),
+            asks: false,
+            ns: Namespace::default(),
+            names: Names::default(),
+            other_modes: false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(default, borrow)]
+    run_id: Text<'a>,
+    #[serde(default, borrow)]
+    status: Text<'a>,
+    #[serde(default)]
+    attempt: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Task<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(default, borrow)]
+    triggers: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    interrupts: Option<&'a RawValue>,
+}
+
+/// The second dialect's own lifecycle.
+#[derive(Deserialize)]
+struct Phase<'a> {
+    #[serde(borrow)]
+    event: Text<'a>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+}
+
+impl Lifecycle {
+    /// What happened, in order.
+    pub fn rows(&self) -> &Rows<LifecycleRow> {
+        &self.rows
+    }
+
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<LifecycleRow> {
+        &mut self.rows
+    }
+
+    /// The run that the stream is in, or was in last.
+    pub fn run_id(&self) -> Option<&Arc<str>> {
+        self.run.as_ref()
+    }
+
+    pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
+        self.seq = payload.event.seq;
+        self.ns.clone_from(&payload.ns);
+        let at = payload.event.time();
+        if let Some(raw) = payload.interrupts {
+            self.interrupts(raw, at);
+        }
+        match payload.name {
+            "metadata" => self.metadata(payload, at),
+            "error" => {
+                self.row(at, LifecycleKind::Error, error_text(payload.json.unwrap_or(payload.event.data.text())))
+            }
+            "updates" | "values" => {
+                // The state of a subgraph repeats what the root says.
+                let mentioned = |json: &&str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
+                let Some(json) = payload.json.filter(mentioned) else { return };
+                let Some(Fields(fields)) = Fields::read(json) else { return };
+                if let Some((_, raw)) = fields.into_iter().find(|(key, _)| key == "__interrupt__") {
+                    if raw.get() == "[]" && payload.name == "updates" {
+                        self.row(at, LifecycleKind::Interrupt, "stopped before or after a node, as asked".into());
+                    }
+                    self.interrupts(raw, at);
+                }
+            }
+            "input.requested" => {
+                if let Some(interrupt) = payload.read::<InterruptIn<'_>>() {
+                    self.interrupt(&interrupt, at);
+                }
+            }
+            "tasks" => self.task(payload, at),
+            "lifecycle" => self.phase(payload, at),
+            _ => {}
+        }
+    }
+
+    pub(super) fn apply_item(&mut self, item: &Item) {
+        use LifecycleKind::{Connection, End, Error, Gap, Retry};
+        self.ns = Namespace::default();
+        match item {
+            Item::Record(Record::Open { at, conn, status, resumed_after }) => {
+                let from = match resumed_after.as_deref() {
+                    Some(id) if is_start(id) => " replay requested".to_string(),
+                    Some(id) => format!(" after {id}"),
+                    None => String::new(),
+                };
+                let text = match std::mem::take(&mut self.other_modes) {
+                    true => format!("modes changed: reopened{from} (connection {conn}, {status})"),
+                    false if from.is_empty() => format!("connection {conn} open ({status})"),
+                    false => format!("connection {conn} open ({status}),{from}"),
+                };
+                self.row(Some(*at), Connection, text);
+            }
+            Item::Record(Record::Close { at, conn, reason }) => {
+                self.other_modes = reason == "modes";
+                self.row(Some(*at), Connection, format!("connection {conn} closed: {reason}"));
+            }
+            Item::Record(Record::Gap { at, why }) => self.row(Some(*at), Gap, why.clone()),
+            Item::Record(Record::End(end)) => {
+                let text = match &end.detail {
+                    Some(detail) => format!("{}: {detail}", end.outcome.as_str()),
+                    None => end.outcome.as_str().to_string(),
+                };
+                self.row(Some(end.at), End, text);
+            }
+            Item::Retrying { at, attempt, wait, why, request } => {
+                let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
+                self.row(Some(*at), Retry, format!("{why}; attempt {attempt} in {}{place}", duration(*wait)));
+            }
+            Item::Failed(error) => {
+                let at = self.rows.last().and_then(|row| row.at);
+                self.row(at, Error, error.to_string());
+            }
+            Item::Started { run_id, .. } => {
+                if self.run.is_none() {
+                    self.run = Some(self.names.get(run_id));
+                }
+            }
+            Item::Record(Record::Run(run)) => self.run_record(run),
+            Item::Record(Record::Tape(_) | Record::Event(_))
+            | Item::Heartbeat { .. }
+            | Item::Repeated { .. }
+            | Item::Connecting { .. }
+            | Item::Terms(_)
+            | Item::ModesKept { .. }
+            | Item::Following { .. }
+            | Item::Silent { .. } => {}
+        }
+    }
+
+    fn row(&mut self, at: Option<Timestamp>, kind: LifecycleKind, text: String) {
+        self.asks |= kind == LifecycleKind::Interrupt;
+        self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
+    }
+
+    /// The end of a run that is followed by its record: the events of such runs don't say that it is over.
+    fn run_record(&mut self, run: &RunRecord) {
+        let is_over = !matches!(run.status.as_str(), "pending" | "queued" | "running" | "streaming");
+        if !is_over || self.attempt == 0 || self.run.as_deref() != Some(&*self.names.get(&run.run_id)) {
+            return;
+        }
+        self.attempt = 0;
+        let shown = short_id(&run.run_id);
+        match std::mem::take(&mut self.asks) {
+            true => self.row(run.ended_at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
+            false => self.row(run.ended_at, LifecycleKind::RunDone, format!("run {shown} ended")),
+        }
+    }
+
+    fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
+        let Some(metadata) = payload.read::<Metadata<'_>>() else { return };
+        let Some(id) = metadata.run_id.some() else { return };
+        let same = self.run.as_deref() == Some(id) && self.attempt > 0;
+        let shown = short_id(id);
+        self.run = Some(self.names.get(id));
+        if metadata.status.is("run_done") {
+            self.attempt = 0;
+            match std::mem::take(&mut self.asks) {
+                true => self.row(at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
+                false => self.row(at, LifecycleKind::RunDone, format!("run {shown} ended")),
+            }
+            return;
+        }
+        let attempt = metadata.attempt.unwrap_or(1);
+        match (same, attempt) {
+            (true, again) if again <= self.attempt => return,
+            (false, 1) => self.row(at, LifecycleKind::RunStart, format!("run {shown} started")),
+            (_, again) => self.row(at, LifecycleKind::Attempt, format!("run {shown}, attempt {again}")),
+        }
+        (self.attempt, self.asks) = (attempt, false);
+    }
+
+    /// Takes a list of interrupts; false where it is empty.
+    fn interrupts(&mut self, list: &RawValue, at: Option<Timestamp>) -> bool {
+        let list = Items::of(list);
+        for raw in &list {
+            if let Ok(interrupt) = serde_json::from_str::<InterruptIn<'_>>(raw.get()) {
+                self.interrupt(&interrupt, at);
+            }
+        }
+        !list.is_empty()
+    }
+
+    /// Updates, states and tasks all tell of the same interrupt.
+    fn interrupt(&mut self, interrupt: &InterruptIn<'_>, at: Option<Timestamp>) {
+        let value = interrupt.value.map_or("", RawValue::get);
+        let key = interrupt.id.some().unwrap_or(value);
+        self.asks = true;
+        if self.asked.len() >= MAX_INTERRUPTS {
+            self.asked.clear();
+        }
+        if self.asked.insert(fingerprint(&[key])) {
+            self.row(at, LifecycleKind::Interrupt, summary(value, SUMMARY));
+        }
+    }
+
+    fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
+        let Some(task) = payload.read::<Task<'_>>() else { return };
+        let mut name = payload.ns.iter().map(|s| s.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/");
+        if !name.is_empty() {
+            name.push('/');
+        }
+        name.push_str(task.name.as_str());
+        let asks = task.interrupts.is_some_and(|interrupts| self.interrupts(interrupts, at));
+        match task.error.filter(|e| e.get() != "null") {
+            Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", error_text(error.get()))),
+            None if task.triggers.is_some() && task.result.is_none() => self.row(at, LifecycleKind::TaskStart, name),
+            None if asks => self.row(at, LifecycleKind::TaskInterrupted, name),
+            None => self.row(at, LifecycleKind::TaskDone, name),
+        }
+    }
+
+    fn phase(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
+        let Some(phase) = payload.read::<Phase<'_>>() else { return };
+        let name = payload.ns.join("/");
+        let kind = match (phase.event.as_str(), payload.is_root()) {
+            ("running" | "started", true) => LifecycleKind::RunStart,
+            ("running" | "started", false) => LifecycleKind::TaskStart,
+            ("failed", _) => LifecycleKind::Error,
+            ("interrupted", _) => LifecycleKind::Interrupt,
+            (_, true) => LifecycleKind::RunDone,
+            (_, false) => LifecycleKind::TaskDone,
+        };
+        let what = phase.event.as_str();
+        let error = phase.error.map(|e| format!(": {}", error_text(e.get()))).unwrap_or_default();
+        let of = if name.is_empty() { String::new() } else { format!("{name} ") };
+        self.row(at, kind, format!("{of}{what}{error}"));
+    }
+}

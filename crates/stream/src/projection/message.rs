@@ -1,0 +1,383 @@
+//! One message, as far as it is known.
+
+use super::content::{Citation, Part, Said};
+use super::rows::{Weigh, namespace_weight};
+use super::spans::Spans;
+use super::usage::Usage;
+use crate::Namespace;
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::text::bytes;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came in less time came in one burst, as when events are replayed: how fast it was written is not known.
+pub(super) const SHORTEST: SignedDuration = SignedDuration::from_millis(20);
+
+/// Who speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// A person.
+    Human,
+    /// A model.
+    Ai,
+    /// A tool's answer.
+    Tool,
+    /// The system prompt.
+    System,
+    /// Another word of the server.
+    Other(Arc<str>),
+}
+
+impl Role {
+    /// The word that people read.
+    pub fn word(&self) -> &str {
+        match self {
+            Role::Human => "human",
+            Role::Ai => "ai",
+            Role::Tool => "tool",
+            Role::System => "system",
+            Role::Other(other) => other,
+        }
+    }
+
+    /// Reads a server's word, whichever dialect: `ai`, `AIMessageChunk`, `assistant`.
+    pub fn of(word: &str) -> Role {
+        match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
+            "human" | "user" | "Human" => Role::Human,
+            "ai" | "assistant" | "AI" => Role::Ai,
+            "tool" | "Tool" | "function" | "Function" => Role::Tool,
+            "system" | "developer" | "System" => Role::System,
+            other => Role::Other(other.into()),
+        }
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolCall {
+    /// Its identifier, which the tool's answer names.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments as text, as they came: JSON once they are complete.
+    pub args: String,
+    /// Why the model's call can't be made, where it can't.
+    pub invalid: Option<String>,
+    /// The event with its last piece.
+    pub seq: u64,
+    /// When its last piece was sent, where that is known.
+    pub at: Option<Timestamp>,
+    /// Number of the message that answers it, counting those that were let go.
+    pub answer: Option<u64>,
+    /// The index by which its pieces find each other.
+    pub(super) index: Option<Box<str>>,
+    /// Bytes that were evicted from the middle of its arguments.
+    pub(super) evicted: usize,
+}
+
+/// One message, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The event that it appeared with.
+    pub first_seq: u64,
+    /// The event that it last changed with.
+    pub last_seq: u64,
+    /// The server's id.
+    pub id: Option<Arc<str>>,
+    /// The run that it appeared in, where that is known.
+    pub run_id: Option<Arc<str>>,
+    /// Who speaks.
+    pub role: Role,
+    /// The speaker's or the tool's name.
+    pub name: Option<Arc<str>>,
+    /// The node that wrote it.
+    pub node: Option<Arc<str>>,
+    /// The step of the thread's own graph that wrote it.
+    pub(super) step: Option<i64>,
+    /// The subgraph that the node lives in.
+    pub ns: Namespace,
+    /// The text so far.
+    pub text: String,
+    /// The model's reasoning so far, where it shows any.
+    pub reasoning: String,
+    /// What the text, the reasoning and the calls are, in the model's order.
+    pub parts: Vec<Part>,
+    /// Sources that were named.
+    pub citations: Vec<Citation>,
+    /// After which event the text was how long; see [`Message::text_at`].
+    pub spans: Spans,
+    /// The same for the reasoning.
+    pub thoughts: Spans,
+    /// Calls of tools.
+    pub tool_calls: Vec<ToolCall>,
+    /// For a tool's answer: the call that it answers.
+    pub tool_call_id: Option<String>,
+    /// For a tool's answer: number of the message with that call, counting those that were let go.
+    pub asked_by: Option<u64>,
+    /// A tool's answer that is a failure.
+    pub is_error: bool,
+    /// What it cost.
+    pub usage: Option<Usage>,
+    /// Whether it is finished.
+    pub complete: bool,
+    /// The event with which it was removed from the state, if it was.
+    pub removed_at: Option<u64>,
+    /// When it was begun, where that is known: the server's time, or the time of arrival of a live event.
+    pub started_at: Option<Timestamp>,
+    /// When it last changed, where that is known.
+    pub ended_at: Option<Timestamp>,
+    /// When the model was called, where that is known: the start of its task, else the end of the step before.
+    pub called_at: Option<Timestamp>,
+    /// When its first and its last token were sent, where it was streamed and that is known.
+    pub token_times: Option<(Timestamp, Timestamp)>,
+    /// Whether it is from the server's state, and the stream has not shown it.
+    pub is_loaded: bool,
+    /// Pieces with tokens in them that came.
+    pub chunks: u64,
+    /// Grows with each change.
+    pub rev: u32,
+    /// Grows when what it said became something else, not only more.
+    pub rewrites: u32,
+    /// Its final form is known: pieces that still arrive are no news.
+    pub(super) is_whole: bool,
+    /// How it is streamed. JavaScript may stream one message in both ways.
+    pub(super) dialect: Option<Dialect>,
+    /// What it weighed when it was weighed last.
+    pub(super) weighed: usize,
+    /// Bytes that were evicted from the middle of its text and of its reasoning.
+    pub(super) evicted: (usize, usize),
+}
+
+impl Weigh for Message {
+    fn weight(&self) -> usize {
+        let arc = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+        let calls = self.tool_calls.iter().map(|call| {
+            let invalid = call.invalid.as_ref().map_or(0, String::len);
+            size_of::<ToolCall>() + call.id.len() + call.name.len() + call.args.len() + invalid
+        });
+        let citations = self.citations.iter().map(|one| size_of::<Citation>() + one.title.len() + one.url.len());
+        let parts = self.parts.len() * size_of::<Part>();
+        // Its id is the key of an index, too.
+        let names = 2 * arc(&self.id) + arc(&self.run_id) + arc(&self.name) + arc(&self.node);
+        let said = self.text.len() + self.reasoning.len() + self.spans.weight() + self.thoughts.weight();
+        size_of::<Message>()
+            + said
+            + names
+            + namespace_weight(&self.ns)
+            + self.tool_call_id.as_ref().map_or(0, String::len)
+            + parts
+            + calls.sum::<usize>()
+            + citations.sum::<usize>()
+    }
+}
+
+/// What was cut out of a text, and the note that stands in its place.
+struct Cut {
+    part: Range<usize>,
+    note: String,
+}
+
+/// Evicts the middle of a text that is longer than `max`, so that half of `max` is left: a quarter of that at the beginning.
+/// `evicted` counts the bytes that are gone, in all.
+fn cut_middle(text: &mut String, max: usize, evicted: &mut usize) -> Option<Cut> {
+    if text.len() <= max {
+        return None;
+    }
+    let note = |evicted: usize| format!("\n[{} evicted: over the memory limit]\n", bytes(evicted as u64));
+    let from = (0..=max / 8).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let to = (text.len() - max / 8 * 3..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    // The note of the cut before stands at the same place.
+    let before = if *evicted > 0 { note(*evicted).len() } else { 0 };
+    *evicted += (to - from).saturating_sub(before);
+    let note = note(*evicted);
+    text.replace_range(from..to, &note);
+    // A string that grew has up to twice the memory that it needs.
+    text.shrink_to(max);
+    Some(Cut { part: from..to, note })
+}
+
+/// Maps the parts of a message whose text was cut: `note` stands for what is gone.
+fn cut_parts(
+    parts: Vec<Part>,
+    cut: &Range<usize>,
+    left: usize,
+    note: Part,
+    ranges: impl Fn(&mut Part) -> Option<&mut Range<usize>>,
+) -> Vec<Part> {
+    let behind = |at: usize| at - (cut.end - cut.start) + left;
+    let (mut out, mut note) = (Vec::with_capacity(parts.len()), Some(note));
+    for mut part in parts {
+        let Some(range) = ranges(&mut part).map(|range| range.clone()) else {
+            out.push(part);
+            continue;
+        };
+        let with = |mut part: Part, range: Range<usize>| {
+            if let Some(own) = ranges(&mut part) {
+                *own = range;
+            }
+            part
+        };
+        if range.start < cut.start {
+            out.push(with(part.clone(), range.start..range.end.min(cut.start)));
+        }
+        if range.end > cut.start {
+            out.extend(note.take());
+        }
+        if range.end > cut.end {
+            out.push(with(part, behind(range.start.max(cut.end))..behind(range.end)));
+        }
+    }
+    out.extend(note);
+    out
+}
+
+/// How the text of a message is streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// In pieces to append (`messages`).
+    Pieces,
+    /// As the whole text so far (`messages/partial`).
+    TextsSoFar,
+}
+
+impl Message {
+    /// The text as it was after an event.
+    pub fn text_at(&self, seq: u64) -> &str {
+        self.text.get(..self.spans.end_at(seq)).unwrap_or(&self.text)
+    }
+
+    /// Whether it was there after an event.
+    pub fn existed_at(&self, seq: u64) -> bool {
+        self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
+    }
+
+    /// Returns the time to first token: from the call of its model.
+    pub fn time_to_first(&self) -> Option<Duration> {
+        let (first, _) = self.token_times?;
+        Duration::try_from(first.duration_since(self.called_at?)).ok()
+    }
+
+    /// Tokens a second from the first to the last: by the model's count where it is known, else a token for each piece.
+    /// None where too little came for a rate.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let (first, last) = self.token_times?;
+        let time = Some(last.duration_since(first)).filter(|time| *time >= SHORTEST)?;
+        let counted = self.usage.filter(|usage| self.complete && usage.output > 0).map(|usage| usage.output);
+        // The first token is what the time counts from.
+        let tokens = counted.unwrap_or(self.chunks).checked_sub(1).filter(|tokens| *tokens > 0)?;
+        Some(tokens as f64 / time.as_secs_f64())
+    }
+
+    /// The event that brought a byte of the text.
+    pub fn text_seq(&self, at: usize) -> u64 {
+        self.spans.brought(at).unwrap_or(self.first_seq)
+    }
+
+    /// The event that brought a byte of the reasoning.
+    pub fn thought_seq(&self, at: usize) -> u64 {
+        self.thoughts.brought(at).unwrap_or(self.first_seq)
+    }
+
+    /// Counts a piece with tokens in it.
+    pub(super) fn note_token(&mut self, at: Option<Timestamp>) {
+        self.chunks += 1;
+        if let Some(at) = at {
+            let (first, _) = self.token_times.unwrap_or((at, at));
+            self.token_times = Some((first, at));
+        }
+    }
+
+    /// Evicts the middle of each of its texts that is longer than `max`, and marks the place.
+    pub(super) fn evict_middles(&mut self, max: usize) {
+        let mut is_cut = false;
+        if let Some(Cut { part, note }) = cut_middle(&mut self.text, max, &mut self.evicted.0) {
+            is_cut = true;
+            self.spans.cut(part.clone(), note.len());
+            let line = part.start + 1..part.start + note.len() - 1;
+            let note_part = Part::Note { range: line, size: self.evicted.0, index: None };
+            self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_text);
+        }
+        if let Some(Cut { part, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
+            is_cut = true;
+            self.thoughts.cut(part.clone(), note.len());
+            let note_part = Part::Reasoning(part.start..part.start + note.len());
+            self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_reasoning);
+        }
+        for call in &mut self.tool_calls {
+            is_cut |= cut_middle(&mut call.args, max, &mut call.evicted).is_some();
+        }
+        if is_cut {
+            self.rewrites += 1;
+            self.rev = self.rev.wrapping_add(1);
+        }
+    }
+
+    pub(super) fn touch(&mut self, seq: u64, at: Option<Timestamp>) {
+        self.last_seq = seq;
+        self.ended_at = at.or(self.ended_at);
+        self.rev = self.rev.wrapping_add(1);
+    }
+
+    /// Adds to what is said: whatever the change adds came with this event.
+    pub(super) fn extend(&mut self, seq: u64, change: impl FnOnce(&mut Said)) {
+        let mut said = Said {
+            text: std::mem::take(&mut self.text),
+            reasoning: std::mem::take(&mut self.reasoning),
+            parts: std::mem::take(&mut self.parts),
+            citations: std::mem::take(&mut self.citations),
+        };
+        let before = (said.text.len(), said.reasoning.len());
+        change(&mut said);
+        Said { text: self.text, reasoning: self.reasoning, parts: self.parts, citations: self.citations } = said;
+        if self.text.len() != before.0 {
+            // A line that stands for a block may have become shorter.
+            if self.text.len() < before.0 {
+                self.spans.clip(self.text.len());
+            }
+            self.spans.note(seq, self.text.len());
+        }
+        if self.reasoning.len() != before.1 {
+            self.thoughts.note(seq, self.reasoning.len());
+        }
+    }
+
+    /// Takes the whole of what is said; tells whether that is news.
+    pub(super) fn replace_said(&mut self, mut said: Said, seq: u64) -> bool {
+        // Some final forms leave out what was thought.
+        if said.reasoning.is_empty() && !self.reasoning.is_empty() {
+            said.reasoning.clone_from(&self.reasoning);
+            said.parts.insert(0, Part::Reasoning(0..said.reasoning.len()));
+        }
+        let mut changed = false;
+        if said.reasoning != self.reasoning {
+            self.rewrites += u32::from(!said.reasoning.starts_with(&self.reasoning));
+            self.reasoning = said.reasoning;
+            self.evicted.1 = 0;
+            self.thoughts.note(seq, self.reasoning.len());
+            changed = true;
+        }
+        changed |= self.replace(said.text, seq);
+        if said.citations != self.citations && !said.citations.is_empty() {
+            self.citations = said.citations;
+            changed = true;
+        }
+        self.parts = said.parts;
+        changed
+    }
+
+    /// Replaces the text. What it has in common with the old one was there before.
+    pub(super) fn replace(&mut self, text: String, seq: u64) -> bool {
+        if self.text == text {
+            return false;
+        }
+        self.rewrites += u32::from(!text.starts_with(&self.text));
+        let common = self.text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+        let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        self.spans.clip(common);
+        self.text = text;
+        self.evicted.0 = 0;
+        self.spans.note(seq, self.text.len());
+        true
+    }
+}

@@ -1,0 +1,483 @@
+//! Messages, each once, whatever combination of modes told of it. How events are read into it is in `assemble`.
+
+use super::message::{Message, Role, ToolCall};
+use super::rows::Weigh;
+use super::spans::Spans;
+use super::starts::Starts;
+use crate::{Names, Namespace};
+use jiff::Timestamp;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// Messages kept; the oldest quarter is evicted when there are more.
+const MAX_MESSAGES: usize = 20_000;
+/// Calls of one message that are kept; far more than a model makes.
+pub(super) const MAX_CALLS: usize = 1_000;
+/// A single text may take this part of what all messages may take.
+const TEXT_PART: usize = 8;
+
+/// The event that is being read.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub seq: u64,
+    /// Its time, where that is known.
+    pub at: Option<Timestamp>,
+    pub ns: Namespace,
+    /// Whether it is a snapshot and not an event of the stream.
+    pub is_snapshot: bool,
+}
+
+/// The node, the run and the step of a message.
+pub(super) type Origin = (Option<Arc<str>>, Option<Arc<str>>, Option<i64>);
+
+/// The messages of a tape.
+#[derive(Debug, Clone, Default)]
+pub struct Messages {
+    items: Vec<Message>,
+    /// By id, without the suffix that some modes add.
+    index: HashMap<Arc<str>, usize>,
+    /// Messages without an id, by what they say.
+    unnamed: HashMap<u64, Vec<usize>>,
+    /// What the last state of the graph itself held: the fingerprint of each message, and its number, counting those that
+    /// were let go: while a state is read, room may be made for what is new in it.
+    pub(super) last_state: Vec<(u64, u64)>,
+    /// The node of messages that were only announced so far (`messages/metadata`).
+    pub(super) announced: HashMap<Arc<str>, Origin>,
+    /// The message that grows in each namespace, for dialects whose pieces don't name theirs.
+    pub(super) growing: HashMap<Namespace, usize>,
+    /// The run that the stream is in.
+    pub(super) run: Option<Arc<str>>,
+    /// When the calls of models began.
+    pub(super) starts: Starts,
+    /// The call with each id that came last: its message and its place there.
+    calls: HashMap<Box<str>, (usize, usize)>,
+    /// Answers to calls that are not known yet.
+    waiting: HashMap<Box<str>, usize>,
+    pub(super) names: Names,
+    /// Messages that the event read last had to do with.
+    touched: Vec<usize>,
+    evicted: u64,
+    /// Bytes that all of them take, without what the event read last changed.
+    bytes: usize,
+    max_bytes: MaxBytes,
+}
+
+/// Bytes that all messages may take together; the oldest are evicted when it is more.
+#[derive(Debug, Clone, Copy)]
+struct MaxBytes(usize);
+
+impl Default for MaxBytes {
+    fn default() -> Self {
+        MaxBytes(128 << 20)
+    }
+}
+
+impl Messages {
+    /// All messages in the order of their first appearance; those that were removed from the state say so.
+    pub fn items(&self) -> &[Message] {
+        &self.items
+    }
+
+    /// Returns how many messages were evicted.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// Sets the most bytes that the messages may take. The newest message always stays.
+    pub(super) fn limit(&mut self, max_bytes: usize) {
+        self.max_bytes = MaxBytes(max_bytes);
+    }
+
+    /// Returns the bytes that the messages take, without what the newest event changed.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Messages that the event read last had to do with, by their places; some more than once.
+    pub(super) fn touched(&self) -> &[usize] {
+        &self.touched
+    }
+
+    /// Another event is read.
+    pub(super) fn forget_touched(&mut self) {
+        let MaxBytes(max_bytes) = self.max_bytes;
+        for i in std::mem::take(&mut self.touched) {
+            let Some(message) = self.items.get_mut(i) else { continue };
+            message.evict_middles(max_bytes / TEXT_PART);
+            let weight = message.weight();
+            self.bytes = self.bytes + weight - std::mem::replace(&mut message.weighed, weight);
+        }
+        self.fit();
+    }
+
+    /// Evicts the oldest messages if all of them take more than they may.
+    fn fit(&mut self) {
+        let MaxBytes(max_bytes) = self.max_bytes;
+        if self.bytes > max_bytes {
+            let (mut part, mut left) = (0, self.bytes);
+            while left > max_bytes / 4 * 3 && part + 1 < self.items.len() {
+                left -= self.items[part].weighed;
+                part += 1;
+            }
+            self.let_go(part);
+        }
+    }
+
+    /// The number of a message, counting those that were let go.
+    pub(super) fn number(&self, i: usize) -> u64 {
+        self.evicted + i as u64
+    }
+
+    /// The message with this number, counting those that were let go.
+    pub fn get(&self, number: u64) -> Option<&Message> {
+        self.items.get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
+    }
+
+    /// The message with this id of the server's.
+    pub fn with_id(&self, id: &str) -> Option<&Message> {
+        self.items.get(self.find(id)?)
+    }
+
+    /// The message that answers a call.
+    pub fn answer(&self, call: &ToolCall) -> Option<&Message> {
+        self.get(call.answer?)
+    }
+
+    /// The call that a tool's message answers, with its message.
+    pub fn asked(&self, answer: &Message) -> Option<(&Message, &ToolCall)> {
+        let asking = self.get(answer.asked_by?)?;
+        let is_it = |call: &&ToolCall| answer.tool_call_id.as_deref() == Some(call.id.as_str());
+        Some((asking, asking.tool_calls.iter().find(is_it)?))
+    }
+
+    /// Joins the calls of a message with the answers to them, and an answer with its call, where that was not done yet.
+    pub(super) fn join(&mut self, i: usize) {
+        let Some(message) = self.items.get(i) else { return };
+        if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.asked_by.is_none()) {
+            // Ids come again, in each run of a scripted model for one: it is the newest call that waits for an answer.
+            match self.calls.get(id).copied() {
+                Some((asking, at)) if self.is_open(asking, at) => self.pair(asking, at, i),
+                _ => {
+                    self.waiting.insert(id.into(), i);
+                }
+            }
+            return;
+        }
+        for at in 0..self.items[i].tool_calls.len() {
+            let call = &self.items[i].tool_calls[at];
+            if call.answer.is_some() || call.id.is_empty() {
+                continue;
+            }
+            if self.calls.get(&*call.id) != Some(&(i, at)) {
+                self.calls.insert(call.id.as_str().into(), (i, at));
+            }
+            if let Some(answer) = self.waiting.remove(&*self.items[i].tool_calls[at].id) {
+                self.pair(i, at, answer);
+            }
+        }
+    }
+
+    fn is_open(&self, asking: usize, at: usize) -> bool {
+        let call = self.items.get(asking).and_then(|message| message.tool_calls.get(at));
+        call.is_some_and(|call| call.answer.is_none())
+    }
+
+    fn pair(&mut self, asking: usize, at: usize, answer: usize) {
+        let (asked_by, answered_by) = (self.number(asking), self.number(answer));
+        if let Some(call) = self.items.get_mut(asking).and_then(|message| message.tool_calls.get_mut(at)) {
+            call.answer = Some(answered_by);
+        }
+        if let Some(message) = self.items.get_mut(answer) {
+            message.asked_by = Some(asked_by);
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut Message> {
+        if self.touched.last() != Some(&i) {
+            self.touched.push(i);
+        }
+        self.items.get_mut(i)
+    }
+
+    /// Messages of which no time is known.
+    pub(super) fn untimed(&mut self) -> impl Iterator<Item = &mut Message> {
+        self.items.iter_mut().filter(|message| message.ended_at.is_none())
+    }
+
+    /// The message with this id, if it is known.
+    pub(super) fn find(&self, id: &str) -> Option<usize> {
+        self.index.get(stem(id)).copied()
+    }
+
+    /// A new message.
+    pub(super) fn add(&mut self, id: Option<&str>, role: Role, place: &Place) -> usize {
+        if self.items.len() >= MAX_MESSAGES {
+            self.let_go(MAX_MESSAGES / 4);
+        }
+        self.fit();
+        let id: Option<Arc<str>> = id.map(Into::into);
+        let i = self.items.len();
+        if let Some(id) = &id {
+            let stem = stem(id);
+            let key = if stem.len() == id.len() { id.clone() } else { stem.into() };
+            self.index.insert(key, i);
+        }
+        self.items.push(Message {
+            first_seq: place.seq,
+            last_seq: place.seq,
+            id,
+            run_id: self.run.clone().filter(|_| !place.is_snapshot),
+            role,
+            name: None,
+            node: None,
+            step: None,
+            ns: place.ns.clone(),
+            text: String::new(),
+            reasoning: String::new(),
+            parts: Vec::new(),
+            citations: Vec::new(),
+            spans: Spans::default(),
+            thoughts: Spans::default(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            asked_by: None,
+            is_error: false,
+            usage: None,
+            complete: false,
+            removed_at: None,
+            started_at: place.at,
+            ended_at: place.at,
+            called_at: None,
+            token_times: None,
+            is_loaded: place.is_snapshot,
+            chunks: 0,
+            rev: 0,
+            rewrites: 0,
+            is_whole: false,
+            dialect: None,
+            weighed: 0,
+            evicted: (0, 0),
+        });
+        let weight = self.items[i].weight();
+        self.items[i].weighed = weight;
+        self.bytes += weight;
+        i
+    }
+
+    /// The message without an id that says this, the `nth` of its kind in its list: such lists repeat what they hold.
+    pub(super) fn find_unnamed(&self, says: u64, nth: usize) -> Option<usize> {
+        self.unnamed.get(&says)?.get(nth).copied()
+    }
+
+    /// Remembers what a message without an id says.
+    pub(super) fn note_unnamed(&mut self, says: u64, i: usize) {
+        self.unnamed.entry(says).or_default().push(i);
+    }
+
+    /// Marks a message as removed from the state.
+    pub(super) fn remove(&mut self, i: usize, place: &Place) {
+        if let Some(message) = self.items.get_mut(i)
+            && message.removed_at.is_none()
+        {
+            message.removed_at = Some(place.seq);
+            message.touch(place.seq, place.at);
+        }
+    }
+
+    /// Marks all messages as removed.
+    pub(super) fn remove_all(&mut self, place: &Place) {
+        for i in 0..self.items.len() {
+            self.remove(i, place);
+        }
+    }
+
+    /// The state of the graph itself holds these messages now: what it held before and doesn't any more was removed.
+    pub(super) fn hold(&mut self, state: Vec<(u64, u64)>, place: &Place) {
+        let held = std::mem::replace(&mut self.last_state, state);
+        // Mostly the state has only grown.
+        let grown = held.iter().zip(&self.last_state).take_while(|(a, b)| a.1 == b.1).count();
+        if grown == held.len() {
+            return;
+        }
+        let now: HashSet<u64> = self.last_state.iter().map(|(_, number)| *number).collect();
+        for (_, number) in held.into_iter().skip(grown) {
+            if !now.contains(&number)
+                && let Some(i) = number.checked_sub(self.evicted)
+            {
+                self.remove(i as usize, place);
+            }
+        }
+    }
+
+    /// Lets go of the oldest.
+    fn let_go(&mut self, part: usize) {
+        self.bytes -= self.items.drain(..part).map(|message| message.weighed).sum::<usize>();
+        self.evicted += part as u64;
+        let moved = |i: &mut usize| {
+            let stays = *i >= part;
+            *i = i.wrapping_sub(part);
+            stays
+        };
+        self.index.retain(|_, i| moved(i));
+        self.growing.retain(|_, i| moved(i));
+        self.touched.retain_mut(moved);
+        self.calls.retain(|_, (i, _)| moved(i));
+        self.waiting.retain(|_, i| moved(i));
+        self.unnamed.retain(|_, list| {
+            list.retain_mut(moved);
+            !list.is_empty()
+        });
+    }
+}
+
+/// An id without the `-0` that the id of a model's answer gets when no messages mode was asked for.
+pub(super) fn stem(id: &str) -> &str {
+    let is_uuid = |text: &str| {
+        text.len() == 36
+            && text.bytes().enumerate().all(|(i, b)| match i {
+                8 | 13 | 18 | 23 => b == b'-',
+                _ => b.is_ascii_hexdigit(),
+            })
+    };
+    match id.strip_suffix("-0") {
+        Some(stem) => {
+            let run = ["lc_run--", "run--", "run-"].iter().find_map(|prefix| stem.strip_prefix(prefix));
+            if run.is_some_and(is_uuid) { stem } else { id }
+        }
+        None => id,
+    }
+}
+
+pub(super) fn fingerprint(parts: &[&str]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content::{CallBit, Part};
+    use super::*;
+
+    fn place(seq: u64) -> Place {
+        Place { seq, at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
+    }
+
+    #[test]
+    fn only_a_run_s_id_loses_its_suffix() {
+        let run = "lc_run--01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
+        assert_eq!(stem(&format!("{run}-0")), run);
+        assert_eq!(stem(run), run);
+        assert_eq!(stem("my-0"), "my-0");
+        assert_eq!(
+            stem("run-01a1fbbe-1d1b-722b-87bb-d75192a8112e-tool-0"),
+            "run-01a1fbbe-1d1b-722b-87bb-d75192a8112e-tool-0"
+        );
+    }
+
+    #[test]
+    fn the_past_can_be_looked_up() {
+        let mut messages = Messages::default();
+        let place = place(3);
+        let i = messages.add(Some("a"), Role::Ai, &place);
+        let message = messages.get_mut(i).unwrap();
+        message.extend(3, |said| said.say("Let "));
+        message.extend(5, |said| said.say("me"));
+        assert_eq!(
+            (message.text_at(2), message.text_at(3), message.text_at(4), message.text_at(9)),
+            ("", "Let ", "Let ", "Let me")
+        );
+        assert!(message.replace("Less é".into(), 7));
+        assert_eq!((message.text_at(3), message.text_at(5), message.text_at(7)), ("Le", "Le", "Less é"));
+    }
+
+    #[test]
+    fn what_is_said_is_bounded_too() {
+        const MAX_BYTES: usize = 8 << 20;
+        let mut messages = Messages::default();
+        messages.limit(MAX_BYTES);
+        let part = "x".repeat(MAX_BYTES / 32);
+        for seq in 0..100 {
+            messages.forget_touched();
+            let i = messages.add(None, Role::Tool, &place(seq));
+            messages.get_mut(i).unwrap().extend(seq, |said| said.say(&part));
+        }
+        let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
+        assert!((MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept), "{kept}");
+        assert_eq!(messages.evicted() + messages.items().len() as u64, 100);
+        // One alone stays.
+        let i = messages.items().len() - 1;
+        messages.get_mut(i).unwrap().tool_calls =
+            vec![ToolCall { args: "y".repeat(MAX_BYTES / 8), ..ToolCall::default() }; 9];
+        messages.forget_touched();
+        assert_eq!((messages.items().len(), messages.evicted()), (1, 99));
+    }
+
+    #[test]
+    fn the_middle_of_a_text_is_evicted_counted_and_marked() {
+        const MAX: usize = 80_000;
+        let mut messages = Messages::default();
+        messages.limit(MAX * TEXT_PART);
+        let i = messages.add(Some("a"), Role::Ai, &place(1));
+        let mut whole = 0;
+        for seq in 1..=3000 {
+            messages.forget_touched();
+            let message = messages.get_mut(i).unwrap();
+            let piece = format!("é{seq:09} ");
+            whole += piece.len();
+            message.extend(seq, |said| {
+                said.say(&piece);
+                said.think(&piece);
+                said.think(&piece);
+            });
+            message.grow_call(&CallBit { index: Some("0"), ..CallBit::default() }, &place(seq));
+            message.tool_calls[0].args.push_str(&piece.repeat(4));
+        }
+        messages.forget_touched();
+        let message = &messages.items()[0];
+        let (text, args) = (&message.text, &message.tool_calls[0].args);
+        assert_eq!((message.evicted.0, text.len()), (0, whole), "a text within the limit is whole");
+        let note = |text: &str| text.lines().find(|line| line.starts_with('[')).map(str::to_string);
+        for (text, evicted, whole) in
+            [(args, message.tool_calls[0].evicted, 4 * whole), (&message.reasoning, message.evicted.1, 2 * whole)]
+        {
+            assert_eq!(text.lines().count(), if evicted > 0 { 3 } else { 1 }, "one note");
+            let note = note(text).map_or(0, |note| note.len() + 2);
+            assert_eq!(text.len() - note + evicted, whole, "each byte is there or counted");
+            assert!(text.len() <= MAX && text.starts_with("é000000001") && text.ends_with("é000003000 "));
+        }
+        assert!(message.tool_calls[0].evicted > 0);
+        // The text, too, with its parts and with the events that brought them.
+        for seq in 3001..=9000 {
+            messages.forget_touched();
+            messages.get_mut(i).unwrap().extend(seq, |said| said.say(&format!("é{seq:09} ")));
+        }
+        messages.forget_touched();
+        let message = &messages.items()[0];
+        assert!(message.text.len() <= MAX && message.evicted.0 > 0 && message.rewrites > 0);
+        let shown: String = message
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text(range) | Part::Note { range, .. } => Some(&message.text[range.clone()]),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shown, message.text.replace('\n', ""), "the parts hold all of the text");
+        let at = message.text.find("é000009000").unwrap();
+        assert_eq!((message.text_seq(at), message.text_seq(2), message.text_at(1)), (9000, 1, "é000000001 "));
+    }
+
+    #[test]
+    fn old_messages_go() {
+        let mut messages = Messages::default();
+        let place = place(1);
+        for i in 0..=MAX_MESSAGES {
+            messages.add(Some(&i.to_string()), Role::Ai, &place);
+        }
+        assert_eq!(messages.evicted(), 5000);
+        assert_eq!(messages.items()[messages.find("5000").unwrap()].id.as_deref(), Some("5000"));
+        assert_eq!(messages.find("4999"), None);
+    }
+}

@@ -1,0 +1,616 @@
+//! Numbers of runs: how long until the first event and the first token, how fast tokens come, what was used, by run, node
+//! and model. Everything is counted once, whatever combination of modes told of it.
+
+mod models;
+
+use super::message::{Message, Role, SHORTEST};
+use super::messages::Messages;
+use super::peek::Peek;
+use super::rows::{Rows, Weigh};
+use super::status::{RunEntry, RunOutcome};
+use super::usage::Usage;
+use super::wire::Payload;
+use crate::{Item, MAX_NAME, Names, Outcome, Record};
+use jiff::{SignedDuration, Timestamp};
+use models::Models;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+const MAX_RUNS: usize = 1_000;
+/// Nodes and models of one run that are told apart.
+const MAX_NAMES: usize = 256;
+/// Tasks under way that are remembered.
+const MAX_TASKS: usize = 4_096;
+/// Bytes of a task that are looked at: its name and id come first.
+const TASK_HEAD: usize = 16 << 10;
+
+/// What was written, by a run or by one of its nodes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Work {
+    /// Pieces of messages that held text, reasoning or arguments.
+    pub chunks: u64,
+    /// Messages of models and tools.
+    pub messages: u64,
+    /// Tools that were asked for.
+    pub tool_calls: u64,
+    /// Failures: of tools, tasks, and of the run itself.
+    pub errors: u64,
+    /// Tokens, as the models counted them.
+    pub usage: Usage,
+    /// When the first piece came.
+    pub first_token: Option<Timestamp>,
+    /// Pieces that came after another one of their message, and the time that passed between the two.
+    flowing: u64,
+    flow: SignedDuration,
+    last_token: Option<Timestamp>,
+    /// Tokens written by messages that came in pieces.
+    streamed: u64,
+}
+
+impl Work {
+    /// Pieces a second, while messages were growing.
+    pub fn chunks_per_second(&self) -> Option<f64> {
+        (self.flowing > 0 && self.flow >= SHORTEST).then(|| self.flowing as f64 / self.flow.as_secs_f64())
+    }
+
+    /// Tokens a second while messages were growing, by the models' own count.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        (self.streamed > 0 && self.flow >= SHORTEST).then(|| self.streamed as f64 / self.flow.as_secs_f64())
+    }
+
+    fn token(&mut self, at: Option<Timestamp>, grows: bool, tokens: u64) {
+        self.chunks += tokens;
+        let Some(at) = at else {
+            self.last_token = None;
+            return;
+        };
+        self.first_token.get_or_insert(at);
+        // The wait for a model's first piece says nothing of how fast it writes.
+        if let Some(last) = self.last_token.filter(|_| grows) {
+            self.flowing += tokens;
+            self.flow += at.duration_since(last).max(SignedDuration::ZERO);
+        }
+        self.last_token = Some(at);
+    }
+}
+
+/// One node of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeNumbers {
+    /// Its name, with the subgraphs that it lives in: `sub/inner/node`.
+    pub name: Arc<str>,
+    /// The event that it was first told of with.
+    pub seq: u64,
+    /// What it wrote.
+    pub work: Work,
+    /// How often it ran.
+    pub turns: u64,
+    /// How long its finished turns took, where tasks tell.
+    pub busy: SignedDuration,
+    /// From the newest turn's start to its first token, where tasks tell.
+    pub to_first_token: Option<SignedDuration>,
+    finished: u64,
+    writes: u64,
+    turn_began: Option<Timestamp>,
+}
+
+impl NodeNumbers {
+    /// Tasks and updates tell of the same turns.
+    fn count_turns(&mut self) {
+        self.turns = self.finished.max(self.writes);
+    }
+}
+
+/// One run, as far as this tape tells.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunNumbers {
+    /// Its id, where it is known.
+    pub run_id: Option<Arc<str>>,
+    /// Its first event.
+    pub seq: u64,
+    /// Its newest event.
+    pub last_seq: u64,
+    /// When we asked for it, where we did.
+    pub asked: Option<Timestamp>,
+    /// When the server began with it: its `metadata` event.
+    pub began: Option<Timestamp>,
+    /// When the first event of its work came.
+    pub first_event: Option<Timestamp>,
+    /// When its newest event came.
+    pub last_event: Option<Timestamp>,
+    /// When it was over.
+    pub ended: Option<Timestamp>,
+    /// How it ended, where that is known.
+    pub outcome: Option<Outcome>,
+    /// Whether it reported an error: a thread says that a run is done, and not how.
+    pub failed: bool,
+    /// Attempts of the server; 1 where it never failed.
+    pub attempts: u64,
+    /// Time that went into attempts that failed.
+    pub lost: SignedDuration,
+    /// The event that each further attempt began with, and what the one before it had cost.
+    pub retries: Vec<(u64, SignedDuration)>,
+    /// Its events.
+    pub events: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// What it wrote.
+    pub work: Work,
+    /// Its nodes in the order of their appearance.
+    pub nodes: Vec<NodeNumbers>,
+    /// What each model used, for models that name themselves.
+    pub models: Vec<(Arc<str>, Usage)>,
+    /// The server said that it is done, and will say no more of it.
+    done: bool,
+    /// It is over, whoever said so.
+    over: bool,
+    /// Whether the time of its newest event is known.
+    is_timed: bool,
+    attempt_began: Option<Timestamp>,
+    states: u64,
+}
+
+impl RunNumbers {
+    /// When it started, as far as we know: when we asked for it, else when the server said so.
+    pub fn start(&self) -> Option<Timestamp> {
+        self.asked.or(self.began)
+    }
+
+    /// How long it waited for its turn: from our asking to the server's beginning.
+    pub fn waited(&self) -> Option<SignedDuration> {
+        Some(self.began?.duration_since(self.asked?))
+    }
+
+    /// From its start to the first event of its work.
+    pub fn to_first_event(&self) -> Option<SignedDuration> {
+        Some(self.first_event?.duration_since(self.start()?))
+    }
+
+    /// From its start to its first token.
+    pub fn to_first_token(&self) -> Option<SignedDuration> {
+        Some(self.work.first_token?.duration_since(self.start()?))
+    }
+
+    /// From its start to its end, or to now; none where one of the two is not known.
+    pub fn took(&self, now: Timestamp) -> Option<SignedDuration> {
+        let until = self.ended.or((!self.over).then_some(now));
+        Some(until?.duration_since(self.start()?))
+    }
+
+    /// Whether it is still running, as far as the stream shows.
+    pub fn is_open(&self) -> bool {
+        !self.over
+    }
+
+    fn node(&mut self, name: Arc<str>, seq: u64) -> Option<usize> {
+        if let Some(i) = self.nodes.iter().position(|node| node.name == name) {
+            return Some(i);
+        }
+        if self.nodes.len() >= MAX_NAMES {
+            return None;
+        }
+        self.nodes.push(NodeNumbers {
+            name,
+            seq,
+            work: Work::default(),
+            turns: 0,
+            busy: SignedDuration::ZERO,
+            to_first_token: None,
+            finished: 0,
+            writes: 0,
+            turn_began: None,
+        });
+        Some(self.nodes.len() - 1)
+    }
+}
+
+impl Weigh for RunNumbers {
+    fn weight(&self) -> usize {
+        let nodes = self.nodes.iter().map(|node| size_of::<NodeNumbers>() + node.name.len());
+        let models = self.models.iter().map(|(name, _)| size_of::<(Arc<str>, Usage)>() + name.len());
+        let retries = self.retries.len() * size_of::<(u64, SignedDuration)>();
+        size_of::<RunNumbers>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
+    }
+}
+
+/// What was counted of a message already.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    met: bool,
+    /// Number of its run, counting those that were let go; none where it is from before its run.
+    run: Option<u64>,
+    of_run: Seen,
+    of_node: Seen,
+    grew: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    known: bool,
+    failed: bool,
+    calls: u64,
+    usage: Usage,
+    streamed: u64,
+}
+
+/// The numbers of a tape's runs.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    runs: Rows<RunNumbers>,
+    /// When the first connection was asked for.
+    asked: Option<Timestamp>,
+    /// By the message's place among those that are kept, and how many were let go before.
+    counted: VecDeque<Counted>,
+    counted_from: u64,
+    tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
+    names: Names,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics {
+            runs: Rows::new(MAX_RUNS),
+            asked: None,
+            counted: VecDeque::new(),
+            counted_from: 0,
+            tasks: HashMap::new(),
+            names: Names::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// The runs, oldest first.
+    pub fn runs(&self) -> &Rows<RunNumbers> {
+        &self.runs
+    }
+
+    pub(super) fn runs_mut(&mut self) -> &mut Rows<RunNumbers> {
+        &mut self.runs
+    }
+
+    /// The run that an event belongs to, or came after.
+    pub fn run_at(&self, seq: u64) -> Option<&RunNumbers> {
+        let after = self.runs.partition_point(|run| run.seq <= seq);
+        self.runs.get(after.checked_sub(1)?)
+    }
+
+    /// The run with this id.
+    pub fn run(&self, id: &str) -> Option<&RunNumbers> {
+        self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
+    }
+
+    /// Takes an event that the messages have taken already; `tokens` came with it.
+    pub(super) fn apply(&mut self, payload: &Payload<'_>, messages: &Messages, tokens: u64) {
+        let event = payload.event;
+        match payload.name {
+            "metadata" if self.metadata(payload) => return,
+            // Somebody changed the state by hand, perhaps between two runs.
+            "state_update" => return self.pass(messages),
+            _ => {}
+        }
+        if payload.name == "lifecycle" && payload.is_root() {
+            self.phase(payload);
+        }
+        if self.runs.last().is_none_or(|run| run.done) {
+            self.begin(RunNumbers { seq: event.seq, attempts: 1, ..RunNumbers::default() });
+        }
+        let number = self.number();
+        let Some(run) = self.runs.last_mut() else { return };
+        let is_input = payload.name == "values" && payload.is_root() && run.states == 0;
+        run.states += u64::from(payload.name == "values" && payload.is_root());
+        run.events += 1;
+        run.bytes += event.data.text().len() as u64;
+        let time = event.time();
+        (run.last_seq, run.last_event, run.is_timed) = (event.seq, time.or(run.last_event), time.is_some());
+        run.first_event = run.first_event.or(time);
+        run.work.errors += u64::from(payload.name == "error");
+        run.failed |= payload.name == "error";
+        match payload.name {
+            "tasks" => self.task(payload, payload.json),
+            "debug" => self.debug(payload),
+            "updates" => self.updates(payload),
+            _ => {}
+        }
+        self.messages(payload, messages, number, is_input, tokens);
+    }
+
+    /// Takes the times of a run from the server's record, where the stream did not tell them.
+    pub(super) fn apply_run(&mut self, recorded: &RunEntry) {
+        let is_it = |run: &&mut RunNumbers| run.run_id.is_some() && run.run_id == recorded.run_id;
+        if let Some(run) = self.runs.iter_mut().rev().find(is_it).filter(|_| recorded.is_recorded) {
+            run.began = run.began.or(recorded.began);
+            if recorded.outcome.is_over() {
+                (run.ended, run.over) = (run.ended.or(recorded.ended), true);
+                run.failed |= matches!(recorded.outcome, RunOutcome::Failed | RunOutcome::TimedOut);
+            }
+        }
+    }
+
+    pub(super) fn apply_item(&mut self, item: &Item) {
+        match item {
+            Item::Connecting { at, .. } => {
+                self.asked.get_or_insert(*at);
+            }
+            // Only a run that we start says so.
+            Item::Started { run_id, .. } if self.run(run_id).is_none() => {
+                let (run_id, asked) = (Some(self.names.get(run_id)), self.asked);
+                self.begin(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
+            }
+            Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
+                if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
+                    // A run that came to its end did so with its last event; another one went on for all that is known.
+                    let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error);
+                    let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
+                    run.ended = run.ended.or(until);
+                    (run.outcome, run.over) = (Some(end.outcome), true);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn number(&self) -> u64 {
+        (self.runs.evicted() + self.runs.len() as u64).saturating_sub(1)
+    }
+
+    fn begin(&mut self, run: RunNumbers) {
+        self.tasks.clear();
+        self.runs.push(run);
+    }
+
+    /// A run begins, is tried again or is done; tells whether this event is of that kind.
+    fn metadata(&mut self, payload: &Payload<'_>) -> bool {
+        let (seq, at) = (payload.event.seq, payload.event.time());
+        let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
+        let [run_id, attempt, status] = json.pick(["run_id", "attempt", "status"]);
+        let Some(run_id) = run_id.and_then(Peek::string) else { return false };
+        let run_id = self.names.get(&run_id);
+        let is_done = status.is_some_and(|status| status.is("run_done"));
+        let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
+        // A thread that was joined in the middle of a run says its id only at its end.
+        let Some(run) = known.filter(|run| run.run_id.is_some() || is_done && run.is_open()) else {
+            if let Some(before) = self.runs.last_mut().filter(|run| run.is_open() && run.events > 0) {
+                (before.ended, before.over) = (before.last_event, true);
+            }
+            let ended = at.filter(|_| is_done);
+            let began = at.filter(|_| !is_done);
+            self.begin(RunNumbers {
+                run_id: Some(run_id),
+                seq,
+                last_seq: seq,
+                attempts: 1,
+                began,
+                ended,
+                over: is_done,
+                ..Default::default()
+            });
+            self.last_attempt(attempt, at);
+            return true;
+        };
+        run.run_id = Some(run_id);
+        run.seq = if run.seq == 0 { seq } else { run.seq };
+        run.last_seq = seq;
+        if is_done {
+            (run.done, run.over) = (true, true);
+            run.ended = run.ended.or(at);
+        } else {
+            run.began = run.began.or(at);
+            self.last_attempt(attempt, at);
+        }
+        true
+    }
+
+    /// The second dialect says how a run goes by its graph.
+    fn phase(&mut self, payload: &Payload<'_>) {
+        let (seq, at) = (payload.event.seq, payload.event.time());
+        let word = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD).get("event").and_then(Peek::string);
+        let outcome = match word.as_deref() {
+            Some("running" | "started") => {
+                if self.runs.last().is_none_or(|run| !run.is_open()) {
+                    self.begin(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
+                }
+                if let Some(run) = self.runs.last_mut() {
+                    run.began = run.began.or(at);
+                }
+                return;
+            }
+            Some("completed") => Outcome::Success,
+            Some("failed") => Outcome::Error,
+            Some("interrupted") => Outcome::Interrupted,
+            _ => return,
+        };
+        if let Some(run) = self.runs.last_mut() {
+            run.ended = run.ended.or(at);
+            run.over = true;
+            run.outcome.get_or_insert(outcome);
+            run.work.errors += u64::from(outcome == Outcome::Error);
+            run.failed |= outcome == Outcome::Error;
+        }
+    }
+
+    fn last_attempt(&mut self, attempt: Option<Peek<'_>>, at: Option<Timestamp>) {
+        let Some(run) = self.runs.last_mut() else { return };
+        let attempt = attempt.and_then(Peek::number).map_or(1, |n| n as u64);
+        if attempt > run.attempts
+            && let Some((at, began)) = at.zip(run.attempt_began)
+        {
+            let lost = at.duration_since(began);
+            run.lost += lost;
+            if run.retries.len() < MAX_NAMES {
+                run.retries.push((run.last_seq, lost));
+            }
+        }
+        run.failed &= attempt <= run.attempts;
+        if attempt > run.attempts || run.attempt_began.is_none() {
+            run.attempt_began = at;
+        }
+        run.attempts = run.attempts.max(attempt);
+    }
+
+    fn debug(&mut self, payload: &Payload<'_>) {
+        let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
+        let [kind, inner] = json.pick(["type", "payload"]);
+        if kind.is_some_and(|kind| kind.is("task") || kind.is("task_result")) {
+            self.task(payload, inner.map(Peek::text));
+        }
+    }
+
+    /// A task's start or end. Where two modes tell of the same one, the first counts.
+    fn task(&mut self, payload: &Payload<'_>, json: Option<&str>) {
+        let json = Peek::head(json.unwrap_or_default(), TASK_HEAD);
+        let [id, name, input, error] = json.pick(["id", "name", "input", "error"]);
+        let (Some(id), Some(name)) = (id.and_then(Peek::string), name.and_then(Peek::string)) else { return };
+        let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
+        let name = self.node_name(payload.ns.iter(), &name);
+        let Some(run) = self.runs.last_mut() else { return };
+        let Some(node) = run.node(name, seq) else { return };
+        if input.is_some() {
+            if self.tasks.len() >= MAX_TASKS {
+                self.tasks.clear();
+            }
+            if id.len() <= MAX_NAME {
+                self.tasks.entry(id.as_ref().into()).or_insert((number, node, at));
+            }
+            run.nodes[node].turn_began = at;
+        } else if let Some((_, _, began)) = self.tasks.remove(&*id).filter(|(of, ..)| *of == number) {
+            let node = &mut run.nodes[node];
+            node.finished += 1;
+            node.count_turns();
+            if let Some((at, began)) = at.zip(began) {
+                node.busy += at.duration_since(began);
+            }
+            let failed = error.is_some_and(|error| !error.is_null());
+            node.work.errors += u64::from(failed);
+            // A thread says of every run that it is done; of its failure a node of the graph itself tells.
+            run.failed |= failed && payload.is_root();
+        }
+    }
+
+    fn updates(&mut self, payload: &Payload<'_>) {
+        for (node, _) in payload.writes() {
+            if node == "__interrupt__" {
+                continue;
+            }
+            let name = self.node_name(payload.ns.iter(), &node);
+            let Some(run) = self.runs.last_mut() else { return };
+            if let Some(i) = run.node(name, payload.event.seq) {
+                let node = &mut run.nodes[i];
+                node.writes += 1;
+                node.count_turns();
+            }
+        }
+    }
+
+    /// Messages that were there before anything was done are not this run's work.
+    fn pass(&mut self, messages: &Messages) {
+        self.keep_pace(messages);
+        for &i in messages.touched() {
+            self.meet(i);
+        }
+    }
+
+    fn keep_pace(&mut self, messages: &Messages) {
+        let gone = messages.evicted() - self.counted_from;
+        let gone = usize::try_from(gone).unwrap_or(usize::MAX).min(self.counted.len());
+        self.counted.drain(..gone);
+        self.counted_from = messages.evicted();
+    }
+
+    /// Meets a message; tells whether it is new.
+    fn meet(&mut self, i: usize) -> bool {
+        if self.counted.len() <= i {
+            self.counted.resize(i + 1, Counted::default());
+        }
+        !std::mem::replace(&mut self.counted[i].met, true)
+    }
+
+    fn messages(&mut self, payload: &Payload<'_>, messages: &Messages, number: u64, is_input: bool, tokens: u64) {
+        self.keep_pace(messages);
+        let last = messages.touched().last().copied();
+        let mut models = Models::of(payload);
+        for &i in messages.touched() {
+            let Some(message) = messages.items().get(i) else { continue };
+            // What the first state of a run holds was said before it, unless the run was heard saying it.
+            if self.meet(i) && !is_input {
+                self.counted[i].run = Some(number);
+            }
+            let tokens = if last == Some(i) { tokens } else { 0 };
+            if self.counted[i].run == Some(number) {
+                self.message(payload, &mut models, message, i, tokens);
+            }
+        }
+    }
+
+    fn message(&mut self, payload: &Payload<'_>, models: &mut Models<'_>, message: &Message, i: usize, tokens: u64) {
+        let at = payload.event.time();
+        let node = message.node.clone().map(|node| self.node_name(message.ns.iter(), &node));
+        let Some(run) = self.runs.last_mut() else { return };
+        let counted = &mut self.counted[i];
+        let node = node.and_then(|name| run.node(name, payload.event.seq));
+        if tokens > 0 {
+            run.work.token(at, counted.grew, tokens);
+            if let Some(node) = node.map(|n| &mut run.nodes[n]) {
+                if let Some((at, began)) = at.zip(node.turn_began.take()) {
+                    node.to_first_token = Some(at.duration_since(began));
+                }
+                node.work.token(at, counted.grew, tokens);
+            }
+            counted.grew = true;
+        }
+        let used = counted.of_run.usage;
+        count(&mut run.work, &mut counted.of_run, message, counted.grew);
+        if let Some(node) = node {
+            count(&mut run.nodes[node].work, &mut counted.of_node, message, counted.grew);
+        }
+        if let Some(usage) = message.usage.filter(|usage| *usage != used)
+            && let Some(model) = models.model(message)
+        {
+            let model = self.names.get(&model);
+            let known = run.models.iter().position(|(name, _)| *name == model);
+            let at = known.unwrap_or_else(|| {
+                run.models.truncate(MAX_NAMES);
+                run.models.push((model, Usage::default()));
+                run.models.len() - 1
+            });
+            run.models[at].1.add_change(used, usage);
+        }
+    }
+
+    /// A node's name with the subgraphs that it lives in.
+    fn node_name<'n>(&mut self, ns: impl ExactSizeIterator<Item = &'n Arc<str>>, node: &str) -> Arc<str> {
+        if ns.len() == 0 {
+            return self.names.get(node);
+        }
+        let mut names: Vec<&str> = ns.map(|segment| segment.split(':').next().unwrap_or_default()).collect();
+        // JavaScript names the node itself as the innermost namespace.
+        if names.last() == Some(&node) {
+            names.pop();
+        }
+        names.push(node);
+        self.names.get(&names.join("/"))
+    }
+}
+
+/// Adds what is new of a message since it was counted last.
+fn count(work: &mut Work, seen: &mut Seen, message: &Message, grew: bool) {
+    if !std::mem::replace(&mut seen.known, true) && !matches!(message.role, Role::Human | Role::System) {
+        work.messages += 1;
+    }
+    if message.is_error && !std::mem::replace(&mut seen.failed, true) {
+        work.errors += 1;
+    }
+    let calls = message.tool_calls.len() as u64;
+    work.tool_calls += calls.saturating_sub(seen.calls);
+    seen.calls = seen.calls.max(calls);
+    if let Some(usage) = message.usage {
+        work.usage.add_change(seen.usage, usage);
+        seen.usage = usage;
+    }
+    let streamed = if grew { seen.usage.output } else { 0 };
+    work.streamed += streamed.saturating_sub(seen.streamed);
+    seen.streamed = seen.streamed.max(streamed);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Numbers from hand-made tapes, and from captured ones: the same whatever mode told of the run.
+
+use crate::projection::{NodeNumbers, Projections, RunNumbers, Usage};
+use crate::{Data, End, Event, EventNames, Item, Outcome, Record};
+use jiff::{SignedDuration, Timestamp};
+
+const RUN: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap()
+}
+
+#[derive(Default)]
+struct Script {
+    projections: Projections,
+    seq: u64,
+    names: EventNames,
+}
+
+impl Script {
+    fn event(&mut self, ms: i64, name: &str, data: &str) -> &mut Self {
+        self.seq += 1;
+        let (name, ns) = self.names.split(name);
+        let (seq, data) = (self.seq, Data::Json(data.into()));
+        self.item(Item::Record(Record::Event(Event {
+            seq,
+            at: at(ms),
+            conn: 1,
+            replayed: false,
+            name,
+            ns,
+            id: None,
+            data,
+        })))
+    }
+
+    fn item(&mut self, item: Item) -> &mut Self {
+        self.projections.apply(&item);
+        self
+    }
+
+    fn token(&mut self, ms: i64, id: &str, node: &str, text: &str, more: &str) -> &mut Self {
+        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"{text}"{more}}}"#);
+        let meta = format!(r#"{{"langgraph_node":"{node}","ls_model_name":"m-1"}}"#);
+        self.event(ms, "messages", &format!("[{piece},{meta}]"))
+    }
+
+    fn run(&self) -> &RunNumbers {
+        self.projections.metrics.runs().last().unwrap()
+    }
+
+    fn node(&self, name: &str) -> &NodeNumbers {
+        self.run().nodes.iter().find(|node| &*node.name == name).unwrap()
+    }
+}
+
+fn ms(n: i64) -> Option<SignedDuration> {
+    Some(SignedDuration::from_millis(n))
+}
+
+fn metadata(attempt: u64) -> String {
+    format!(r#"{{"run_id":"{RUN}","attempt":{attempt}}}"#)
+}
+
+const USAGE: &str = r#","usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}"#;
+
+#[test]
+fn a_run_that_we_started() {
+    let mut script = Script::default();
+    script
+        .item(Item::Connecting { at: at(0), conn: 1 })
+        .item(Item::Record(Record::Open { at: at(40), conn: 1, status: 200, resumed_after: None }))
+        .item(Item::Started { thread_id: None, run_id: RUN.into() })
+        .event(900, "metadata", &metadata(1))
+        .event(1000, "values", r#"{"messages":[{"type":"ai","id":"old","content":"before","usage_metadata":{"input_tokens":5,"output_tokens":5}}]}"#)
+        .event(1010, "tasks", r#"{"id":"t1","name":"chat","input":{},"triggers":[]}"#)
+        .token(1410, "a", "chat", "It ", "")
+        .token(1510, "a", "chat", "is ", "")
+        .token(1610, "a", "chat", "so.", "")
+        .token(1620, "a", "chat", "", USAGE)
+        .event(2020, "updates", r#"{"chat":{"messages":[{"type":"ai","id":"a","content":"It is so.","tool_calls":[{"name":"f","args":{},"id":"c"}],"usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}}]}}"#)
+        .event(2025, "tasks", r#"{"id":"t1","name":"chat","error":null,"result":{},"interrupts":[]}"#)
+        .event(2030, "values", r#"{"messages":[{"type":"ai","id":"old","content":"before"},{"type":"ai","id":"a","content":"It is so."}]}"#);
+    let run = script.run();
+    assert_eq!((run.waited(), run.to_first_event(), run.to_first_token()), (ms(900), ms(1000), ms(1410)));
+    assert_eq!(
+        (run.took(at(3000)), run.is_open(), run.events, script.projections.metrics.runs().len()),
+        (ms(3000), true, 9, 1)
+    );
+    let usage = Usage { input: 11, output: 30, total: 41, ..Usage::default() };
+    assert_eq!((run.work.chunks, run.work.messages, run.work.tool_calls, run.work.errors), (3, 1, 1, 0));
+    assert_eq!((run.work.usage, run.models.clone()), (usage, vec![("m-1".into(), usage)]));
+    assert_eq!((run.work.chunks_per_second(), run.work.tokens_per_second()), (Some(10.0), Some(150.0)));
+    let node = script.node("chat");
+    assert_eq!((node.turns, node.busy, node.to_first_token), (1, SignedDuration::from_millis(1015), ms(400)));
+    assert_eq!((node.work.usage, node.work.chunks, node.work.messages, run.nodes.len()), (usage, 3, 1, 1));
+    let end = End { at: at(4000), outcome: Outcome::Success, ..End::default() };
+    script.item(Item::Record(Record::End(end)));
+    // It ended with its last event: servers close the stream of a finished run later.
+    assert_eq!((script.run().took(at(9000)), script.run().outcome), (ms(2030), Some(Outcome::Success)));
+}
+
+#[test]
+fn attempts_cost_time() {
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1)).token(100, "a", "n", "x", "");
+    script.event(3400, "metadata", &metadata(2)).token(3500, "b", "n", "x", "");
+    // A replay tells of what is known.
+    script.event(3600, "metadata", &metadata(2)).event(4000, "metadata", &metadata(3));
+    let run = script.run();
+    assert_eq!((run.attempts, run.lost, run.began), (3, SignedDuration::from_millis(4000), Some(at(0))));
+    assert_eq!((run.work.chunks, run.work.chunks_per_second(), run.waited()), (2, None, None));
+    assert_eq!(run.retries, [(3, SignedDuration::from_millis(3400)), (6, SignedDuration::from_millis(600))]);
+}
+
+#[test]
+fn a_thread_has_many_runs() {
+    let mut script = Script::default();
+    let metadata = |id: &str, more: &str| format!(r#"{{"run_id":"{id}"{more}}}"#);
+    // Joined in the middle of a run, whose id comes at its end.
+    script.event(0, "updates", r#"{"late":{"x":1}}"#).event(10, "metadata", &metadata("r1", r#","status":"run_done""#));
+    script.event(
+        20,
+        "state_update",
+        r#"{"thread_id":"t","state":{"values":{"messages":[{"type":"ai","id":"h","content":"by hand"}]}}}"#,
+    );
+    script.event(30, "metadata", &metadata("r2", r#","attempt":1"#)).event(
+        40,
+        "error",
+        r#"{"error":"E","message":"m"}"#,
+    );
+    script.event(50, "metadata", &metadata("r2", r#","status":"run_done""#));
+    script.event(60, "metadata", &metadata("r3", r#","attempt":1"#)).event(70, "values", r#"{"x":1}"#);
+    let runs = script.projections.metrics.runs();
+    let told: Vec<_> = runs
+        .iter()
+        .map(|r| (r.run_id.as_deref().unwrap(), r.events, r.work.errors, r.ended.map(|t| t.as_millisecond())))
+        .collect();
+    assert_eq!(told, [("r1", 1, 0, Some(10)), ("r2", 1, 1, Some(50)), ("r3", 1, 0, None)]);
+    assert_eq!((runs[0].start(), runs[1].took(at(99)), runs[0].nodes[0].turns), (None, ms(20), 1));
+    assert_eq!(script.projections.metrics.run("r2").unwrap().seq, 4);
+}
+
+#[test]
+fn the_second_dialect_s_runs() {
+    let mut script = Script::default();
+    let of = |event: &str| {
+        let (head, tail) = (r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":"#, "}}");
+        format!(r#"{head}{{"event":"{event}","graph_name":"g"}}{tail}"#)
+    };
+    script.event(0, "lifecycle", &of("running")).event(100, "custom", "1").event(200, "lifecycle", &of("completed"));
+    script.event(300, "custom", "1").event(900, "lifecycle", &of("running")).event(950, "lifecycle", &of("failed"));
+    let runs = script.projections.metrics.runs();
+    let told: Vec<_> = runs.iter().map(|run| (run.events, run.took(at(0)), run.outcome, run.work.errors)).collect();
+    let (first, second) = (SignedDuration::from_millis(200), SignedDuration::from_millis(50));
+    let expected = [(4, Some(first), Some(Outcome::Success), 0), (2, Some(second), Some(Outcome::Error), 1)];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn parallel_branches_and_failures() {
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1));
+    for (i, id) in (0..10).map(|i| (i, if i % 2 == 0 { "a" } else { "b" })) {
+        script.token(1000 + i * 100, id, if id == "a" { "left" } else { "right" }, "x", "");
+    }
+    script.event(5000, "tasks|sub:1|inner:2", r#"{"id":"t","name":"deep","input":{},"triggers":[]}"#);
+    script.event(6000, "tasks|sub:1|inner:2", r#"{"id":"t","name":"deep","error":"boom","result":null}"#);
+    script.event(
+        6001,
+        "messages",
+        r#"[{"type":"tool","id":"t1","content":"no","status":"error","tool_call_id":"c"},{"langgraph_node":"tools"}]"#,
+    );
+    let run = script.run();
+    // Both grow at once: the run writes as fast as both together.
+    assert_eq!((script.node("left").work.chunks_per_second(), run.work.chunks_per_second()), (Some(5.0), Some(10.0)));
+    assert_eq!(
+        (script.node("sub/inner/deep").work.errors, script.node("tools").work.errors, run.work.errors),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn ten_thousand_answers_in_one_state_are_looked_through_once() {
+    let state = |answers: usize| {
+        let all: Vec<String> = (0..answers)
+            .map(|i| {
+                format!(
+                    r#"{{"type":"ai","id":"{i}","content":"{}","usage_metadata":{{"output_tokens":2}},"response_metadata":{{"model_name":"m-{}"}}}}"#,
+                    "word ".repeat(40),
+                    i % 2
+                )
+            })
+            .collect();
+        format!(r#"{{"messages":[{}]}}"#, all.join(","))
+    };
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1)).event(10, "values", "{}").event(20, "values", &state(10_000));
+    let used: Vec<(&str, u64)> = script.run().models.iter().map(|(name, usage)| (&**name, usage.output)).collect();
+    // To look through three megabytes for each of them would take minutes.
+    assert_eq!(used, [("m-0", 10_000), ("m-1", 10_000)]);
+}
+
+#[test]
+fn runs_and_nodes_are_bounded() {
+    let mut script = Script::default();
+    for i in 0..1_200 {
+        script.event(i, "metadata", &format!(r#"{{"run_id":"{i}","attempt":1}}"#));
+    }
+    for i in 0..5_000 {
+        script.event(2_000, "updates", &format!(r#"{{"node-{i}":null}}"#));
+        script.event(2_000, "tasks", &format!(r#"{{"id":"{i}","name":"task-{i}","input":1}}"#));
+    }
+    let metrics = &script.projections.metrics;
+    assert_eq!(metrics.runs().evicted() + metrics.runs().len() as u64, 1_200);
+    assert!(metrics.runs().len() <= super::MAX_RUNS && metrics.tasks.len() <= super::MAX_TASKS);
+    assert_eq!(script.run().nodes.len(), super::MAX_NAMES);
+}
+
+#[test]
+fn odd_events_are_counted_and_no_more() {
+    let mut script = Script::default();
+    for data in ["null", "[]", "{}", "\"x\"", "{\"run_id\":7}", "{\"run_id\":\"\"}", "[[]]"] {
+        for name in ["metadata", "values", "tasks", "debug", "updates", "messages", "state_update", "error"] {
+            script.event(0, name, data);
+        }
+    }
+    assert!(script.projections.metrics.runs().iter().map(|run| run.events).sum::<u64>() > 30);
+}
+
+#[test]
+fn a_replay_in_one_burst_has_no_speed() {
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1));
+    for n in 0..10 {
+        script.token(n, "a", "n", "x", "");
+    }
+    let run = script.run();
+    assert_eq!((run.work.chunks, run.work.chunks_per_second(), run.work.tokens_per_second()), (10, None, None));
+}
+
+#[test]
+fn a_run_whose_node_failed_has_failed_until_it_is_tried_again() {
+    let mut script = Script::default();
+    let task = |more: &str| format!(r#"{{"id":"t","name":"boom",{more}}}"#);
+    script.event(0, "metadata", &metadata(1)).event(1, "tasks", &task(r#""input":{},"triggers":[]"#));
+    assert!(!script.run().failed);
+    script.event(5, "tasks", &task(r#""error":"ValueError('boom')","result":null,"interrupts":[]"#));
+    assert!(script.run().failed, "of a thread no other event tells of it");
+    script.event(9, "metadata", &metadata(2));
+    assert!(!script.run().failed);
+}

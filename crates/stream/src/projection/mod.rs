@@ -1,0 +1,213 @@
+//! Projections fold a tape, event by event, into something worth looking at. Each costs no more than the event that it
+//! reads, is bounded, and keeps sequence numbers, so that "as of event N" is a look-up.
+
+mod assemble;
+mod blocks;
+mod content;
+mod custom;
+pub mod difference;
+pub mod document;
+mod facets;
+mod landmarks;
+mod ledger;
+mod lifecycle;
+mod message;
+mod messages;
+mod metrics;
+mod pair;
+mod path;
+mod peek;
+mod redact;
+mod rows;
+mod spans;
+mod starts;
+mod status;
+mod timeline;
+mod updates;
+mod usage;
+mod values;
+mod wire;
+
+pub use content::{Citation, Part};
+pub use custom::{Custom, CustomRow, Progress};
+pub use facets::Facets;
+pub use landmarks::Landmarks;
+pub use ledger::{Connection, Ledger, NameSums, PossibleGap, Pulse, is_start};
+pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
+pub use message::{Message, Role, ToolCall};
+pub use messages::Messages;
+pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
+pub use path::Path;
+pub use peek::Peek;
+pub use redact::{Found, Joined, Pieces, Removal, Rules};
+pub use rows::Rows;
+pub use spans::Spans;
+pub use status::{Checkpoint, Loaded, RunEntry, RunOutcome, Status};
+pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
+pub use updates::{UpdateRow, Updates};
+pub use usage::Usage;
+pub use values::{KeyState, Snapshot, StateSource, Values};
+
+use crate::{Event, Item, Record, SnapshotFields};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use wire::Payload;
+
+/// Where the values of a loaded record are.
+#[derive(Deserialize)]
+struct LoadedValues<'a> {
+    #[serde(default, borrow)]
+    values: Option<&'a RawValue>,
+}
+
+impl<'a> LoadedValues<'a> {
+    fn of(record: Option<&'a RawValue>) -> Option<&'a RawValue> {
+        let record: LoadedValues<'a> = serde_json::from_str(record?.get()).ok()?;
+        record.values.filter(|values| values.get() != "null")
+    }
+}
+
+/// All projections of one event log.
+#[derive(Debug, Clone, Default)]
+pub struct Projections {
+    /// What was said, by whom, as it grows.
+    pub messages: Messages,
+    /// What each node wrote.
+    pub updates: Updates,
+    /// The state after each step, and what changed in it.
+    pub values: Values,
+    /// What happened to runs and connections.
+    pub lifecycle: Lifecycle,
+    /// What graphs said in their own words, and what no other view is made for.
+    pub custom: Custom,
+    /// When each node, tool and model call ran.
+    pub timeline: Timeline,
+    /// What came, what came twice, what may be missing.
+    pub ledger: Ledger,
+    /// Times, rates and usage, by run and node.
+    pub metrics: Metrics,
+    /// Where runs, steps and failures are.
+    pub landmarks: Landmarks,
+    /// How the thread and its runs are.
+    pub status: Status,
+    metadata: pair::Metadata,
+}
+
+/// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
+#[derive(Debug, Default)]
+pub struct Story {
+    /// What was said, by whom, as it grows.
+    pub messages: Messages,
+    /// What each node wrote.
+    pub updates: Updates,
+    /// What happened to runs and connections.
+    pub lifecycle: Lifecycle,
+    metadata: pair::Metadata,
+}
+
+impl Story {
+    /// Takes the next item of a source, or of a recording.
+    pub fn apply(&mut self, item: &Item) {
+        match item {
+            Item::Record(Record::Event(event)) => {
+                let payload = Payload::of(event).paired(&mut self.metadata);
+                self.messages.apply(&payload);
+                self.updates.apply(&payload);
+                self.lifecycle.apply_event(&payload);
+            }
+            item => self.lifecycle.apply_item(item),
+        }
+    }
+}
+
+impl Projections {
+    /// Returns empty projections for a stream that may take `max_bytes` of memory: half of it for messages, and a sixteenth for
+    /// each list of rows.
+    pub fn new(max_bytes: usize) -> Projections {
+        let mut new = Projections::default();
+        new.messages.limit(max_bytes / 2);
+        let rows = max_bytes / 16;
+        new.updates.rows_mut().limit(rows);
+        new.values.rows_mut().limit(rows);
+        new.lifecycle.rows_mut().limit(rows);
+        new.custom.rows_mut().limit(rows);
+        new.timeline.bars_mut().limit(rows);
+        new.metrics.runs_mut().limit(rows);
+        new.landmarks.runs_mut().limit(rows);
+        new.status.limit(rows);
+        new
+    }
+
+    /// Returns the bytes of memory that they take, roughly: what a copy of them costs.
+    pub fn weight(&self) -> usize {
+        self.messages.bytes()
+            + self.updates.rows().bytes()
+            + self.values.rows().bytes()
+            + self.lifecycle.rows().bytes()
+            + self.custom.rows().bytes()
+            + self.timeline.bars().bytes()
+            + self.ledger.connections().bytes()
+            + self.metrics.runs().bytes()
+            + self.landmarks.bytes()
+            + self.status.bytes()
+    }
+
+    /// Returns the bytes of the states that newer ones are compared with, which copies share.
+    pub fn remembered(&self) -> usize {
+        self.values.remembered()
+    }
+
+    /// Takes the next item of a source, or of a recording.
+    pub fn apply(&mut self, item: &Item) {
+        if let Item::Record(Record::Event(event)) = item
+            && event.is_snapshot()
+        {
+            return self.apply_snapshot(event);
+        }
+        self.ledger.apply(item);
+        match item {
+            Item::Record(Record::Event(event)) => {
+                let payload = Payload::of(event).paired(&mut self.metadata);
+                self.status.apply_event(&payload);
+                let tokens = self.messages.apply(&payload);
+                self.ledger.tokens(event.time(), tokens);
+                self.metrics.apply(&payload, &self.messages, tokens);
+                self.updates.apply(&payload);
+                self.values.apply(&payload);
+                self.custom.apply(&payload);
+                self.lifecycle.apply_event(&payload);
+                self.timeline.apply_event(&payload);
+                self.landmarks.apply(&payload);
+            }
+            item => {
+                self.status.apply_item(item);
+                self.lifecycle.apply_item(item);
+                self.timeline.apply_item(item);
+                self.metrics.apply_item(item);
+                self.landmarks.apply_item(item);
+            }
+        }
+    }
+
+    /// Takes what was loaded of the thread.
+    fn apply_snapshot(&mut self, event: &Event) {
+        let Some(fields) = event.data.json().and_then(|json| SnapshotFields::read(json)) else { return };
+        self.status.apply_snapshot(event.seq, event.at, &fields);
+        // The state is what it is now; the thread's own values are those of its last run.
+        let loaded = LoadedValues::of(fields.state).or_else(|| LoadedValues::of(fields.thread));
+        if let Some(loaded) = loaded {
+            let written = self.status.state().and_then(|state| state.created_at);
+            self.values.apply_snapshot(event, loaded.get(), written);
+            self.messages.apply_snapshot(event.seq, loaded.get(), &self.status.origins());
+        }
+        if fields.history.is_some() {
+            self.messages.time_by_steps(&self.status.step_times());
+            self.timeline.forget_records();
+        }
+        for run in self.status.runs() {
+            let id = run.run_id.as_deref().unwrap_or_default();
+            self.timeline.apply_run(run, self.status.checkpoints(id));
+            self.metrics.apply_run(run);
+        }
+    }
+}

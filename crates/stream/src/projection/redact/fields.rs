@@ -1,0 +1,224 @@
+//! Which fields hold a secret, by their names: `Authorization`, `X-Api-Key`, `apiKey`, `OPENAI_API_KEY`.
+
+use super::patterns::is_hidden;
+use runtail_core::model::MASK;
+
+/// The last words of a secret's name, in lower case.
+const LAST_WORDS: [&str; 42] = [
+    "access_key",
+    "access_tokens",
+    "account_key",
+    "api_key",
+    "api_keys",
+    "api_tokens",
+    "app_key",
+    "auth_key",
+    "authorization",
+    "basic_auth",
+    "bearer",
+    "client_key",
+    "connection_string",
+    "cookie",
+    "cookies",
+    "credential",
+    "credentials",
+    "db_pass",
+    "deploy_key",
+    "encryption_key",
+    "functions_key",
+    "http_auth",
+    "jwt",
+    "master_key",
+    "password_hash",
+    "passwords",
+    "private_key",
+    "private_keys",
+    "pwd",
+    "refresh_tokens",
+    "secret",
+    "secret_key",
+    "secret_keys",
+    "secrets",
+    "service_key",
+    "shared_key",
+    "signing_key",
+    "smtp_pass",
+    "ssh_key",
+    "storage_key",
+    "subscription_key",
+    "token",
+];
+
+/// Ends of a secret's name that are often written as one word with what precedes them.
+const ENDS: [&str; 13] = [
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authtoken",
+    "clientsecret",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secretkey",
+];
+
+/// A `token` after one of these words is a unit of text and not a secret.
+const UNITS: [&str; 19] = [
+    "input",
+    "output",
+    "prompt",
+    "completion",
+    "reasoning",
+    "cached",
+    "total",
+    "max",
+    "min",
+    "num",
+    "per",
+    "first",
+    "stop",
+    "special",
+    "eos",
+    "bos",
+    "pad",
+    "unk",
+    "sep",
+];
+
+/// Bytes of the longest name. What is longer is a text.
+const MAX_NAME: usize = 128;
+
+/// Returns whether the value of a field with this name is a secret.
+pub(super) fn is_secret(name: &str) -> bool {
+    // A text as a name, from which a key was removed, is no name of a secret.
+    if name.len() > MAX_NAME || name.contains(MASK) {
+        return false;
+    }
+    let words = words(name);
+    let ends = |with: &str| words.strip_suffix(with).is_some_and(|before| before.is_empty() || before.ends_with('_'));
+    if ends("token") && UNITS.iter().any(|unit| ends(&format!("{unit}_token"))) {
+        return false;
+    }
+    LAST_WORDS.iter().any(|last| ends(last)) || ENDS.iter().any(|end| words.ends_with(end))
+}
+
+/// Returns the words of a name in lower case, joined by `_`, without a number at the end.
+fn words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 4);
+    let mut chars = name.chars().filter(|c| !is_hidden(*c)).peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        let begins = match before {
+            _ if !c.is_uppercase() => false,
+            before if before.is_uppercase() => chars.peek().is_some_and(|next| next.is_lowercase()),
+            _ => true,
+        };
+        if (begins || !c.is_alphanumeric()) && !words.is_empty() && !words.ends_with('_') {
+            words.push('_');
+        }
+        if c.is_alphanumeric() {
+            words.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words.truncate(words.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit()).len());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_recognized_in_every_form() {
+        for name in [
+            "Authorization",
+            "authorization",
+            "AUTHORIZATION",
+            "Proxy-Authorization",
+            "X-Api-Key",
+            "x-api-key",
+            "apiKey",
+            "APIKey",
+            "apikey",
+            "api.key",
+            "API KEY",
+            "OPENAI_API_KEY",
+            "OPENAI_API_KEY_2",
+            "aws_secret_access_key",
+            "awsSecretAccessKey",
+            "secret",
+            "secrets",
+            "SECRET",
+            "passwd",
+            "password",
+            "PGPASSWORD",
+            "dbPassword",
+            "client_secret",
+            "clientSecret",
+            "private_key",
+            "privateKey",
+            "Private-Key",
+            "token",
+            "accessToken",
+            "access_token",
+            "id_token",
+            "X-Auth-Token",
+            "_authToken",
+            "GITHUB_TOKEN",
+            "Set-Cookie",
+            "credentials",
+            "connectionString",
+            "AccountKey",
+            "Ocp-Apim-Subscription-Key",
+            "pass\u{200b}word",
+            "jwt",
+            "PWD",
+        ] {
+            assert!(is_secret(name), "{name}: {}", words(name));
+        }
+    }
+
+    #[test]
+    fn counters_and_names_of_other_things_are_not_secrets() {
+        for name in [
+            "input_tokens",
+            "output_tokens",
+            "total_tokens",
+            "max_tokens",
+            "maxTokens",
+            "token_usage",
+            "tokenizer",
+            "token_count",
+            "input_token_details",
+            "output_token_details",
+            "prompt_tokens_details",
+            "eos_token",
+            "tokens",
+            "max_token",
+            "token_type",
+            "key",
+            "keys",
+            "sort_key",
+            "public_key",
+            "secret_name",
+            "api_key_name",
+            "author",
+            "keyboard",
+            "monkey",
+            "authorization_url",
+            "session_id",
+            "",
+            "_",
+            "123",
+            "client_id",
+            "access_key_id",
+        ] {
+            assert!(!is_secret(name), "{name}: {}", words(name));
+        }
+    }
+}

@@ -1,0 +1,563 @@
+//! Tests of what is removed from a record.
+
+#[path = "../../../../../tests/support/fake_keys.rs"]
+mod fake_keys;
+
+use super::*;
+use fake_keys::Keys;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::{Arc, LazyLock};
+
+/// The rules that always hold: compiling them takes longer than a case.
+static PLAIN: LazyLock<Rules> = LazyLock::new(|| Rules::new(&[], &[]).unwrap());
+
+fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>) {
+    let own = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+    let asked;
+    let rules = match (paths, patterns) {
+        ([], []) => &*PLAIN,
+        _ => {
+            asked = Rules::new(&own(paths), &own(patterns)).unwrap();
+            &asked
+        }
+    };
+    let at = jiff::Timestamp::UNIX_EPOCH;
+    let event = Event { seq: 1, at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
+    let mut told = Vec::new();
+    let mut tell = |r: Removal| told.push(format!("{}: {} {} {}", rules.name(r.rule), r.place, r.bytes, r.head));
+    let Record::Event(event) = rules.apply(Record::Event(event), &Pieces::default(), &mut tell) else { unreachable!() };
+    (event.data, told)
+}
+
+#[test]
+fn what_is_named_goes_and_the_rest_stays_to_the_letter() {
+    let data = r#"{"n": 1.50, "messages":[ {"content":"hi \u00e9 anna@x.org!","id":1},{"content":["a",{"b":2}]}],"e":"bob@y.org"}"#;
+    let (left, told) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], Data::Json(data.into()));
+    let expected = r#"{"n": 1.50, "messages":[ {"content":"***","id":1},{"content":"***"}],"e":"***"}"#;
+    assert_eq!(left, Data::Json(expected.into()));
+    assert_eq!(
+        told,
+        [
+            r#"path messages[*].content: messages[0].content 23 "hi \u00e9 anna@x.org!""#,
+            r#"path messages[*].content: messages[1].content 13 […"#,
+            r"pattern \w+@\w+\.org: e 9 bob@y.org",
+        ]
+    );
+    // Once is enough.
+    let (again, told) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], left.clone());
+    assert!(again == left && told.is_empty(), "{told:?}");
+    let (left, _) =
+        redacted(&["**.b"], &["4[0-9]{3}"], Data::Json(r#"[{"b":[1]},{"a":{"b":{}}},14321,{"x4999":"z4111"}]"#.into()));
+    assert_eq!(left, Data::Json(r#"[{"b":"***"},{"a":{"b":"***"}},"***",{"x***":"z***"}]"#.into()));
+}
+
+#[test]
+fn keys_go_unasked_and_are_not_shown() {
+    let key = "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789";
+    let data = format!(
+        r#"{{"k":"is {key}.","token":"short","n":{{"token":7}},"u":"https://me:pw@host/x","h":"Bearer abcdefghijklmnopqrstu"}}"#
+    );
+    let (left, told) = redacted(&[], &[], Data::Json(data.into()));
+    let expected = r#"{"k":"is ***.","token":"***","n":{"token":"***"},"u":"https://***@host/x","h":"Bearer ***"}"#;
+    assert_eq!(left, Data::Json(expected.into()));
+    assert!(told.len() == 5 && told.iter().all(|line| line.ends_with('…')), "{told:?}");
+    // Nor where a rule of the person's own takes them out.
+    let all = format!(r#"{{"t":"see {key} and more","n":{{"password":"hunter2"}},"password":"hunter2"}}"#);
+    let (left, told) = redacted(&["t", "n", "**.password"], &["hunter2"], Data::Json(all.into()));
+    assert_eq!(left, Data::Json(r#"{"t":"***","n":"***","password":"***"}"#.into()));
+    let shown = ["path t: t 66 \"see *** and more\"…", "path n: n 22 {…", "fields with a secret's name: password 9 …"];
+    assert_eq!(told, shown);
+}
+
+#[test]
+fn what_is_no_json_goes_where_paths_could_not_find_anything() {
+    let odd = || Data::Malformed("name: anna".into());
+    assert_eq!(redacted(&["name"], &[], odd()).0, Data::Malformed("***".into()));
+    assert_eq!(redacted(&[], &["anna"], odd()).0, Data::Malformed("name: ***".into()));
+    let large = Data::TooLarge { size: 9, head: "[\"anna".into() };
+    assert_eq!(redacted(&["x"], &[], large).0, Data::TooLarge { size: 9, head: "***".into() });
+    let deep = "[".repeat(10_000) + "\"anna\"" + &"]".repeat(10_000);
+    let (Data::Json(left), told) = redacted(&[], &["anna"], Data::Json(deep.as_str().into())) else { panic!() };
+    assert!(left.len() == deep.len() - 1 && told.len() == 1);
+    for (path, pattern) in [("a..b", "x"), ("a", "("), ("a", "x*")] {
+        assert!(Rules::new(&[path.into()], &[pattern.into()]).is_err(), "{path} {pattern}");
+    }
+}
+
+fn event(seq: u64, name: &str, data: &str) -> Record {
+    let at = jiff::Timestamp::UNIX_EPOCH;
+    let data = Data::Json(data.into());
+    Record::Event(Event { seq, at, conn: 1, replayed: false, name: name.into(), ns: [].into(), id: None, data })
+}
+
+fn data(record: &Record) -> Arc<str> {
+    let Record::Event(Event { data: Data::Json(data), .. }) = record else { panic!("no event with JSON") };
+    data.clone()
+}
+
+/// Redacts a recording that has only these events.
+fn all_redacted(rules: &Rules, events: &[Record], max_held: usize) -> Vec<Arc<str>> {
+    let mut joined = Joined::with_limit(rules, max_held);
+    (0..).zip(events).for_each(|(number, event)| joined.read(number, event));
+    let found = joined.finish();
+    let left =
+        (0..).zip(events).map(|(number, event)| data(&rules.apply(event.clone(), found.of(number), &mut |_| {})));
+    left.collect()
+}
+
+fn clean(json: &str) -> String {
+    let (Data::Json(left), _) = redacted(&[], &[], Data::Json(json.into())) else { panic!("no JSON") };
+    assert!(serde_json::from_str::<Value>(&left).is_ok(), "{left}");
+    let (again, told) = redacted(&[], &[], Data::Json(left.clone()));
+    assert!(again == Data::Json(left.clone()) && told.is_empty(), "{left}: {told:?}");
+    left.to_string()
+}
+
+/// Everything that a JSON text says, decoded as deep as it goes, without characters that are not seen.
+fn said(text: &str, into: &mut String) {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::String(text)) => said(&text, into),
+        Ok(Value::Array(items)) => items.iter().for_each(|item| said(&item.to_string(), into)),
+        Ok(Value::Object(fields)) => fields.iter().for_each(|(name, value)| {
+            said(name, into);
+            said(&value.to_string(), into);
+        }),
+        _ => {
+            into.extend(text.chars().filter(|c| !patterns::is_hidden(*c)));
+            into.push('\n');
+        }
+    }
+}
+
+/// A part of a secret that is left.
+fn left_of<'s>(secret: &'s str, json: &str) -> Option<&'s str> {
+    let mut all = json.to_string();
+    said(json, &mut all);
+    (0..secret.len().saturating_sub(7)).map(|at| &secret[at..at + 8]).find(|run| all.contains(run))
+}
+
+#[test]
+fn keys_are_removed_after_any_character_and_in_json_in_json() {
+    for (kind, prefix, secret) in Keys::new(1).all() {
+        let key = format!("{prefix}{secret}");
+        for before in ["", " ", "\n", "key_", "%3D", "é", "=", "x", "\\n", "\"", "a1"] {
+            // Three kinds have no prefix by which they are recognized inside of other letters.
+            if before.ends_with(|c: char| c.is_ascii_alphanumeric()) && ["web token", "Mailchimp"].contains(&kind) {
+                continue;
+            }
+            let text = format!("line{before}{key}\nend");
+            for depth in 0..4 {
+                let nested =
+                    (0..depth).fold(json!({"text": text}), |inner, _| json!({"args": inner.to_string(), "n": 1}));
+                let left = clean(&nested.to_string());
+                assert_eq!(
+                    left_of(&secret[..secret.find('@').unwrap_or(secret.len())], &left),
+                    None,
+                    "{kind} after {before:?}: {left}"
+                );
+                assert!(left.contains("line") && left.contains("end"), "{kind} after {before:?}: {left}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_any_type_are_removed_from_fields_with_a_secret_name() {
+    let removed = |json: &str, expected: &str| assert_eq!(clean(json), expected);
+    removed(
+        r#"{"headers":{"Authorization":"Basic dTpw","X-Api-Key": "k"}}"#,
+        r#"{"headers":{"Authorization":"***","X-Api-Key": "***"}}"#,
+    );
+    removed(
+        r#"{"password": 1234598765,"passwd":["a", "b"],"token": {"value": "v"}}"#,
+        r#"{"password": "***","passwd":"***","token": "***"}"#,
+    );
+    removed(
+        r#"{"secret":true,"apiKey":null,"OPENAI_API_KEY":"","pwd":false}"#,
+        r#"{"secret":true,"apiKey":null,"OPENAI_API_KEY":"","pwd":false}"#,
+    );
+    removed(
+        r#"{"arguments":"{\"password\": \"hunter2\", \"n\": \"\\u00e9\"}"}"#,
+        r#"{"arguments":"{\"password\": \"***\", \"n\": \"\\u00e9\"}"}"#,
+    );
+    removed(
+        r#"{"env":[{"name":"OPENAI_API_KEY","value":"v"},{"name":"MODEL","value":"gpt"}]}"#,
+        r#"{"env":[{"name":"OPENAI_API_KEY","value":"***"},{"name":"MODEL","value":"gpt"}]}"#,
+    );
+    removed(
+        r#"{"headers":[["Authorization","Bearer x"],["accept","text"]]}"#,
+        r#"{"headers":[["Authorization","***"],["accept","text"]]}"#,
+    );
+    removed(r#"{"\u0061pi_key":"v"}"#, r#"{"\u0061pi_key":"***"}"#);
+    // JSON that was cut off, and texts that are none.
+    removed(
+        r#"{"args":"{\"city\": \"x\", \"password\": \"hunt"}"#,
+        r#"{"args":"{\"city\": \"x\", \"password\": \"***\""}"#,
+    );
+    removed(r#"{"args":"{\"password\": [\"a\", \"hunt"}"#, r#"{"args":"{\"password\": \"***\""}"#);
+    removed(r#"{"log":"got {'password': 'hunter2', 'n': 1}"}"#, r#"{"log":"got {'password': '***', 'n': 1}"}"#);
+    removed(
+        r#"{"log":"got {\\\"password\\\": \\\"hunter2\\\"} x"}"#,
+        r#"{"log":"got {\\\"password\\\": \\\"***\\\"} x"}"#,
+    );
+    removed(r#"{"log":"export DB_PASSWORD=hunter2; id=1"}"#, r#"{"log":"export DB_PASSWORD=***; id=1"}"#);
+    removed(r#"{"log":"GET /x?token=abc&n=1 HTTP/1.1"}"#, r#"{"log":"GET /x?token=***&n=1 HTTP/1.1"}"#);
+    removed(r#"{"log":"Authorization: Basic dTpw"}"#, r#"{"log":"Authorization: Basic ***"}"#);
+    removed(
+        r#"{"u":"https://tok@github.com/x and ssh://h/a@b"}"#,
+        r#"{"u":"https://***@github.com/x and ssh://h/a@b"}"#,
+    );
+}
+
+#[test]
+fn what_is_no_secret_keeps_its_bytes() {
+    for json in [
+        r#"[{"usage_metadata":{"input_tokens":25,"output_tokens":7,"total_tokens":32},"max_tokens":100,"token_usage":{"a":1}}]"#,
+        r#"{"tokenizer":"cl100k","eos_token":"</s>","id":"task-01a1fbb5-1743-72b0-bac9-4236eccc288a","node":"ask-human-for-an-approval"}"#,
+        r#"{"a":"disk-usage-of-the-production-server risk-adjusted-returns-of-2024","b":"tools__searchCustomerDocumentsByName"}"#,
+        r#"{"a":"the token is the unit: a basic understanding of key ideas, password: see below", "b" : [ 1.50 , "\u00e9\/" ] }"#,
+        r#"{"url":"https://docs.example/x?a=b#c","mail":"a@b.example","code":"token = tokenizer.next()","key":"value","keys":["a"]}"#,
+        r#"{"text":"{\"a\": [1, 2], \"max_tokens\": 5}","half":"{\"city\": \"Kra","image":"data:image/png;base64,iVBORw0KGgo"}"#,
+    ] {
+        let (left, told) = redacted(&[], &[], Data::Json(json.into()));
+        assert_eq!(left, Data::Json(json.into()), "{told:?}");
+    }
+}
+
+#[test]
+fn a_private_key_in_a_list_of_lines_is_removed() {
+    let pem = Keys::new(2).private_key();
+    let lines: Vec<&str> = pem.lines().collect();
+    let left = clean(&json!({"pem": lines, "after": "stays"}).to_string());
+    assert_eq!(left, r#"{"pem":["***","***","***","***","***","***"],"after":"stays"}"#);
+    let objects: Vec<Value> =
+        lines.iter().chain(&["stays"]).map(|line| json!({"type": "text", "text": line})).collect();
+    let left: Value = serde_json::from_str(&clean(&json!({"content": objects}).to_string())).unwrap();
+    assert_eq!(left["content"][1], json!({"type": "text", "text": "***"}));
+    assert_eq!(left["content"][6], json!({"type": "text", "text": "stays"}));
+    let block = pem.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK");
+    assert_eq!(clean(&json!([format!("a {block} b")]).to_string()), r#"["a *** b"]"#);
+    assert_eq!(clean(&json!([format!("a {}", &block[..90])]).to_string()), r#"["a ***"]"#);
+}
+
+#[test]
+fn an_oversized_event_is_cleaned_as_the_beginning_of_json() {
+    let large = |head: &str| Data::TooLarge { size: 9000, head: head.into() };
+    let (left, _) = redacted(&[], &[], large(r#"{"a":1,"password":"hunt"#));
+    assert_eq!(left, large(r#"{"a":1,"password":"***""#));
+    let (left, _) = redacted(&[], &[], Data::Malformed("password=hunter2 x".into()));
+    assert_eq!(left, Data::Malformed("password=*** x".into()));
+}
+
+/// The events of a message in one way of streaming it, and how its text is read from them again.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Tuple,
+    Bare,
+    Blocks,
+    Arguments,
+    Literal,
+    SoFar,
+    Events,
+    Second,
+}
+
+const WAYS: [Way; 8] =
+    [Way::Tuple, Way::Bare, Way::Blocks, Way::Arguments, Way::Literal, Way::SoFar, Way::Events, Way::Second];
+
+fn streamed(way: Way, id: &str, pieces: &[&str]) -> Vec<Record> {
+    let chunk =
+        |content: Value| json!({"type": "AIMessageChunk", "id": id, "content": content, "tool_call_chunks": []});
+    let meta = json!({"langgraph_node": "chat"});
+    let mut so_far = String::new();
+    let second = |data: Value| {
+        ("messages", json!({"type": "event", "method": "messages", "params": {"namespace": [id], "data": data}}))
+    };
+    let mut events = Vec::new();
+    if let Way::Second = way {
+        events.push(second(json!({"event": "message-start", "id": id, "role": "ai"})));
+    }
+    for piece in pieces {
+        so_far.push_str(piece);
+        events.push(match way {
+            Way::Tuple => ("messages", json!([chunk(json!(piece)), meta])),
+            Way::Bare => ("messages", json!([{"id": id, "content": piece}, meta])),
+            Way::Blocks => ("messages", json!([chunk(json!([{"type": "text", "text": piece, "index": 0}])), meta])),
+            Way::Arguments => {
+                let calls = json!([{"type": "tool_call_chunk", "index": 0, "id": null, "name": null, "args": piece}]);
+                (
+                    "messages",
+                    json!([{"type": "AIMessageChunk", "id": id, "content": "", "tool_call_chunks": calls}, meta]),
+                )
+            }
+            Way::Literal => ("message", json!([["sub:1"], "messages-tuple", [chunk(json!(piece)), meta]])),
+            Way::SoFar => ("messages/partial", json!([{"type": "ai", "id": id, "content": so_far}])),
+            Way::Events => (
+                "events",
+                json!({"event": "on_chat_model_stream", "run_id": "r", "data": {"chunk": chunk(json!(piece))}}),
+            ),
+            Way::Second => second(json!({"event": "content-block-delta", "index": 0, "delta": {"text": piece}})),
+        });
+    }
+    events.into_iter().map(|(name, data)| event(1, name, &data.to_string())).collect()
+}
+
+fn text_of(way: Way, events: &[Arc<str>]) -> String {
+    let read = |data: &Arc<str>| -> Value { serde_json::from_str(data).unwrap() };
+    let at = match way {
+        Way::Tuple | Way::Bare => "/0/content",
+        Way::Blocks => "/0/content/0/text",
+        Way::Arguments => "/0/tool_call_chunks/0/args",
+        Way::Literal => "/2/0/content",
+        Way::SoFar => "/0/content",
+        Way::Events => "/data/chunk/content",
+        Way::Second => "/params/data/delta/text",
+    };
+    let texts: Vec<String> =
+        events.iter().map(|data| read(data).pointer(at).and_then(Value::as_str).unwrap_or_default().into()).collect();
+    match way {
+        Way::SoFar => texts.last().cloned().unwrap_or_default(),
+        _ => texts.concat(),
+    }
+}
+
+#[test]
+fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
+    let rules = &*PLAIN;
+    let mut keys = Keys::new(3);
+    let pem = keys.private_key();
+    let mut secrets: Vec<(String, String)> =
+        keys.all().into_iter().map(|(_, prefix, secret)| (format!("{prefix}{secret}"), secret)).collect();
+    secrets.push((pem.clone(), pem));
+    for (key, secret) in secrets {
+        let secret = &secret[..secret.find('@').unwrap_or(secret.len())];
+        let text = format!("The key is\n{key}\n and that is all.");
+        for (way, size) in WAYS.into_iter().zip([1, 2, 3].into_iter().cycle()) {
+            let pieces: Vec<&str> =
+                (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
+            let left = all_redacted(rules, &streamed(way, "m1", &pieces), usize::MAX);
+            let joined = text_of(way, &left);
+            assert!(joined.starts_with("The key is\n") && joined.ends_with("\n and that is all."), "{way:?}: {joined}");
+            assert!(joined.matches(MASK).count() == 1, "{way:?}: {joined}");
+            for data in left.iter().map(|data| &**data).chain([json!(joined).to_string().as_str()]) {
+                assert_eq!(left_of(secret, data), None, "{way:?}: {data}");
+            }
+            // No event holds even a short part of it.
+            let mut short: Vec<&str> = pieces.clone();
+            short.retain(|piece| secret.contains(piece));
+            assert!(joined.len() + secret.len() <= text.len() + 20, "{way:?} {short:?}: {joined}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_are_streamed_in_pieces_are_cleaned_as_json() {
+    let rules = &*PLAIN;
+    let text = r#"{"user": "anna", "password": "hun\"ter2", "pin": {"secret": [1, 2]}, "n": 1.50}"#;
+    for size in [1, 2, 7, 100] {
+        let pieces: Vec<&str> = (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
+        let left = all_redacted(rules, &streamed(Way::Arguments, "m1", &pieces), usize::MAX);
+        assert_eq!(
+            text_of(Way::Arguments, &left),
+            r#"{"user": "anna", "password": "***", "pin": {"secret": "***"}, "n": 1.50}"#
+        );
+    }
+}
+
+#[test]
+fn two_messages_at_once_are_joined_separately_and_two_calls_of_one_message_too() {
+    let rules = &*PLAIN;
+    let (_, prefix, secret) = Keys::new(4).all().swap_remove(0);
+    let key = format!("{prefix}{secret}");
+    let letters: Vec<&str> = (0..key.len()).map(|at| &key[at..=at]).collect();
+    let (one, other) = (streamed(Way::Tuple, "m1", &letters), streamed(Way::Tuple, "m2", &letters));
+    let mixed: Vec<Record> = one.into_iter().zip(other).flat_map(|(a, b)| [a, b]).collect();
+    let left = all_redacted(rules, &mixed, usize::MAX);
+    let of = |first: usize| text_of(Way::Tuple, &left.iter().skip(first).step_by(2).cloned().collect::<Vec<_>>());
+    assert_eq!((of(0).as_str(), of(1).as_str()), (MASK, MASK));
+    let call = |id: Value, args: &str| {
+        let calls = json!([{"index": 0, "id": id, "args": args}]);
+        event(
+            1,
+            "messages",
+            &json!([{"type": "AIMessageChunk", "id": "m", "content": "", "tool_call_chunks": calls}, {}]).to_string(),
+        )
+    };
+    let calls = [
+        call(json!("a"), r#"{"pass"#),
+        call(Value::Null, r#"word": "hunter2"}"#),
+        call(json!("b"), r#"{"tok"#),
+        call(Value::Null, r#"en": 12345678}"#),
+    ];
+    let left = all_redacted(rules, &calls, usize::MAX);
+    assert_eq!(text_of(Way::Arguments, &left), r#"{"password": "***"}{"token": "***"}"#);
+}
+
+#[test]
+fn texts_beyond_the_limit_are_searched_in_parts_and_that_is_known() {
+    let rules = &*PLAIN;
+    let (_, prefix, secret) = Keys::new(5).all().swap_remove(0);
+    let key = format!("{prefix}{secret}");
+    let padding = " word".repeat(100);
+    let pieces = [padding.as_str(), &key[..20], &key[20..], padding.as_str(), padding.as_str()];
+    let events = streamed(Way::Tuple, "m1", &pieces);
+    let mut joined = Joined::with_limit(rules, 1500);
+    (0..).zip(&events).for_each(|(number, event)| joined.read(number, event));
+    assert!(joined.finish().is_in_parts());
+    let left = all_redacted(rules, &events, 1500);
+    assert_eq!(text_of(Way::Tuple, &left).replace(&padding, ""), MASK);
+}
+
+#[test]
+fn patterns_that_were_asked_for_match_joined_texts() {
+    let rules = Rules::new(&[], &[r"\w+@\w+\.org".into()]).unwrap();
+    let left = all_redacted(&rules, &streamed(Way::Tuple, "m1", &["mail an", "na@x", ".or", "g now"]), usize::MAX);
+    assert_eq!(text_of(Way::Tuple, &left), "mail *** now");
+}
+
+/// A text without secrets.
+fn harmless() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z é\\\\\"\n.,{}\\[\\]-]{0,24}", Just("tokens".to_string()), Just("https://a.example/b".to_string())]
+}
+
+fn document() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        harmless().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        any::<bool>().prop_map(Value::from),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-z]{1,6}", inner.clone()), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            inner.prop_map(|value| Value::String(value.to_string())),
+        ]
+    })
+}
+
+/// A secret in one of many spellings, and its characters of which none may be left.
+fn secret() -> impl Strategy<Value = (Value, String)> {
+    (any::<u64>(), 0..9_usize, harmless(), harmless()).prop_map(|(seed, spelling, before, after)| {
+        let mut keys = Keys::new(seed);
+        let mut all = keys.all();
+        let (_, prefix, secret) = all.swap_remove(seed as usize % all.len());
+        let secret = secret[..secret.find('@').unwrap_or(secret.len())].to_string();
+        let rest = if prefix.starts_with("https") { "@host" } else { "" };
+        let text = format!("{before} {prefix}{secret}{rest} {after}");
+        let own = keys.letters(10);
+        let name = ["apiKey", "X-Api-Key", "MY_PASSWORD", "client_secret"][seed as usize % 4];
+        match spelling {
+            0 => (json!({name: own}), own),
+            1 => (json!({name: {"inner": [own]}}), own),
+            2 => (json!({name: [1, own]}), own),
+            3 => (json!({"name": name, "value": own}), own),
+            4 => (json!(json!({name: own}).to_string()), own),
+            5 => (json!(format!("{before} {name}={own} {after}")), own),
+            6 => {
+                let hidden: String = text.chars().flat_map(|c| [c, '\u{200b}']).collect();
+                (json!(hidden), secret)
+            }
+            7 => (json!({text: 1}), secret),
+            _ => (json!(text), secret),
+        }
+    })
+}
+
+/// The document with something put into one of its places, in so many strings around it.
+fn with(mut document: Value, what: Value, place: usize, depth: usize) -> Value {
+    let what = (0..depth).fold(what, |inner, _| json!([inner.to_string()]));
+    match &mut document {
+        Value::Array(items) => items.insert(place % (items.len() + 1), what),
+        Value::Object(fields) => drop(fields.insert("place".into(), what)),
+        _ => return json!([document, what]),
+    }
+    document
+}
+
+/// JSON with letters written as escapes.
+fn escaped(json: &str, every: usize) -> String {
+    let mut out = String::new();
+    let (mut in_string, mut after_slash) = (false, false);
+    for (at, c) in json.chars().enumerate() {
+        let is_plain = in_string && !after_slash && c.is_ascii_alphanumeric();
+        match every {
+            1.. if is_plain && at % every == 0 && !out.ends_with('\\') => out.push_str(&format!("\\u{:04x}", c as u32)),
+            _ => out.push(c),
+        }
+        in_string ^= c == '"' && !after_slash;
+        after_slash = c == '\\' && !after_slash;
+    }
+    out
+}
+
+proptest! {
+    #[test]
+    fn nothing_of_a_secret_is_left_wherever_it_is(
+        document in document(), (what, secret) in secret(), place in 0..8_usize, depth in 0..4_usize,
+    ) {
+        let json = with(document, what, place, depth).to_string();
+        let left = clean(&json);
+        prop_assert_eq!(left_of(&secret, &left), None, "{} became {}", json, left);
+    }
+
+    #[test]
+    fn nothing_of_a_secret_is_left_in_any_escapes(
+        document in document(), (what, secret) in secret(), every in 1..4_usize,
+    ) {
+        let json = escaped(&with(document, what, 0, 0).to_string(), every);
+        prop_assume!(serde_json::from_str::<Value>(&json).is_ok());
+        let left = clean(&json);
+        prop_assert_eq!(left_of(&secret, &left), None, "{} became {}", json, left);
+    }
+
+    #[test]
+    fn a_document_without_secrets_stays_the_same_to_the_byte(document in document(), spaces in any::<bool>()) {
+        let json = if spaces { serde_json::to_string_pretty(&document).unwrap() } else { document.to_string() };
+        let (left, told) = redacted(&[], &[], Data::Json(json.as_str().into()));
+        prop_assert_eq!(left, Data::Json(json.as_str().into()), "{:?}", told);
+    }
+
+    #[test]
+    fn nothing_of_a_secret_is_left_in_pieces_of_any_size(
+        (what, secret) in secret(), way in 0..WAYS.len(), sizes in prop::collection::vec(1..6_usize, 1..8), before in harmless(),
+    ) {
+        let text = match &what {
+            Value::String(text) => format!("{before}{text}"),
+            other => other.to_string(),
+        };
+        let letters: Vec<char> = text.chars().collect();
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        for size in sizes.iter().cycle() {
+            if at >= letters.len() {
+                break;
+            }
+            pieces.push(letters[at..letters.len().min(at + size)].iter().collect::<String>());
+            at += size;
+        }
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        let rules = &*PLAIN;
+        let events = streamed(WAYS[way], "m1", &pieces);
+        let left = all_redacted(rules, &events, usize::MAX);
+        let joined = text_of(WAYS[way], &left);
+        for data in left.iter().map(|data| data.to_string()).chain([json!(joined).to_string()]) {
+            prop_assert_eq!(left_of(&secret, &data), None, "{:?} left {}", WAYS[way], data);
+        }
+        // A second pass finds nothing more.
+        let again: Vec<Record> = left.iter().zip(&events).map(|(data, event)| match event.clone() {
+            Record::Event(event) => Record::Event(Event { data: Data::Json(data.clone()), ..event }),
+            other => other,
+        }).collect();
+        prop_assert_eq!(all_redacted(rules, &again, usize::MAX), left);
+    }
+
+    #[test]
+    fn pieces_without_secrets_stay_the_same_to_the_byte(texts in prop::collection::vec(harmless(), 1..8), way in 0..WAYS.len()) {
+        let pieces: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let events = streamed(WAYS[way], "m1", &pieces);
+        let left = all_redacted(&PLAIN, &events, usize::MAX);
+        prop_assert_eq!(left, events.iter().map(data).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,158 @@
+//! A list that grows at its end and evicts its oldest rows when there are too many or they take too much memory.
+
+use crate::Namespace;
+use std::ops::Deref;
+
+/// How much memory something takes.
+pub(super) trait Weigh {
+    /// Returns its bytes of memory, roughly. What rows share counts for each of them.
+    fn weight(&self) -> usize;
+}
+
+impl Weigh for u64 {
+    fn weight(&self) -> usize {
+        size_of::<u64>()
+    }
+}
+
+/// Returns the bytes of a namespace.
+pub(super) fn namespace_weight(ns: &Namespace) -> usize {
+    ns.iter().map(|segment| size_of::<usize>() * 2 + segment.len()).sum()
+}
+
+/// A list that is bounded by the number of its rows and by the memory that they take. It reads as a slice.
+#[derive(Debug, Clone)]
+pub struct Rows<T> {
+    rows: Vec<T>,
+    /// What each row weighed when it was weighed last.
+    weights: Vec<u32>,
+    bytes: usize,
+    max: usize,
+    max_bytes: usize,
+    evicted: u64,
+}
+
+#[expect(private_bounds, reason = "only projections make and fill lists")]
+impl<T: Weigh> Rows<T> {
+    pub(super) fn new(max: usize) -> Self {
+        Rows { rows: Vec::new(), weights: Vec::new(), bytes: 0, max, max_bytes: usize::MAX, evicted: 0 }
+    }
+
+    /// Sets the most bytes that the rows may take. The newest row always stays.
+    pub(super) fn limit(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
+    }
+
+    /// Returns the most bytes that the rows may take.
+    pub(super) fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
+    /// Returns the bytes that the rows take, without what the newest has grown by.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn push(&mut self, row: T) {
+        self.weigh_last();
+        // A quarter at once: moving the rest for every single row would cost more than the row.
+        if self.rows.len() >= self.max {
+            self.evict((self.max / 4).max(1));
+        }
+        if self.bytes > self.max_bytes {
+            let mut left = self.bytes;
+            let light = |weight: &&u32| {
+                let goes = left > self.max_bytes / 4 * 3;
+                left -= **weight as usize;
+                goes
+            };
+            self.evict(self.weights.iter().take_while(light).count());
+        }
+        let weight = u32::try_from(row.weight()).unwrap_or(u32::MAX);
+        self.rows.push(row);
+        self.weights.push(weight);
+        self.bytes += weight as usize;
+    }
+
+    /// Weighs the newest row again, which may have grown.
+    fn weigh_last(&mut self) {
+        if let Some((row, weight)) = self.rows.last().zip(self.weights.last_mut()) {
+            let now = u32::try_from(row.weight()).unwrap_or(u32::MAX);
+            self.bytes = self.bytes - *weight as usize + now as usize;
+            *weight = now;
+        }
+    }
+
+    fn evict(&mut self, part: usize) {
+        self.rows.drain(..part);
+        self.bytes -= self.weights.drain(..part).map(|weight| weight as usize).sum::<usize>();
+        self.evicted += part as u64;
+    }
+
+    /// Takes back the newest row.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        self.bytes -= self.weights.pop().unwrap_or_default() as usize;
+        self.rows.pop()
+    }
+}
+
+impl<T> Rows<T> {
+    pub(super) fn last_mut(&mut self) -> Option<&mut T> {
+        self.rows.last_mut()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.rows.iter_mut()
+    }
+
+    pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut T> {
+        self.rows.get_mut(i)
+    }
+
+    /// Returns how many rows were evicted.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+}
+
+impl<T> Deref for Rows<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Weigh for String {
+        fn weight(&self) -> usize {
+            self.len()
+        }
+    }
+
+    #[test]
+    fn rows_are_bounded_by_number_and_by_memory() {
+        let mut rows = Rows::new(100);
+        rows.limit(1000);
+        for n in 0..150_u64 {
+            rows.push("x".into());
+            assert_eq!(rows.evicted() + rows.len() as u64, n + 1);
+        }
+        assert!((75..=100).contains(&rows.len()));
+        for _ in 0..50 {
+            rows.push("x".repeat(100));
+            assert!(rows.bytes() <= 1100, "{}", rows.bytes());
+        }
+        assert!(rows.len() >= 7, "{}", rows.len());
+        // A row that grows counts when the next one is pushed, and the newest always stays.
+        rows.last_mut().unwrap().push_str(&"y".repeat(5000));
+        rows.push("z".repeat(5000));
+        rows.push("z".into());
+        assert_eq!((rows.len(), rows.bytes(), rows.iter().map(String::len).sum::<usize>()), (1, 1, 1));
+        rows.pop();
+        assert_eq!((rows.len(), rows.bytes()), (0, 0));
+    }
+}

@@ -1,0 +1,318 @@
+//! The runs of a thread, each once: its record with its real times, and what the stream showed of it.
+
+use super::live::LiveRun;
+use super::{Checkpoint, Status};
+use crate::Outcome;
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::model::{RunFacts, ThreadStatus};
+use std::sync::Arc;
+
+/// How a run is, or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunOutcome {
+    /// It waits for its turn.
+    Queued,
+    /// It is running.
+    Running,
+    /// It finished.
+    Finished,
+    /// It stopped to ask a question.
+    Asked,
+    /// It stopped at a breakpoint.
+    Paused,
+    /// It failed.
+    Failed,
+    /// It ran out of time.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+    /// The server has no record of it any more: it was rolled back or deleted.
+    Deleted,
+    /// It is over; how it ended is not known.
+    Unknown,
+}
+
+impl RunOutcome {
+    /// Returns the word for it: `finished`.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunOutcome::Queued => "queued",
+            RunOutcome::Running => "running",
+            RunOutcome::Finished => "finished",
+            RunOutcome::Asked | RunOutcome::Paused => "paused",
+            RunOutcome::Failed => "failed",
+            RunOutcome::TimedOut => "timed out",
+            RunOutcome::Cancelled => "cancelled",
+            RunOutcome::Deleted => "deleted",
+            RunOutcome::Unknown => "ended",
+        }
+    }
+
+    /// Returns whether it is over. One that asks is: the answer starts another run.
+    pub fn is_over(self) -> bool {
+        !matches!(self, RunOutcome::Queued | RunOutcome::Running)
+    }
+}
+
+/// A run of the thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEntry {
+    /// Its id, once it is known.
+    pub run_id: Option<Arc<str>>,
+    /// Its number on the thread, from 1; none where not all runs were listed.
+    pub number: Option<usize>,
+    /// How it is, or ended.
+    pub outcome: RunOutcome,
+    /// When it was requested, by the server's record.
+    pub requested: Option<Timestamp>,
+    /// When it began: by the server's times of its events and checkpoints, else when it was requested. Of one that had to
+    /// wait for another run, when that one ended; none while it waits.
+    pub began: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The node that failed, that asks, or that a breakpoint is before.
+    pub node: Option<String>,
+    /// The assistant that it ran.
+    pub assistant_id: Option<String>,
+    /// The position of the first event of it in the log; none where the stream did not show it.
+    pub first_seq: Option<u64>,
+    /// The position where its end is told: the event, else the snapshot.
+    pub end_seq: Option<u64>,
+    /// Whether the server keeps its events; none where it does not say.
+    pub resumable: Option<bool>,
+    /// Whether its times are those of the server's record.
+    pub is_recorded: bool,
+}
+
+impl RunEntry {
+    /// Returns how long it took.
+    pub fn took(&self) -> Option<SignedDuration> {
+        Some(self.ended?.duration_since(self.began?)).filter(|took| !took.is_negative())
+    }
+
+    /// Returns how long it waited for its turn.
+    pub fn queued(&self) -> Option<SignedDuration> {
+        Some(self.began?.duration_since(self.requested?)).filter(|wait| !wait.is_negative())
+    }
+
+    /// Returns what it is called: `run 3`, or by its id.
+    pub fn name(&self) -> String {
+        match (self.number, &self.run_id) {
+            (Some(number), _) => format!("run {number}"),
+            (None, Some(id)) => format!("run {}", runtail_core::text::short_id(id)),
+            (None, None) => "run".into(),
+        }
+    }
+}
+
+/// Most runs that the records list; with fewer they are all of the thread.
+pub(super) const LISTED: usize = 50;
+
+/// The runs of a thread, oldest first.
+pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
+    let records = status.records.as_deref().unwrap_or_default();
+    let is_all = status.records.is_some() && records.len() < LISTED;
+    let live = || status.live.runs();
+    let newest_id = records.first().map(|run| run.run_id.as_str());
+    let mut entries: Vec<RunEntry> = records
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(i, record)| {
+            let seen = live().rev().find(|run| run.id.as_deref() == Some(&*record.run_id));
+            let is_newest = newest_id == Some(&*record.run_id);
+            recorded(status, record, seen, is_newest, is_all.then_some(i + 1))
+        })
+        .collect();
+    for run in live() {
+        let is_listed = run.id.as_ref().is_some_and(|id| records.iter().any(|record| record.run_id == **id));
+        // Without an id it is one of those that are listed, if any is.
+        if !is_listed && (run.id.is_some() || status.records.is_none()) {
+            let number = is_all.then_some(entries.len() + 1);
+            let mut entry = streamed(status, run, number);
+            if entry.outcome == RunOutcome::Unknown && is_all && is_older_than_records(status, &entry) {
+                entry.outcome = RunOutcome::Deleted;
+            }
+            entries.push(entry);
+        }
+    }
+    entries
+}
+
+/// Whether the records were read after the end of a run that the stream showed.
+fn is_older_than_records(status: &Status, run: &RunEntry) -> bool {
+    run.run_id.is_some() && status.loaded.zip(run.end_seq).is_some_and(|(loaded, end)| end < loaded.seq)
+}
+
+fn recorded(
+    status: &Status,
+    record: &RunFacts,
+    seen: Option<&LiveRun>,
+    is_newest: bool,
+    number: Option<usize>,
+) -> RunEntry {
+    let last = status.history.iter().find(|one| one.facts.run_id.as_deref() == Some(&*record.run_id));
+    let failed = last.and_then(|one| one.facts.failed().next());
+    let is_over_live = seen.is_some_and(|run| run.is_over);
+    let outcome = match record.status.as_str() {
+        // The records were read before it ended.
+        _ if record.is_active() && is_over_live => seen.map_or(RunOutcome::Unknown, live_outcome),
+        _ if record.is_running() || seen.is_some_and(|run| !run.is_over) && record.is_active() => RunOutcome::Running,
+        _ if record.is_active() => RunOutcome::Queued,
+        "timeout" => RunOutcome::TimedOut,
+        _ if record.is_failed() => RunOutcome::Failed,
+        "success" | "completed" => stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished),
+        // Aegra says this of a run that asks, too.
+        _ if record.is_cancelled() => stopped_early(status, last, is_newest)
+            .filter(|outcome| *outcome == RunOutcome::Asked)
+            .unwrap_or(RunOutcome::Cancelled),
+        _ => RunOutcome::Unknown,
+    };
+    let of_thread = match &status.status {
+        ThreadStatus::Failed { error, nodes, .. } if is_newest => Some((error.clone(), nodes.first().cloned())),
+        _ => None,
+    };
+    let (thread_error, thread_node) = of_thread.unzip();
+    let error = thread_error
+        .filter(|text| !text.is_empty())
+        .or_else(|| record.error.clone())
+        .or_else(|| seen?.error.clone())
+        .or_else(|| failed?.error.clone());
+    let ended = record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended));
+    let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
+    let node = match outcome {
+        RunOutcome::Failed | RunOutcome::TimedOut => {
+            thread_node.flatten().or_else(|| failed.map(|task| task.node.clone()))
+        }
+        RunOutcome::Asked | RunOutcome::Paused => stopped_at(status, last, is_newest),
+        _ => None,
+    };
+    RunEntry {
+        run_id: Some(record.run_id.as_str().into()),
+        number,
+        outcome,
+        requested: record.created_at,
+        began: began(status, record, seen, outcome, ended),
+        ended,
+        error: error.filter(|_| has_failed),
+        node,
+        assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
+        first_seq: seen.map(|run| run.first_seq),
+        end_seq: seen
+            .and_then(|run| run.end_seq)
+            .or(status.loaded.map(|loaded| loaded.seq).filter(|_| outcome.is_over())),
+        resumable: record.resumable,
+        is_recorded: true,
+    }
+}
+
+/// When a run began. Its record tells only when it was requested, and a thread runs one at a time: time in the queue is no
+/// time of the run.
+fn began(
+    status: &Status,
+    record: &RunFacts,
+    seen: Option<&LiveRun>,
+    outcome: RunOutcome,
+    ended: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let is_input =
+        |one: &&Checkpoint| one.facts.source == "input" && one.facts.run_id.as_deref() == Some(record.run_id.as_str());
+    let by_input = || status.history.iter().rev().find(is_input)?.facts.created_at;
+    if let Some(began) = seen.and_then(|run| run.server_began).or_else(by_input) {
+        return Some(began);
+    }
+    // Newest first, so those before it are behind it.
+    let records = status.records.as_deref().unwrap_or_default();
+    let before = records.iter().skip_while(|run| run.run_id != record.run_id).skip(1);
+    let requested = record.created_at?;
+    let (active, over): (Vec<&RunFacts>, Vec<&RunFacts>) = before.partition(|run| run.is_active());
+    let may_not_have_begun = matches!(outcome, RunOutcome::Queued | RunOutcome::Cancelled);
+    if outcome == RunOutcome::Queued || may_not_have_begun && !active.is_empty() {
+        return None;
+    }
+    let free = over.iter().filter_map(|run| run.updated_at).max().map_or(requested, |last| last.max(requested));
+    match ended {
+        Some(ended) if ended < free && may_not_have_begun => None,
+        // The other run's record changed after its end.
+        Some(ended) if ended < free => Some(requested),
+        _ => Some(free),
+    }
+}
+
+/// Whether a run that the server calls a success stopped before its end: its last checkpoint has more to do.
+fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
+    match &status.status {
+        ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::Asked),
+        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if is_newest => return Some(RunOutcome::Paused),
+        // Its question may be gone by an edit, or with the thread: it stopped with it all the same.
+        _ => {}
+    }
+    let facts = &last?.facts;
+    let asks = facts.tasks.iter().any(|task| !task.questions.is_empty());
+    match (facts.next.is_empty(), asks) {
+        (false, true) => Some(RunOutcome::Asked),
+        (false, false) => Some(RunOutcome::Paused),
+        _ => None,
+    }
+}
+
+/// The node that asks, or that a breakpoint is before.
+fn stopped_at(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<String> {
+    match &status.status {
+        ThreadStatus::Waiting { questions, .. } if is_newest => questions.first()?.node.clone(),
+        ThreadStatus::Paused { next, .. } | ThreadStatus::Stopped { next, .. } if is_newest => next.first().cloned(),
+        _ => {
+            let facts = &last?.facts;
+            let asking = facts.tasks.iter().find(|task| !task.questions.is_empty()).map(|task| &task.node);
+            asking.or(facts.next.first()).cloned()
+        }
+    }
+}
+
+fn live_outcome(run: &LiveRun) -> RunOutcome {
+    match run.outcome {
+        _ if !run.is_over => RunOutcome::Running,
+        Some(Outcome::Timeout) => RunOutcome::TimedOut,
+        Some(Outcome::Error) => RunOutcome::Failed,
+        _ if run.error.is_some() => RunOutcome::Failed,
+        Some(Outcome::Cancelled) => RunOutcome::Cancelled,
+        _ if !run.questions.is_empty() => RunOutcome::Asked,
+        _ if run.breakpoint => RunOutcome::Paused,
+        Some(Outcome::Interrupted) => RunOutcome::Asked,
+        Some(Outcome::Success) => RunOutcome::Finished,
+        Some(Outcome::Detached | Outcome::Unknown) | None => RunOutcome::Unknown,
+    }
+}
+
+fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
+    let mut outcome = live_outcome(run);
+    if outcome == RunOutcome::Unknown && status.is_stream_only() && run.outcome.is_none() {
+        outcome = match () {
+            () if run.ended_well() => RunOutcome::Finished,
+            () if !run.failed_nodes.is_empty() => RunOutcome::Failed,
+            () => RunOutcome::Unknown,
+        };
+    }
+    let node = match outcome {
+        RunOutcome::Failed | RunOutcome::TimedOut => run.failed_nodes.first().cloned(),
+        RunOutcome::Asked => run.questions.first().and_then(|question| question.node.clone()),
+        _ => None,
+    };
+    RunEntry {
+        run_id: run.id.clone(),
+        number,
+        outcome,
+        requested: None,
+        began: run.began,
+        ended: run.ended,
+        error: run.error.clone(),
+        node,
+        assistant_id: None,
+        first_seq: Some(run.first_seq),
+        end_seq: run.end_seq,
+        resumable: None,
+        is_recorded: false,
+    }
+}

@@ -1,0 +1,496 @@
+//! When each node, tool and model call ran: bars in a tree, one tree for each attempt of a run, made of whatever modes
+//! there are. What several modes tell of is one bar, timed by the best of them. Starts and ends are kept with the events
+//! that told of them, so that a place on the tape is found in the tree and back.
+
+mod calls;
+mod fold;
+mod read;
+mod recorded;
+#[cfg(test)]
+mod tests;
+
+use super::rows::{Rows, Weigh, namespace_weight};
+use super::status::{Checkpoint, RunEntry, RunOutcome};
+use super::wire::Payload;
+use crate::{Item, Names, Namespace, Outcome, Record};
+use fold::Scope;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+const MAX_BARS: usize = 50_000;
+const MAX_ATTEMPTS: usize = 4096;
+/// Bars behind a place that are looked at to find the one that ran there.
+const LOOK_BACK: usize = 2000;
+
+/// What ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BarKind {
+    /// A task of a graph: one run of a node.
+    Node,
+    /// A tool, in the node that ran it. A message that only asks for one is none.
+    Tool,
+    /// A call of a model.
+    Model,
+}
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BarState {
+    /// It runs.
+    Running,
+    /// It is done.
+    Done,
+    /// It failed.
+    Failed,
+    /// It stopped to ask.
+    Interrupted,
+    /// Its end was never told: the run was tried again, cancelled or left.
+    Abandoned,
+}
+
+/// What told of a bar, the better ones last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BarSource {
+    /// The namespace of some event, or `updates`, which tell of ends only.
+    Updates,
+    /// `checkpoints`: which nodes are next, after each step.
+    Checkpoints,
+    /// `messages`: tokens and results.
+    Messages,
+    /// The newer protocol's `lifecycle` and `tools`.
+    Lifecycle,
+    /// `events`: starts and ends of everything.
+    Events,
+    /// `tasks`: starts and ends of nodes.
+    Tasks,
+    /// `debug`: the same with the server's times.
+    Debug,
+}
+
+/// All sources, best first.
+const SOURCES: [BarSource; 7] = [
+    BarSource::Debug,
+    BarSource::Tasks,
+    BarSource::Events,
+    BarSource::Lifecycle,
+    BarSource::Messages,
+    BarSource::Checkpoints,
+    BarSource::Updates,
+];
+
+impl BarSource {
+    /// The name of the mode.
+    pub fn word(self) -> &'static str {
+        match self {
+            BarSource::Updates => "updates",
+            BarSource::Checkpoints => "checkpoints",
+            BarSource::Messages => "messages",
+            BarSource::Lifecycle => "lifecycle",
+            BarSource::Events => "events",
+            BarSource::Tasks => "tasks",
+            BarSource::Debug => "debug",
+        }
+    }
+
+    /// Whether it tells when things begin.
+    pub fn is_exact(self) -> bool {
+        self >= BarSource::Lifecycle
+    }
+}
+
+/// Which times of something are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// When it began.
+    pub start: bool,
+    /// When it ended; true while it runs.
+    pub end: bool,
+}
+
+impl Known {
+    /// Returns whether both are.
+    pub fn is_both(self) -> bool {
+        self.start && self.end
+    }
+}
+
+/// Which times are those of the server's records, although the stream is timed by another clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Recorded {
+    start: bool,
+    end: bool,
+}
+
+/// Something that ran.
+#[derive(Debug, Clone)]
+pub struct Bar {
+    /// What it is.
+    pub kind: BarKind,
+    /// Name of the node, the tool or the model.
+    pub name: Arc<str>,
+    /// The graph that it belongs to.
+    pub ns: Namespace,
+    /// The bar that it ran in, while that is kept; none at the top.
+    pub parent: Option<u64>,
+    /// The bars that ran in it, in the order in which they began.
+    pub children: Vec<u64>,
+    /// Number of its attempt, counting those that were let go.
+    pub attempt: u64,
+    /// When it began, by the attempt's clock.
+    pub started: Timestamp,
+    /// When it ended; never before `started`.
+    pub ended: Option<Timestamp>,
+    /// Whether its start and its end are times of the server or of live events. A replay without server times has none.
+    pub known: Known,
+    /// Where the step before it in its graph was over: what lies between is a gap.
+    pub after: Option<Timestamp>,
+    /// Whether it is the first of its step.
+    pub leads: bool,
+    /// How it went.
+    pub state: BarState,
+    /// The error, or what is asked, in words.
+    pub detail: Option<Box<str>>,
+    /// The event that told of it first.
+    pub first_seq: u64,
+    /// The event that told of it last, so far.
+    pub last_seq: u64,
+    /// What told of it best.
+    pub source: BarSource,
+    /// Whether its start is only estimated.
+    pub estimated: bool,
+    /// The id of its task, or of its tool call, if an event had it.
+    id: Option<Arc<str>>,
+    /// Which of its times are those of checkpoints.
+    recorded: Recorded,
+    /// Its step as the server numbers them, where that was told.
+    step: Option<i64>,
+    /// Its step counted from the start of its graph in this attempt.
+    wave: i64,
+    /// When the last event told of it.
+    seen: Timestamp,
+    scope: Option<Box<Scope>>,
+}
+
+impl Bar {
+    /// How long it ran; none while it does, or where that is not known.
+    pub fn took(&self) -> Option<Duration> {
+        self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
+    }
+
+    /// How long nothing of its graph ran before its step.
+    pub fn gap(&self) -> Duration {
+        self.after.filter(|_| self.known.start).map_or(Duration::ZERO, |after| between(after, self.started))
+    }
+
+    /// Whether it ran at an event, as far as was told.
+    pub fn covers(&self, seq: u64) -> bool {
+        self.first_seq <= seq && (seq <= self.last_seq || self.state == BarState::Running)
+    }
+}
+
+/// Whose times they are. Never both within one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// When events arrived here.
+    Arrival,
+    /// The server's, from ids or from `debug`; an event without one is moved by the difference seen last.
+    Server,
+}
+
+/// One attempt of a run: a tree of bars with its own axis.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The run, where it was told.
+    pub run_id: Option<Arc<str>>,
+    /// Which attempt of the run, from 1.
+    pub number: u64,
+    /// When it began, by its clock.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Whether these two are times of the server or of live events.
+    pub known: Known,
+    /// How it went.
+    pub state: BarState,
+    /// The error or another word on its end.
+    pub detail: Option<String>,
+    /// Time lost in the attempts before.
+    pub lost: Duration,
+    /// Whose times.
+    pub clock: Clock,
+    /// Whether a mode tells when nodes begin.
+    pub exact: bool,
+    /// Its first event.
+    pub first_seq: u64,
+    /// Its last event, so far.
+    pub last_seq: u64,
+    /// The bars at the top, in the order in which they began.
+    pub children: Vec<u64>,
+    /// Time of its last event.
+    pub seen: Timestamp,
+    /// Key of its first bar.
+    first_key: u64,
+    /// Bars of each source.
+    sources: [bool; SOURCES.len()],
+    /// What the server's clock is ahead.
+    skew: SignedDuration,
+    /// Whether the graph asks something.
+    asked: bool,
+    /// Whether the time of its newest event is known.
+    is_timed: bool,
+    /// Whether any of its times is that of an event's arrival.
+    is_arrival_timed: bool,
+    /// Which of its times are those of the run's record.
+    recorded: Recorded,
+    /// Whether steps are timed by checkpoints, since the stream gave them no time.
+    is_filled: bool,
+    /// Whether the stream was joined in the middle of it.
+    is_joined: bool,
+    /// Whether only the server's records tell of it.
+    is_recorded: bool,
+    /// Whether the stream tells of its run in an attempt of its own.
+    pub is_superseded: bool,
+    scope: Scope,
+}
+
+impl Attempt {
+    /// What its bars are made from, best first.
+    pub fn sources(&self) -> impl Iterator<Item = BarSource> + '_ {
+        // What is told exactly is not made from what only hints at it.
+        let counts = |source: &BarSource| !self.exact || *source >= BarSource::Messages;
+        SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
+    }
+
+    /// Whether any of its times is that of an event's arrival.
+    pub fn is_arrival_timed(&self) -> bool {
+        self.is_arrival_timed
+    }
+
+    /// Whether arrivals tell when it began; else it was joined later, or only its record tells that.
+    pub fn is_start_arrival_timed(&self) -> bool {
+        self.is_arrival_timed && self.known.start && !self.recorded.start
+    }
+
+    /// Whether steps are timed by checkpoints, since the stream gave them no time.
+    pub fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+
+    /// Whether its bars are made from checkpoints alone.
+    pub fn is_of_checkpoints(&self) -> bool {
+        self.sources().eq([BarSource::Checkpoints])
+    }
+
+    /// How long it took; none while it runs, or where that is not known.
+    pub fn took(&self) -> Option<Duration> {
+        self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
+    }
+
+    /// Where its axis ends: its end, or this moment while it runs.
+    pub fn until(&self, now: Timestamp) -> Timestamp {
+        let live = || now.checked_add(self.skew).unwrap_or(now).max(self.seen);
+        self.ended.unwrap_or_else(live).max(self.started)
+    }
+}
+
+impl Weigh for Bar {
+    fn weight(&self) -> usize {
+        let id = self.id.as_ref().map_or(0, |id| id.len());
+        let (detail, scope) = (self.detail.as_ref().map_or(0, |text| text.len()), size_of::<Scope>());
+        let children = self.children.len() * size_of::<u64>();
+        size_of::<Bar>() + self.name.len() + namespace_weight(&self.ns) + id + detail + scope + children
+    }
+}
+
+/// The bars of a tape.
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    bars: Rows<Bar>,
+    attempts: VecDeque<Attempt>,
+    attempts_gone: u64,
+    /// Counts changes of the tree: bars that come, are let go or move.
+    shape: u64,
+    /// Counts changes of attempts before the newest.
+    generation: u64,
+    names: Names,
+    /// The run of which the source said that it reads it.
+    run_id: Option<Arc<str>>,
+    /// Whether the event that is read has the server's time, and what that is ahead.
+    server: Option<Option<SignedDuration>>,
+    /// Bars of the newest attempt by task id, run id of a call, message id or tool call id.
+    ids: HashMap<Arc<str>, u64>,
+    /// Nodes of messages that were announced, by message id.
+    announced: HashMap<Box<str>, Option<u64>>,
+    /// Messages of the newer protocol that grow, by namespace.
+    speaking: HashMap<Namespace, u64>,
+    /// Tool calls that messages of the newest attempt asked for, by id: the tool, and the model call that asked.
+    asked: HashMap<Box<str>, (Arc<str>, Option<u64>)>,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Timeline {
+            bars: Rows::new(MAX_BARS),
+            attempts: VecDeque::new(),
+            attempts_gone: 0,
+            shape: 0,
+            generation: 0,
+            names: Names::default(),
+            run_id: None,
+            server: None,
+            ids: HashMap::new(),
+            announced: HashMap::new(),
+            speaking: HashMap::new(),
+            asked: HashMap::new(),
+        }
+    }
+}
+
+impl Timeline {
+    /// The bars in the order in which they were told of; the key of the first is [`Rows::evicted`].
+    pub fn bars(&self) -> &Rows<Bar> {
+        &self.bars
+    }
+
+    pub(super) fn bars_mut(&mut self) -> &mut Rows<Bar> {
+        &mut self.bars
+    }
+
+    /// The bar with this key, if it is still kept.
+    pub fn bar(&self, key: u64) -> Option<&Bar> {
+        self.bars.get(usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?)
+    }
+
+    /// The attempts that are kept with their numbers, oldest first.
+    pub fn attempts(&self) -> impl DoubleEndedIterator<Item = (u64, &Attempt)> + ExactSizeIterator {
+        let first = self.attempts_gone;
+        self.attempts.iter().enumerate().map(move |(i, attempt)| (first + i as u64, attempt))
+    }
+
+    /// The attempt with this number, if it is still kept.
+    pub fn attempt(&self, number: u64) -> Option<&Attempt> {
+        self.attempts.get(usize::try_from(number.checked_sub(self.attempts_gone)?).ok()?)
+    }
+
+    /// Attempts that were let go.
+    pub fn attempts_gone(&self) -> u64 {
+        self.attempts_gone
+    }
+
+    /// Changes whenever the tree of bars does, and not when a bar only grows or ends.
+    pub fn shape(&self) -> u64 {
+        self.shape
+    }
+
+    /// Changes whenever an attempt before the newest does.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The step of a node: as the server numbers it where anything told that for its graph, else counted from the start of
+    /// the attempt.
+    pub fn step(&self, bar: &Bar) -> Option<i64> {
+        if bar.kind != BarKind::Node {
+            return None;
+        }
+        let scope = match bar.parent {
+            Some(parent) => self.bar(parent)?.scope.as_deref(),
+            None => self.attempt(bar.attempt).map(|attempt| &attempt.scope),
+        };
+        Some(bar.step.unwrap_or(bar.wave.saturating_add(scope.and_then(|s| s.offset).unwrap_or(0))))
+    }
+
+    /// The bar that an event told of, else the one that began last of those that ran then, else the last one before.
+    pub fn at_seq(&self, seq: u64) -> Option<u64> {
+        let begun = self.bars.partition_point(|bar| bar.first_seq <= seq);
+        let key = |i: usize| self.bars.evicted() + i as u64;
+        let near = || (0..begun).rev().take(LOOK_BACK);
+        let told = near().find(|&i| self.bars[i].last_seq == seq || self.bars[i].first_seq == seq);
+        let runs = || near().find(|&i| self.bars[i].covers(seq));
+        told.or_else(runs).or(begun.checked_sub(1)).map(key)
+    }
+
+    pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
+        self.read(payload);
+    }
+
+    /// Takes the real times of a run from the server's record, and how it ended.
+    ///
+    /// `checkpoints` are those of the run, oldest first: of a run that the stream has not shown they tell the steps.
+    pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
+        let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
+        let is_of_run = |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
+        let mut of_run = self.attempts.iter_mut().enumerate().filter(|(_, attempt)| is_of_run(attempt));
+        if let Some((first, attempt)) = of_run.next() {
+            attempt.take_record(run, true);
+            // The steps of a run that was tried again have the same numbers in each attempt.
+            let is_only = attempt.number == 1 && !attempt.is_recorded;
+            match of_run.next_back() {
+                Some((_, last)) => last.take_record(run, false),
+                None if is_only => self.fill_times(first, run, checkpoints),
+                None => {}
+            }
+        } else if (run.outcome.is_over() || run.outcome == RunOutcome::Running)
+            && !self.is_open()
+            && self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started))
+        {
+            self.begin_recorded(run, checkpoints);
+        }
+    }
+
+    /// Forgets the runs if the stream has not told of any: newer records tell more of them.
+    pub(super) fn forget_records(&mut self) {
+        if self.attempts.iter().all(|attempt| attempt.is_recorded) {
+            let (shape, generation, max_bytes) = (self.shape + 1, self.generation + 1, self.bars.max_bytes());
+            *self = Timeline { shape, generation, run_id: self.run_id.take(), ..Timeline::default() };
+            self.bars.limit(max_bytes);
+        }
+    }
+
+    pub(super) fn apply_item(&mut self, item: &Item) {
+        match item {
+            Item::Started { run_id, .. } => self.run_id = Some(self.names.get(run_id)),
+            Item::Record(Record::Tape(head)) => {
+                let run_id = head.run_id.as_deref();
+                self.run_id = run_id.map(|id| self.names.get(id)).or(self.run_id.take());
+            }
+            Item::Record(Record::End(end)) => {
+                let detail =
+                    || end.detail.as_deref().map(|text| runtail_core::text::head(text, fold::DETAIL).to_string());
+                let word = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
+                let (state, detail) = match end.outcome {
+                    Outcome::Success => (BarState::Done, None),
+                    Outcome::Error | Outcome::Timeout => (BarState::Failed, Some(word)),
+                    Outcome::Interrupted => (BarState::Interrupted, detail()),
+                    Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(word)),
+                    Outcome::Unknown => (BarState::Abandoned, detail()),
+                };
+                // A run that came to its end did so with its last event: servers close the stream later. Another one went on
+                // until now for all that is known, but a replay ended long ago.
+                let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
+                let goes_on =
+                    !matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error) && is_timed;
+                let at = goes_on.then(|| (self.time(end.at), true));
+                self.end(state, detail, at);
+            }
+            Item::Failed(_) => self.end(BarState::Abandoned, None, None),
+            Item::Record(
+                Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_) | Record::Run(_),
+            )
+            | Item::Heartbeat { .. }
+            | Item::Repeated { .. }
+            | Item::Connecting { .. }
+            | Item::Retrying { .. }
+            | Item::Terms(_)
+            | Item::ModesKept { .. }
+            | Item::Following { .. }
+            | Item::Silent { .. } => {}
+        }
+    }
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}

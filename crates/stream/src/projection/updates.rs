@@ -1,0 +1,89 @@
+//! What each node wrote, one row a node.
+
+use super::rows::{Rows, Weigh, namespace_weight};
+use super::wire::{Fields, Payload, summary};
+use crate::{Names, Namespace};
+use jiff::Timestamp;
+use std::sync::Arc;
+
+const MAX_ROWS: usize = 100_000;
+const SUMMARY: usize = 80;
+/// Keys of one write that are kept; far more than a line has room for.
+const MAX_KEYS: usize = 64;
+
+/// What one node wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpdateRow {
+    /// The event.
+    pub seq: u64,
+    /// When it was sent, where that is known.
+    pub at: Option<Timestamp>,
+    /// The node, or `__interrupt__`.
+    pub node: Arc<str>,
+    /// Where the node lives.
+    pub ns: Namespace,
+    /// The keys that it wrote, each with the beginning of its value.
+    pub keys: Vec<(Arc<str>, String)>,
+    /// Whether the graph stopped here to ask.
+    pub interrupt: bool,
+}
+
+impl Weigh for UpdateRow {
+    fn weight(&self) -> usize {
+        let keys =
+            self.keys.iter().map(|(name, value)| size_of::<(Arc<str>, String)>() + name.len() + value.capacity());
+        size_of::<UpdateRow>() + namespace_weight(&self.ns) + self.node.len() + keys.sum::<usize>()
+    }
+}
+
+/// The rows of a tape.
+#[derive(Debug, Clone)]
+pub struct Updates {
+    rows: Rows<UpdateRow>,
+    names: Names,
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        Updates { rows: Rows::new(MAX_ROWS), names: Names::default() }
+    }
+}
+
+impl Updates {
+    /// The rows in the order of their events.
+    pub fn rows(&self) -> &Rows<UpdateRow> {
+        &self.rows
+    }
+
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<UpdateRow> {
+        &mut self.rows
+    }
+
+    pub(super) fn apply(&mut self, payload: &Payload<'_>) {
+        if payload.name != "updates" {
+            return;
+        }
+        let event = payload.event;
+        for (node, written) in payload.writes() {
+            let interrupt = node == "__interrupt__";
+            let keys = match Fields::read(written) {
+                Some(Fields(keys)) => {
+                    let keys = keys.iter().take(MAX_KEYS);
+                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
+                }
+                // A node that wrote no object: its whole value, under no key.
+                None if written == "null" => Vec::new(),
+                None => vec![(self.names.get(""), summary(written, SUMMARY))],
+            };
+            let node = self.names.get(&node);
+            self.rows.push(UpdateRow {
+                seq: event.seq,
+                at: event.time(),
+                node,
+                ns: payload.ns.clone(),
+                keys,
+                interrupt,
+            });
+        }
+    }
+}

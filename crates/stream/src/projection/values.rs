@@ -1,0 +1,433 @@
+//! The state after each step, and which of its keys changed since the state before it. States come from the mode `values`
+//! and from a thread's `state_update`; where there are none, checkpoints hold them too.
+
+use super::rows::{Rows, Weigh, namespace_weight};
+use super::wire::{Fields, Items, Payload, Text};
+use crate::{Event, Names, Namespace};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const MAX_SNAPSHOTS: usize = 20_000;
+/// Namespaces whose last state is remembered: each task of a subgraph has one of its own.
+const MAX_NAMESPACES: usize = 256;
+/// Bytes of the events that these lie in, beside the newest one: the tape may have let them go long ago.
+const MAX_REMEMBERED: usize = 64 << 20;
+/// Keys of a state that are told apart. A state with more is mostly data that is kept by key, and to find what moved among
+/// a million of them would cost far more than the event.
+const MAX_KEYS: usize = 256;
+
+/// The state at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// The event that holds it.
+    pub seq: u64,
+    /// When it was sent or written, where that is known.
+    pub at: Option<Timestamp>,
+    /// Whose state it is.
+    pub ns: Namespace,
+    /// Bytes of JSON.
+    pub size: usize,
+    /// Where in the event's text it begins.
+    pub from: usize,
+    /// What told of it.
+    pub source: StateSource,
+    /// Number of the state before it in the same namespace, counting those that were let go.
+    pub before: Option<u64>,
+    /// Its keys, in the server's order, as many as are told apart.
+    pub keys: Vec<KeyState>,
+    /// Keys of the state before it that are gone.
+    pub removed: Vec<Arc<str>>,
+    /// Interrupts that it tells of.
+    pub interrupts: usize,
+}
+
+/// What tells of a state, the poorest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StateSource {
+    /// A checkpoint in the mode `debug`.
+    Debug,
+    /// The mode `checkpoints`.
+    Checkpoint,
+    /// The mode `values`.
+    Values,
+    /// A change of the thread's state by hand.
+    Update,
+    /// The thread's state as it was loaded from the server.
+    Server,
+}
+
+impl StateSource {
+    /// What it is called, where that is worth saying.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            StateSource::Debug => Some("debug checkpoint"),
+            StateSource::Checkpoint => Some("checkpoint"),
+            StateSource::Update => Some("state update"),
+            StateSource::Server => Some("from the server's state"),
+            StateSource::Values => None,
+        }
+    }
+}
+
+/// One key of a state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyState {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Bytes of JSON.
+    pub size: usize,
+    /// Whether it differs from the state before it, in the same namespace; everything in the first state is new.
+    pub changed: bool,
+}
+
+impl Weigh for Snapshot {
+    fn weight(&self) -> usize {
+        let keys = self.keys.iter().map(|key| size_of::<KeyState>() + key.name.len());
+        let removed = self.removed.iter().map(|name| size_of::<Arc<str>>() + name.len());
+        size_of::<Snapshot>() + namespace_weight(&self.ns) + keys.sum::<usize>() + removed.sum::<usize>()
+    }
+}
+
+/// Where in an event's text the values of a state are.
+#[derive(Debug, Clone)]
+struct Last {
+    text: Arc<str>,
+    keys: Vec<(Arc<str>, usize, usize)>,
+    used: u64,
+    number: u64,
+}
+
+/// Where and when a state is told.
+struct Place {
+    seq: u64,
+    at: Option<Timestamp>,
+    ns: Namespace,
+}
+
+/// The states of a tape.
+#[derive(Debug, Clone)]
+pub struct Values {
+    rows: Rows<Snapshot>,
+    last: HashMap<Namespace, Last>,
+    names: Names,
+    /// The best of what tells of states in this run.
+    best: StateSource,
+    /// What was the newest state before that of the server, which is the newest row; none where another one is.
+    before_server: Option<Option<Last>>,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Values {
+            rows: Rows::new(MAX_SNAPSHOTS),
+            last: HashMap::new(),
+            names: Names::default(),
+            best: StateSource::Debug,
+            before_server: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct StateUpdate<'a> {
+    #[serde(borrow)]
+    pub state: ThreadState<'a>,
+}
+
+/// What a thread's state and a checkpoint have in common.
+#[derive(Deserialize)]
+pub(super) struct ThreadState<'a> {
+    #[serde(borrow)]
+    pub values: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Debug<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+/// The state that an event holds, and what kind of event that is.
+fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
+    Some(match payload.name {
+        "values" => (payload.json?, StateSource::Values),
+        "state_update" => (payload.read::<StateUpdate<'_>>()?.state.values.get(), StateSource::Update),
+        "checkpoints" => (payload.read::<ThreadState<'_>>()?.values.get(), StateSource::Checkpoint),
+        "debug" => {
+            let debug = payload.read::<Debug<'_>>().filter(|debug| debug.kind.is("checkpoint"))?;
+            let checkpoint: ThreadState<'_> = serde_json::from_str(debug.payload.get()).ok()?;
+            (checkpoint.values.get(), StateSource::Debug)
+        }
+        _ => return None,
+    })
+}
+
+impl Values {
+    /// The states in the order of their events.
+    pub fn rows(&self) -> &Rows<Snapshot> {
+        &self.rows
+    }
+
+    pub(super) fn rows_mut(&mut self) -> &mut Rows<Snapshot> {
+        &mut self.rows
+    }
+
+    /// Returns the bytes of the states that newer ones are compared with. The tape may have evicted their events.
+    pub(super) fn remembered(&self) -> usize {
+        self.last.values().map(Last::weight).sum()
+    }
+
+    /// The state that an event carries.
+    pub fn at(&self, seq: u64) -> Option<&Snapshot> {
+        self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|i| &self.rows[i])
+    }
+
+    /// The newest state of the graph itself at or before an event.
+    pub fn as_of(&self, seq: u64) -> Option<&Snapshot> {
+        let end = self.rows.partition_point(|row| row.seq <= seq);
+        self.rows[..end].iter().rev().find(|row| row.ns.is_empty())
+    }
+
+    pub(super) fn apply(&mut self, payload: &Payload<'_>) {
+        // Another run may have other modes.
+        if payload.name == "metadata" {
+            self.best = StateSource::Debug;
+        }
+        let Some(((state, source), whole)) = state(payload).zip(payload.event.data.json()) else { return };
+        // What a better mode tells is not told again by a poorer one.
+        if source < self.best {
+            return;
+        }
+        if source != StateSource::Update {
+            self.best = source;
+        }
+        // What is replayed is older than what was loaded when the page was opened, which comes again behind it.
+        if payload.event.replayed
+            && let Some(before) = self.before_server.take()
+        {
+            self.rows.pop();
+            match before {
+                Some(before) => drop(self.last.insert(Namespace::default(), before)),
+                None => drop(self.last.remove(&Namespace::default())),
+            }
+        }
+        let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
+        let place = Place { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
+        self.take(state, source, whole, interrupts, place);
+    }
+
+    /// Takes the state as the server has it, if it differs from the newest one that is known.
+    pub(super) fn apply_snapshot(&mut self, event: &Event, state: &str, written: Option<Timestamp>) {
+        if let Some(whole) = event.data.json() {
+            let place = Place { seq: event.seq, at: written, ns: Namespace::default() };
+            let (before, last) = (self.last.get(&place.ns).cloned(), self.rows.last().map(|row| row.seq));
+            self.take(state, StateSource::Server, whole, 0, place);
+            if self.rows.last().map(|row| row.seq) != last {
+                self.before_server = Some(before);
+            }
+        }
+    }
+
+    fn take(&mut self, state: &str, source: StateSource, whole: &Arc<str>, mut interrupts: usize, place: Place) {
+        let Place { seq, at, ns } = place;
+        if source != StateSource::Server {
+            self.before_server = None;
+        }
+        let before = self.last.get(&ns);
+        // A state that is no object has no keys: it is a state all the same.
+        let fields = Fields::read(state).map(|f| f.0).unwrap_or_default();
+        let (mut keys, mut places) = (Vec::new(), Vec::new());
+        for (name, value) in &fields {
+            let text = value.get();
+            if name == "__interrupt__" {
+                interrupts += Items::of(value).len().max(1);
+                continue;
+            }
+            if keys.len() >= MAX_KEYS {
+                continue;
+            }
+            let known = before.and_then(|b| b.place(name, places.len()).map(|(from, to)| &b.text[from..to]));
+            let name = self.names.get(name);
+            let from = offset(whole, text);
+            places.push((name.clone(), from, from + text.len()));
+            keys.push(KeyState { name, size: text.len(), changed: known != Some(text) });
+        }
+        // JavaScript and Aegra tell of an interrupt in a state that holds nothing else: no state to compare with.
+        let bare = keys.is_empty() && interrupts > 0;
+        let removed: Vec<Arc<str>> = match before {
+            // Of more than are told apart it is not known which are gone.
+            Some(before) if keys.len() < MAX_KEYS && !bare && !before.has_names_of(&places) => {
+                let gone = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
+                gone.map(|(name, ..)| name.clone()).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_known = before.is_some() && removed.is_empty() && !keys.iter().any(|key| key.changed);
+        if source == StateSource::Server && is_known {
+            return;
+        }
+        let number = self.rows.evicted() + self.rows.len() as u64;
+        let before = before.map(|before| before.number);
+        if !bare {
+            self.make_room(&ns, whole.len());
+            let last = Last { text: whole.clone(), keys: places, used: seq, number };
+            self.last.insert(ns.clone(), last);
+        }
+        let (size, from) = (state.len(), offset(whole, state));
+        self.rows.push(Snapshot { seq, at, ns, size, from, source, before, keys, removed, interrupts });
+    }
+
+    /// Makes room for a state in an event of so many bytes: what was not heard of for longest is forgotten.
+    fn make_room(&mut self, ns: &Namespace, bytes: usize) {
+        self.last.remove(ns);
+        let mut left: usize = bytes + self.remembered();
+        while self.last.len() >= MAX_NAMESPACES || left > MAX_REMEMBERED {
+            let oldest = self.last.iter().min_by_key(|(_, last)| last.used).map(|(ns, _)| ns.clone());
+            let Some(gone) = oldest.and_then(|ns| self.last.remove(&ns)) else { return };
+            left -= gone.weight();
+        }
+    }
+}
+
+/// Where a part of a text begins in it: an address less another.
+fn offset(whole: &str, part: &str) -> usize {
+    part.as_ptr() as usize - whole.as_ptr() as usize
+}
+
+impl Last {
+    fn weight(&self) -> usize {
+        let keys = self.keys.iter().map(|(name, ..)| size_of::<(Arc<str>, usize, usize)>() + name.len());
+        self.text.len() + keys.sum::<usize>()
+    }
+
+    fn has_names_of(&self, keys: &[(Arc<str>, usize, usize)]) -> bool {
+        self.keys.len() == keys.len() && self.keys.iter().zip(keys).all(|(a, b)| a.0 == b.0)
+    }
+
+    /// Where a key's value is; keys mostly stay in their order, so the same position is tried first.
+    fn place(&self, name: &str, hint: usize) -> Option<(usize, usize)> {
+        let at = |key: &&(Arc<str>, usize, usize)| *key.0 == *name;
+        let key = self.keys.get(hint).filter(at).or_else(|| self.keys.iter().find(at))?;
+        Some((key.1, key.2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+
+    fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
+        take(values, seq, "values", ns, data);
+    }
+
+    fn take(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
+        let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+        let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
+        let event = Event { seq, at, conn: 1, replayed: false, name, ns, id: None, data: Data::Json(data.into()) };
+        values.apply(&Payload::of(&event));
+    }
+
+    #[test]
+    fn states_are_compared_within_their_namespace() {
+        let mut values = Values::default();
+        apply(&mut values, 1, "", r#"{"a":1,"b":[1, 2]}"#);
+        apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
+        apply(&mut values, 3, "", r#"{"b":[1, 2],"c":{"x":1}}"#);
+        apply(&mut values, 4, "", r#"{"__interrupt__":[{"id":"1"},{"id":"2"}]}"#);
+        apply(&mut values, 5, "", r#"{"b":[1, 2],"c":{"x":2}}"#);
+        let changed = |i: usize| -> Vec<String> {
+            let keys = values.rows()[i].keys.iter().filter(|k| k.changed);
+            keys.map(|k| format!("{}:{}", k.name, k.size)).collect()
+        };
+        assert_eq!(changed(0), ["a:1", "b:6"]);
+        assert_eq!(changed(1), ["a:1"]);
+        assert_eq!((changed(2), &*values.rows()[2].removed), (vec!["c:7".to_string()], &["a".into()][..]));
+        assert_eq!((values.rows()[3].interrupts, values.rows()[3].keys.len()), (2, 0));
+        assert_eq!(changed(4), ["c:7"]);
+        assert_eq!(values.as_of(2).unwrap().seq, 1);
+    }
+
+    #[test]
+    fn a_state_that_is_no_object_is_one_too() {
+        let mut values = Values::default();
+        for (seq, data) in (1..).zip(["\"a\"", "null", "[1]", "{\"a\":1}", "7"]) {
+            apply(&mut values, seq, "", data);
+        }
+        let rows = values.rows().iter().map(|row| (row.seq, row.size, row.keys.len(), row.removed.len()));
+        assert_eq!(rows.collect::<Vec<_>>(), [(1, 3, 0, 0), (2, 4, 0, 0), (3, 3, 0, 0), (4, 7, 1, 0), (5, 1, 0, 1)]);
+    }
+
+    #[test]
+    fn each_state_knows_the_one_before_it_and_where_it_is() {
+        let mut values = Values::default();
+        apply(&mut values, 1, "", r#"{"a":1}"#);
+        apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
+        apply(&mut values, 3, "", r#"{"__interrupt__":[{"id":"1"}]}"#);
+        let update = r#"{"state":{"values":{"a":2},"next":[]},"thread_id":"t"}"#;
+        take(&mut values, 4, "state_update", "", update);
+        let before: Vec<Option<u64>> = values.rows().iter().map(|row| row.before).collect();
+        assert_eq!(before, [None, None, Some(0), Some(0)], "an interrupt alone is no state to compare with");
+        let last = &values.rows()[3];
+        assert_eq!((&update[last.from..last.from + last.size], last.source), (r#"{"a":2}"#, StateSource::Update));
+    }
+
+    #[test]
+    fn checkpoints_are_states_where_nothing_better_tells_of_them() {
+        let checkpoint = r#"{"config":{},"values":{"a":1},"next":[]}"#;
+        let debug = format!(r#"{{"step":0,"type":"checkpoint","payload":{checkpoint}}}"#);
+        let mut values = Values::default();
+        take(&mut values, 1, "debug", "", &debug);
+        take(&mut values, 2, "debug", "", r#"{"step":0,"type":"task","payload":{"values":{}}}"#);
+        take(&mut values, 3, "checkpoints", "", checkpoint);
+        take(&mut values, 4, "debug", "", &debug);
+        take(&mut values, 5, "checkpoints", "", r#"{"id":"1","parent_id":null,"step":1}"#);
+        apply(&mut values, 6, "", r#"{"a":1}"#);
+        take(&mut values, 7, "checkpoints", "", checkpoint);
+        take(&mut values, 8, "checkpoints", "sub:1", checkpoint);
+        take(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
+        take(&mut values, 10, "checkpoints", "", checkpoint);
+        let told: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq, row.source)).collect();
+        let (debug, checkpoint) = (StateSource::Debug, StateSource::Checkpoint);
+        assert_eq!(
+            told,
+            [(1, debug), (3, checkpoint), (6, StateSource::Values), (10, checkpoint)],
+            "the next run may have other modes"
+        );
+    }
+
+    #[test]
+    fn namespaces_are_bounded() {
+        let mut values = Values::default();
+        for i in 0..1000 {
+            apply(&mut values, i, &format!("sub:{i}"), "{}");
+        }
+        assert_eq!(values.last.len(), MAX_NAMESPACES);
+        // Large states are forgotten sooner; the newest one always stays.
+        let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_REMEMBERED / 4));
+        for i in 1000..1010 {
+            apply(&mut values, i, &format!("sub:{i}"), &large);
+        }
+        assert_eq!(values.last.len(), 3);
+        apply(&mut values, 1010, "", &format!("[{}1]", "1,".repeat(MAX_REMEMBERED)));
+        assert_eq!(values.last.len(), 1);
+    }
+
+    #[test]
+    fn a_state_of_a_million_keys_costs_what_it_is() {
+        let keys = |from: usize| (from..from + 100_000).map(|i| format!("\"k{i}\":{i}")).collect::<Vec<_>>().join(",");
+        let mut values = Values::default();
+        apply(&mut values, 1, "", &format!("{{{}}}", keys(0)));
+        // All are at other places now: to look for each among the others would take minutes.
+        apply(&mut values, 2, "", &format!("{{\"new\":1,{},\"__interrupt__\":[{{\"id\":\"1\"}}]}}", keys(0)));
+        let row = &values.rows()[1];
+        assert_eq!((row.keys.len(), row.removed.len(), row.interrupts), (MAX_KEYS, 0, 1));
+        let changed: Vec<&str> = row.keys.iter().filter(|key| key.changed).map(|key| &*key.name).collect();
+        assert_eq!(changed, ["new"]);
+    }
+}

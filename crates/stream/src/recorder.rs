@@ -1,0 +1,159 @@
+//! The file that a recording is written to: new, the person's own, and readable up to its last line whatever happens.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use runtail_core::config::files;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often a compressed recording is made readable up to its newest line; doing so costs compression.
+const SYNC: Duration = Duration::from_secs(1);
+
+/// A recording that is being written.
+#[derive(Debug)]
+pub struct RecordingFile {
+    out: Out,
+    synced: Instant,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+enum Out {
+    Plain(BufWriter<File>),
+    Gzip(Box<GzEncoder<BufWriter<File>>>),
+}
+
+impl RecordingFile {
+    /// Makes the file; compressed where its name ends in `.gz`. A device or an empty file may be there already.
+    ///
+    /// # Errors
+    /// `AlreadyExists` where there is something in the file, which stays as it is; `ResourceBusy` where another process
+    /// records to it; else what the system says.
+    pub fn create(path: &Path) -> io::Result<RecordingFile> {
+        let file = BufWriter::with_capacity(64 << 10, private(path)?);
+        let out = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
+            true => Out::Gzip(Box::new(GzEncoder::new(file, Compression::default()))),
+            false => Out::Plain(file),
+        };
+        Ok(RecordingFile { out, synced: Instant::now(), bytes: 0 })
+    }
+
+    /// Appends whole lines, and brings them to the file.
+    ///
+    /// # Errors
+    /// What the system says: a full disk, say. What was written stays readable up to its last whole line.
+    pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.bytes += lines.len() as u64;
+        match &mut self.out {
+            Out::Plain(out) => out.write_all(lines).and_then(|()| out.flush()),
+            Out::Gzip(out) => {
+                out.write_all(lines)?;
+                if self.synced.elapsed() < SYNC {
+                    return Ok(());
+                }
+                self.synced = Instant::now();
+                out.flush()
+            }
+        }
+    }
+
+    /// Bytes of all lines, before they were compressed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn finish(self) -> io::Result<()> {
+        match self.out {
+            Out::Plain(mut out) => out.flush(),
+            Out::Gzip(out) => out.finish().and_then(|mut out| out.flush()),
+        }
+    }
+}
+
+/// A file that only the person can read: what was said to an agent is nobody else's business.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => files::open_with(&options, path)?,
+        made => made?,
+    };
+    let found = file.metadata()?;
+    // A recording is empty until its first lines are written, and then an empty file would be taken for a new one.
+    if found.is_file() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process records to it"));
+    }
+    // What another process wrote until it released the lock.
+    let found = file.metadata().unwrap_or(found);
+    if found.is_file() && found.len() > 0 {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    #[cfg(unix)]
+    if found.is_file() {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn files_are_new_and_the_persons_own() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        // One that is empty may have been made for it, by whatever rules.
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        let mut file = RecordingFile::create(&path).unwrap();
+        file.write(b"x\n").unwrap();
+        assert_eq!((file.bytes(), mode()), (2, 0o600));
+        file.finish().unwrap();
+        assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&path).unwrap(), b"x\n");
+        std::fs::remove_file(&path).unwrap();
+        RecordingFile::create(&path).unwrap().finish().unwrap();
+        assert_eq!(mode(), 0o600);
+    }
+
+    #[test]
+    fn an_empty_recording_that_is_being_written_is_not_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.jsonl", "a.jsonl.gz"] {
+            let path = folder.path().join(name);
+            let mut first = RecordingFile::create(&path).unwrap();
+            assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+            first.write(b"x\n").unwrap();
+            let second = RecordingFile::create(&path).unwrap_err().kind();
+            assert!(matches!(second, io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists));
+            first.finish().unwrap();
+            assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_told() {
+        let full = Path::new("/dev/full");
+        assert!(RecordingFile::create(full).unwrap().write(b"x\n").is_err());
+        let mut packed = RecordingFile { synced: Instant::now(), ..RecordingFile::create(full).unwrap() };
+        packed.out = match packed.out {
+            Out::Plain(file) => Out::Gzip(Box::new(GzEncoder::new(file, Compression::fast()))),
+            gzip => gzip,
+        };
+        packed.write(b"x\n").unwrap();
+        assert!(packed.finish().is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! The link to the stream of a whole thread.
+//!
+//! The Python server takes the events that it stored, sends them, and subscribes only then: what is published meanwhile
+//! is lost, without a trace. So the past is never read together with the present (`whole.rs`).
+
+use super::link::{kind, lacks_call};
+use super::modes::thread_gives;
+use super::side::Side;
+use super::terms::{Link, Notice, Opened, Past, Verdict};
+use super::whole::{Memory, Whole};
+use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_core::model::Run;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An event that only the mode of runs gives.
+const RUN: &str = "values";
+/// Runs of a thread that are asked for, newest first.
+const RUNS: usize = 100;
+
+/// All that happens on a thread, from now on or from an id (`-`: from the start).
+#[derive(Debug)]
+pub struct ThreadLink {
+    thread: Thread,
+    kind: Option<ServerKind>,
+    memory: Arc<Mutex<Memory>>,
+    /// The stream was open before, so the server offers it.
+    was_open: bool,
+}
+
+/// A thread on its server.
+#[derive(Debug, Clone)]
+pub(super) struct Thread {
+    server: AgentServer,
+    id: String,
+    modes: Vec<String>,
+}
+
+impl ThreadLink {
+    /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
+    pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
+        ThreadLink { thread: Thread { server, id: thread, modes }, kind: None, memory: Arc::default(), was_open: false }
+    }
+}
+
+impl Link for ThreadLink {
+    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+        // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
+        if let Err(error) = self.thread.server.thread(&self.thread.id).await
+            && !lacks_call(&self.thread.server, &mut self.kind, &error).await?
+        {
+            return Err(error);
+        }
+        let is_python = kind(&self.thread.server, &mut self.kind).await? == ServerKind::Python;
+        let opened = self.open(is_python, after).await;
+        if !self.was_open
+            && let Err(error) = &opened
+            && error.may_lack_call()
+        {
+            // The thread itself was found.
+            let (kind, detail) = (Kind::NotOffered, "this server has no thread streams".into());
+            return Err(ApiError { kind, detail, ..error.clone() });
+        }
+        self.was_open |= opened.is_ok();
+        opened
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(Verdict::Endless)
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn beats(&self) -> bool {
+        self.kind == Some(ServerKind::Python)
+    }
+
+    fn set_modes(&mut self, modes: Vec<String>) {
+        self.thread.modes = modes;
+        if !self.thread.has_stored() {
+            // Runs come and go unheard now.
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner).current = None;
+        }
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        thread_gives(&self.thread.modes, name)
+    }
+
+    fn gives_all(&self) -> bool {
+        false
+    }
+
+    fn unrepeated(&self) -> Option<&'static str> {
+        self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates")
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).notices.pop_front()
+    }
+}
+
+impl ThreadLink {
+    async fn open(&self, is_python: bool, after: Option<&str>) -> Result<Opened, ApiError> {
+        match after {
+            Some(after) if is_python && self.thread.has_stored() => {
+                // Listening comes first. What the list then calls finished is all in the past that is asked for next.
+                let whole = self.thread.with_runs();
+                let live = whole.open(false, None).await?;
+                let runs = self.thread.runs().await?;
+                let past = whole.open(false, Some(after)).await?;
+                let (status, answered) = (live.status, live.answered);
+                let before = answered.map_or(Past::Unknown, Past::Before);
+                let sides = (Side::new(past.body), Side::new(live.body));
+                let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
+                let thread_id = Some(self.thread.id.clone());
+                Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
+            }
+            _ => Ok(self.thread.open(!is_python, after).await?.read_ahead()),
+        }
+    }
+}
+
+impl Thread {
+    /// Whether anything was asked for that the server keeps.
+    fn has_stored(&self) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes" || mode == "lifecycle")
+    }
+
+    /// The same with the events of runs, by which past and present are joined; who did not ask for them does not get them.
+    fn with_runs(&self) -> Thread {
+        let mut all = self.clone();
+        if !thread_gives(&self.modes, RUN) {
+            all.modes.push("run_modes".into());
+        }
+        all
+    }
+
+    /// Whether an event of this name was asked for.
+    pub(super) fn gives(&self, name: &str) -> bool {
+        thread_gives(&self.modes, name)
+    }
+
+    async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {
+        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await?;
+        Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..stream.into() })
+    }
+
+    pub(super) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
+        self.server.runs(&self.id, RUNS).await
+    }
+
+    /// Whether the server has no record of a run.
+    pub(super) async fn is_deleted(&self, run: &str) -> Result<bool, ApiError> {
+        match self.server.run(&self.id, run).await {
+            Ok(_) => Ok(false),
+            Err(error) if error.kind == Kind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn join(&self, run: &str, after: &str) -> Result<Opened, ApiError> {
+        Ok(self.server.join_run(&self.id, run, &[], Some(after)).await?.into())
+    }
+}

@@ -1,0 +1,86 @@
+//! What events say that their source has to know: the run's id, its error, that it stopped to ask.
+
+use super::Data;
+use super::tuple::ModeTuple;
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// Bytes of an error that are told: some hold a whole state.
+const ERROR_TEXT: usize = 4096;
+
+/// The run that a `metadata` event names.
+pub(super) fn run_id_of(data: &Data) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        run_id: String,
+    }
+    serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
+}
+
+/// Whether an event is the first of its run: it carries the run's id and its first attempt.
+pub(super) fn begins_run(name: &str, data: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Begin {
+        #[serde(rename = "run_id")]
+        _run_id: String,
+        attempt: Option<u64>,
+        status: Option<serde::de::IgnoredAny>,
+    }
+    let is_metadata = name == "metadata";
+    serde_json::from_str::<Begin>(data)
+        .is_ok_and(|begin| begin.status.is_none() && begin.attempt.map_or(is_metadata, |attempt| attempt <= 1))
+}
+
+/// What an `error` event says (`{error, message}`, or a bare string), in one line that can be shown and kept: the event
+/// itself has it all.
+pub fn error_text(text: &str) -> String {
+    #[derive(Deserialize)]
+    struct Failure<'a> {
+        #[serde(default, borrow)]
+        error: Option<Cow<'a, str>>,
+        #[serde(default, borrow)]
+        message: Option<Cow<'a, str>>,
+    }
+    let said = match serde_json::from_str::<Failure<'_>>(text) {
+        Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
+        Ok(Failure { error: Some(one), message: None } | Failure { error: None, message: Some(one) }) => {
+            one.into_owned()
+        }
+        _ => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
+    };
+    let mut line = said.lines().collect::<Vec<_>>().join(" ");
+    if line.len() > ERROR_TEXT {
+        line.truncate(runtail_core::text::head(&line, ERROR_TEXT).len());
+        line.push('…');
+    }
+    line
+}
+
+/// Whether a state or an update tells of an interrupt.
+pub(super) fn has_interrupt(text: &str) -> bool {
+    let text = ModeTuple::of("", text).map_or(text, |tuple| tuple.chunk.get());
+    #[derive(Deserialize)]
+    struct State {
+        #[serde(rename = "__interrupt__")]
+        interrupt: Option<serde::de::IgnoredAny>,
+    }
+    serde_json::from_str::<State>(text).is_ok_and(|s| s.interrupt.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_is_found_in_a_tuple_too() {
+        assert!(has_interrupt(r#"{"__interrupt__":[]}"#) && has_interrupt(r#"["updates",{"__interrupt__":[]}]"#));
+        assert!(!has_interrupt(r#"["updates",{"a":{}}]"#) && !has_interrupt(r#"["__interrupt__",[]]"#));
+    }
+
+    #[test]
+    fn an_error_is_told_in_one_short_line() {
+        assert_eq!(error_text(r#"{"error":"ValueError","message":"one\ntwo"}"#), "ValueError: one two");
+        let long = error_text(&format!("\"a{}\"", "é".repeat(1_000_000)));
+        assert!(long.ends_with("é…") && long.len() < ERROR_TEXT + 4, "{}", long.len());
+    }
+}

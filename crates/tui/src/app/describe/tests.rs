@@ -1,0 +1,199 @@
+//! The lines of every mode, and of every event that real servers were seen to send.
+
+use super::*;
+use jiff::Timestamp;
+use runtail_stream::projection::Projections;
+use runtail_stream::{Decoder, Frame, Framer, Item, Record};
+
+fn made(name: &str, data: Data) -> Event {
+    Event {
+        seq: 1,
+        at: Timestamp::UNIX_EPOCH,
+        conn: 1,
+        replayed: false,
+        name: name.into(),
+        ns: [].into(),
+        id: None,
+        data,
+    }
+}
+
+fn told(name: &str, data: &str) -> String {
+    event(&made(name, Data::Json(data.into())), None, 100).map_or("-".into(), |line| line.text())
+}
+
+/// Every event of every capture, with its file's name.
+fn captured() -> Vec<(String, Event)> {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures");
+    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut all = Vec::new();
+    for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "sse")) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
+        framer.push(std::fs::read(path).unwrap().into());
+        let mut seq = 0;
+        while let Some(frame) = framer.next_frame() {
+            let Frame::Block(block) = frame else { continue };
+            let Some(event) = decoder.decode(block) else { continue };
+            seq += 1;
+            let at = Timestamp::from_millisecond(seq as i64 * 100).unwrap();
+            all.push((
+                name.clone(),
+                Event {
+                    seq,
+                    at,
+                    conn: 1,
+                    replayed: false,
+                    name: event.name,
+                    ns: event.ns,
+                    id: event.id,
+                    data: event.data,
+                },
+            ));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_captured_event_is_described() {
+    let all = captured();
+    let mut described = 0;
+    let mut lines = std::collections::BTreeMap::new();
+    let mut projections = Projections::default();
+    for (capture, one) in &all {
+        if one.seq == 1 {
+            projections = Projections::default();
+        }
+        projections.apply(&Item::Record(Record::Event(one.clone())));
+        let rows = projections.values.rows();
+        let state = rows.last().filter(|snapshot| snapshot.seq == one.seq);
+        let line = event(one, state, 90);
+        // Only what is no event at all (a page, a document that was decoded as one) has no rendering.
+        let Some(line) = line else {
+            assert!(
+                one.data.json().is_none() || &*one.name == "message",
+                "{capture} {}: {}",
+                one.name,
+                one.data.text()
+            );
+            continue;
+        };
+        described += 1;
+        let text = line.text();
+        assert!(!text.trim().is_empty(), "{capture}: {one:?}");
+        assert!(!text.starts_with('{') && !text.starts_with("\"{"), "{capture} {}: {text}", one.name);
+        let shape =
+            Said::of(one).map(|said| format!("{}{}", said.name, if said.enveloped { " (enveloped)" } else { "" }));
+        let seen: &mut Vec<String> = lines.entry(shape.unwrap()).or_default();
+        let key: String = text.chars().filter(|c| c.is_alphabetic()).take(14).collect();
+        if seen.len() < 12 && !seen.iter().any(|s| s.chars().filter(|c| c.is_alphabetic()).take(14).eq(key.chars())) {
+            seen.push(text);
+        }
+    }
+    assert!(described > 1300, "{described} of {}", all.len());
+    let told: Vec<String> =
+        lines.into_iter().map(|(name, lines)| format!("{name}\n  {}", lines.join("\n  "))).collect();
+    insta::assert_snapshot!("captured", told.join("\n"));
+}
+
+#[test]
+fn odd_data_is_told_and_never_panics() {
+    let names = [
+        "metadata",
+        "values",
+        "updates",
+        "messages",
+        "messages/partial",
+        "messages/complete",
+        "messages/metadata",
+        "tasks",
+        "checkpoints",
+        "debug",
+        "events",
+        "custom",
+        "custom:log",
+        "state_update",
+        "lifecycle",
+        "input.requested",
+        "error",
+        "feedback",
+        "end",
+        "tools",
+        "nonsense",
+    ];
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let odd =
+        format!("{{\"values\":{deep},\"data\":{deep},\"payload\":{deep},\"type\":{deep},\"name\":\"\\u001b[31mred\"}}");
+    let datas = ["null", "\"bare\"", "7", "[]", "{}", "[null]", "[[],[]]", "[{},{}]", "{\"a\":null}", &deep, &odd];
+    for name in names {
+        for data in datas {
+            let data = Data::Json(data.into());
+            let line = event(&made(name, data), None, 60);
+            let text = line.map(|line| line.text()).unwrap_or_default();
+            assert!(!text.contains('\u{1b}') && text.len() < 2_000, "{name}: {text}");
+        }
+        let head: std::sync::Arc<str> = "{\"messages\":[{\"type\":\"ai\",\"content\":\"cut in the mid".into();
+        let cut = event(&made(name, Data::TooLarge { size: 1 << 30, head }), None, 60);
+        assert!(
+            cut.is_some() || matches!(name, "messages" | "messages/partial" | "messages/complete" | "nonsense"),
+            "{name}"
+        );
+        assert_eq!(event(&made(name, Data::Malformed("{\"a\":".into())), None, 60), None);
+    }
+}
+
+#[test]
+fn a_large_event_costs_its_head() {
+    let large = format!(
+        "{{\"id\":\"1\",\"name\":\"load\",\"input\":{{\"x\":\"{}\"}},\"triggers\":[\"a\"]}}",
+        "x".repeat(5 << 20)
+    );
+    assert_eq!(told("tasks", &large), "▸ load starts");
+    let state = format!("{{\"small\":1,\"large\":\"{}\"}}", "x".repeat(5 << 20));
+    assert_eq!(told("values", &state), "small 1 B, large over 65.5 kB");
+}
+
+#[test]
+fn what_no_capture_holds() {
+    assert_eq!(told("updates", r#"{"a":null,"b":[{"x":1},{"x":2}]}"#), "a wrote nothing · b → 2 writes [{x 1}, {x 2}]");
+    assert_eq!(
+        told("updates", r#"{"__interrupt__":[{"value":"sure?","id":"1"},{"value":{"ok":1},"id":"2"}]}"#),
+        "◆ interrupt sure? ok 1"
+    );
+    assert_eq!(
+        told("tasks", r#"{"id":"1","name":"n","error":"ValueError('x')","result":null,"interrupts":[]}"#),
+        "✗ n failed · ValueError('x')"
+    );
+    assert_eq!(
+        told("tasks", r#"{"id":"1","name":"n","error":null,"interrupts":[{"value":{"q":"ok?"}}]}"#),
+        "◆ n asks · q ok?"
+    );
+    assert_eq!(told("feedback", r#"{"user_score":"https://x"}"#), "user_score https://x");
+    assert_eq!(
+        told(
+            "messages",
+            r#"[{"type":"AIMessageChunk","content":[{"type":"thinking","thinking":"hm"},{"type":"image","base64":"xx"}]},{}]"#
+        ),
+        "ai thinks \"hm\" [image]"
+    );
+    // A state may be a bare text, or null.
+    for (data, words) in [(r#""hello""#, "hello"), ("null", "null"), ("[1,2]", "[1, 2]")] {
+        let one = made("values", Data::Json(data.into()));
+        let mut projections = Projections::default();
+        projections.apply(&Item::Record(Record::Event(one.clone())));
+        let state = projections.values.rows().last();
+        assert!(state.is_some(), "{data}");
+        assert_eq!(event(&one, state, 100).map(|line| line.text()).as_deref(), Some(words));
+    }
+    // What takes messages away says which.
+    assert_eq!(
+        told("updates", r#"{"a":{"messages":[{"content":"","type":"remove","name":null,"id":"note-4"}]}}"#),
+        "a → messages [removes note-4]"
+    );
+    let all = r#"{"a":{"messages":[{"content":"","type":"remove","id":"__remove_all__"}]}}"#;
+    assert_eq!(told("updates", all), "a → messages [removes all messages]");
+    assert_eq!(told("something", r#"{"a":1}"#), "-");
+    assert_eq!(told("error", "\"Run not found\""), "Run not found");
+}

@@ -1,0 +1,344 @@
+//! The card that says why a thread is as it is: the status, one sentence, the evidence, and what can be done.
+
+use super::act_stream::act_stream;
+use super::keys::{Action, Keymap};
+use super::line::{Line, Tone, wrap};
+use super::msg::Effect;
+use super::scroll::Place;
+use super::view_lines::clock;
+use super::viewer::Viewer;
+use super::viewer::head::since;
+use super::{App, Overlay, Page};
+use jiff::Timestamp;
+use runtail_core::model::{Again, Question, RunFacts, ThreadStatus};
+use runtail_core::text;
+use runtail_stream::projection::RunOutcome;
+
+/// Columns of the labels of the evidence.
+const LABEL: usize = 9;
+/// How often the evidence is read again.
+const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
+/// Bytes of a value of the evidence.
+const MAX_VALUE: usize = 2 << 10;
+
+/// What the card says.
+#[derive(Debug, Default)]
+struct Why {
+    /// What happened, in a sentence or two.
+    story: String,
+    /// Labels and values.
+    evidence: Vec<(&'static str, String)>,
+    /// Ids of keys and what they do here, the recommended one first.
+    actions: Vec<(&'static str, String)>,
+}
+
+/// The card as lines. `keys` names the key of an action, where it has one.
+pub fn lines(app: &App, viewer: &Viewer, width: usize) -> Vec<Line> {
+    let status = viewer.shown_status();
+    let mut badge = viewer.badge(app.now);
+    badge
+        .left
+        .iter_mut()
+        .for_each(|piece| piece.tone = if piece.tone == Tone::Plain { Tone::Strong } else { piece.tone });
+    let mut lines = vec![badge, Line::new()];
+    let can_act = !viewer.is_recording() && !app.is_read_only(&viewer.server.profile);
+    let why = why(viewer, status, app.now);
+    let said = |lines: &mut Vec<Line>, text: &str| {
+        lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
+    };
+    said(&mut lines, &why.story);
+    lines.push(Line::new());
+    for (label, value) in &why.evidence {
+        let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
+        for (i, row) in rows.iter().enumerate() {
+            let label = if i == 0 { label } else { "" };
+            lines.push(Line::of(Tone::Dim, &format!("{label:<LABEL$}")).with(Tone::Plain, row));
+        }
+    }
+    lines.push(Line::new());
+    if !can_act {
+        let reason = if viewer.is_recording() { "This is a recording." } else { "This profile is read-only." };
+        lines.push(Line::of(Tone::Dim, reason));
+    }
+    for (id, label) in why.actions.iter().filter(|_| can_act) {
+        lines.push(key_line(&app.keymap, id, label, app.settings.ascii));
+    }
+    if !viewer.is_recording() {
+        let details = "details: the state and the record as the server has them";
+        lines.push(key_line(&app.keymap, "stream.details", details, app.settings.ascii));
+    }
+    lines
+}
+
+fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
+    let key = keymap.hints_of([&id], ascii).pop().map(|(key, _)| key).unwrap_or_default();
+    Line::of(Tone::Accent, &key).with(Tone::Plain, &format!(" {label}"))
+}
+
+fn why(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Why {
+    let projections = &viewer.projections;
+    let runs = projections.status.runs();
+    // The run that the status is of: others may wait behind it.
+    let run = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => projections.status.run(id).or(runs.last()),
+        _ => runs.last(),
+    };
+    let name = run.map_or_else(|| "The newest run".to_string(), |run| run.name());
+    let name = capital(&name);
+    let new_run = |what: &str| ("stream.new_run", format!("new run{what}"));
+    let has_record = runs.iter().any(|run| run.is_recorded);
+    let nodes = |next: &[String]| next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ");
+    let mut why = match status {
+        ThreadStatus::Loading if viewer.is_recording() => {
+            Why { story: "The recording shows no run here.".into(), ..Why::default() }
+        }
+        ThreadStatus::Loading => Why { story: "The thread's records are being loaded.".into(), ..Why::default() },
+        ThreadStatus::Unknown { why } => Why {
+            story: match why.is_empty() {
+                true => "The server says nothing about this thread's status.".into(),
+                false => format!("The status can't be told: {why}."),
+            },
+            ..Why::default()
+        },
+        ThreadStatus::Queued { since: Some(at), .. } if *at > now => Why {
+            story: format!("The run was created to start later: at {}.", clock(*at, &viewer.tz)),
+            actions: vec![("stream.cancel", "cancel the queued run".into())],
+            ..Why::default()
+        },
+        ThreadStatus::Queued { waiting, .. } => Why {
+            story: match waiting {
+                1 => "A run is queued: no worker has taken it yet.".into(),
+                n => format!("{n} runs are queued. A thread runs one at a time, in the order of their creation."),
+            },
+            actions: vec![("stream.cancel", "cancel the queued run".into())],
+            ..Why::default()
+        },
+        ThreadStatus::Running { nodes: at_work, .. } => {
+            let place = if at_work.is_empty() { String::new() } else { format!(" in {}", nodes(at_work)) };
+            Why {
+                story: format!("{name} is running{place}."),
+                actions: vec![("stream.cancel", "cancel the run: finished steps are kept".into())],
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Waiting { questions, .. } => waiting(questions, &name),
+        ThreadStatus::Paused { next, after, .. } => {
+            let place = if *after { "after its last node; next is" } else { "before" };
+            Why {
+                story: format!("{name} was started with a breakpoint {place} {}. Nothing failed.", nodes(next)),
+                actions: vec![
+                    ("stream.answer", format!("continue: runs {}", nodes(next))),
+                    new_run(" with new input: drops the pause"),
+                ],
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Cancelled { next, .. } => {
+            let lost = if next.is_empty() { String::new() } else { format!(" Next is {}; its unfinished work is lost.", nodes(next)) };
+            let again = format!("continue: runs {} again from its start. Calls it already made run again.", nodes(next));
+            let go_on = (!next.is_empty()).then_some(("stream.answer", again));
+            Why {
+                story: format!("{name} was cancelled. The steps that it had finished are saved.{lost}"),
+                actions: go_on.into_iter().chain([new_run(" with new input")]).collect(),
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Edited { next, .. } => {
+            let go_on = format!("continue: runs {}; an open question is asked again", nodes(next));
+            Why {
+                story: match next.is_empty() {
+                    true => "The state was edited after the last run.".into(),
+                    false => format!("The state was edited, and nothing has continued it since. Next is {}.", nodes(next)),
+                },
+                actions: (!next.is_empty()).then_some(("stream.answer", go_on)).into_iter().chain([new_run("")]).collect(),
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Stopped { next, .. } => Why {
+            story: "The thread is interrupted, and its records name no question, breakpoint or cancelled run.".into(),
+            actions: vec![("stream.answer", format!("continue: runs {}", nodes(next))), new_run(" with new input")],
+            ..Why::default()
+        },
+        ThreadStatus::Failed { nodes: failed, timed_out, .. } => {
+            let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
+            let how = if *timed_out { "ran out of time" } else { "failed" };
+            let again = viewer.again();
+            let retry = match again {
+                Again::Steps if failed.is_empty() => Some("retry the steps that are not finished".into()),
+                Again::Steps => Some(format!("retry {}", nodes(failed))),
+                Again::Input => Some("run the last input again".into()),
+                Again::Nothing => None,
+            };
+            Why {
+                story: match again {
+                    Again::Steps => format!("{name} {how}{place}. The steps that it had finished are saved."),
+                    Again::Input => format!("{name} {how}{place}. No step is left to retry."),
+                    Again::Nothing => "The server calls the thread failed. Its runs were deleted, so nothing can be retried.".into(),
+                },
+                actions: retry.map(|retry| ("stream.again", retry)).into_iter().chain([new_run(" with new input")]).collect(),
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Idle { .. } => Why {
+            story: match run {
+                Some(run) if run.outcome == RunOutcome::Deleted => {
+                    format!("{name} was rolled back or deleted: the server has no record of it. Nothing is left to do.")
+                }
+                Some(run) => format!("{name} {}. Nothing is left to do.", run.outcome.word()),
+                None => "Nothing runs on this thread.".into(),
+            },
+            // The input is in the record of a run.
+            actions: std::iter::once(new_run(""))
+                .chain(has_record.then(|| ("stream.again", "run the last input again".to_string())))
+                .collect(),
+            ..Why::default()
+        },
+        ThreadStatus::Deleted => Why {
+            story: "The thread was deleted: the server answers 404 for it. What this page shows is from before.".into(),
+            ..Why::default()
+        },
+        ThreadStatus::BusyWithoutRun { .. } => Why {
+            story: "The server calls the thread busy, but none of its runs is active. Usually a running run was deleted: it may \
+                    still be running, unseen, and the server doesn't release the thread by itself."
+                .into(),
+            actions: vec![new_run(": also releases the thread")],
+            ..Why::default()
+        },
+    };
+    why.evidence = evidence(viewer, status, now);
+    if is_answer_refused(viewer, status) {
+        if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
+            *label = "ask again: runs the step that asks from its checkpoint".into();
+        }
+        why.story.push_str(
+            " It failed on an answer. The server has stored that answer and uses it again, so another answer has no effect: the \
+             step that asks has to run again first.",
+        );
+    }
+    why
+}
+
+fn waiting(questions: &[Question], name: &str) -> Why {
+    let count = match questions.len() {
+        1 => "a question".to_string(),
+        n => format!("{n} questions"),
+    };
+    let mut actions = vec![("stream.answer", "answer".to_string())];
+    if questions.iter().all(Question::can_be_approved) {
+        let all = if questions.len() > 1 { "approve all" } else { "approve" };
+        actions.push(("stream.approve", format!("{all}: opens the answer with everything approved")));
+    }
+    actions.push(("stream.new_run", "new run with new input: drops the question".into()));
+    Why { story: format!("{name} stopped with {count} and continues with the answer."), actions, ..Why::default() }
+}
+
+/// Whether the thread failed while a question of it is open: the answer did not fit (acting reference §1.1).
+fn is_answer_refused(viewer: &Viewer, status: &ThreadStatus) -> bool {
+    let state = viewer.projections.status.state();
+    let has_question = || state.is_some_and(|state| state.tasks.iter().any(|task| !task.questions.is_empty()));
+    matches!(status, ThreadStatus::Failed { .. }) && has_question()
+}
+
+fn evidence(viewer: &Viewer, status: &ThreadStatus, now: Timestamp) -> Vec<(&'static str, String)> {
+    let known = &viewer.projections.status;
+    let mut evidence = Vec::new();
+    if *status == ThreadStatus::Deleted {
+        let checked = known.loaded().map(|loaded| format!("404, checked {} ago", since(now, loaded.at)));
+        return checked.map(|checked| ("thread", checked)).into_iter().collect();
+    }
+    for question in status.questions() {
+        let place = question.node.as_deref().map(|node| format!(" · asked by {node}")).unwrap_or_default();
+        evidence.push(("question", format!("{}{place}", question.summary())));
+    }
+    evidence.extend(status.error().map(|error| ("error", error.to_string())));
+    if let Some(thread) = known.thread() {
+        let word = if thread.status.is_empty() { "not told" } else { &thread.status };
+        let error = thread.error.as_ref().map(|error| format!(" · {}", error.text())).unwrap_or_default();
+        evidence.push(("status", format!("{word}{error}")));
+    }
+    if let Some(state) = known.state() {
+        let next = if state.next.is_empty() { "nothing".into() } else { state.next.join(", ") };
+        evidence.push(("next", next));
+        let step = state.step.map(|step| format!("step {step}"));
+        let written = state.created_at.map(|at| format!("saved {}", clock(at, &viewer.tz)));
+        let checkpoint: Vec<String> = step.into_iter().chain(written).collect();
+        if !checkpoint.is_empty() {
+            evidence.push(("last", checkpoint.join(", ")));
+        }
+    }
+    let run_id = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => Some(id.as_str()),
+        _ => known.runs().last().and_then(|run| run.run_id.as_deref()),
+    };
+    if let Some(run) = run_id.and_then(|id| known.record(id)) {
+        evidence.push(("run", run_told(run)));
+    }
+    let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
+    let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
+    let runs = if active == 1 { "run" } else { "runs" };
+    evidence.push(("active", format!("{active} {runs}{checked}")));
+    let ledger = viewer.books();
+    if let Some(at) = ledger.last_event_at {
+        evidence.push(("events", format!("last event {} ago", since(now, at))));
+    }
+    for (part, why) in known.missing() {
+        let why = why.as_deref().unwrap_or("not offered by this server");
+        evidence.push(("missing", format!("{}: {why}", part.word())));
+    }
+    evidence
+}
+
+fn run_told(run: &RunFacts) -> String {
+    let mut told = format!("{} · {}", text::short_id(&run.run_id), run.status);
+    for (what, nodes) in [("interrupt_before", &run.interrupt_before), ("interrupt_after", &run.interrupt_after)] {
+        if !nodes.is_empty() {
+            told.push_str(&format!(" · {what} {}", nodes.join(", ")));
+        }
+    }
+    told
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+impl App {
+    /// Explains the thread of the stream that is shown.
+    pub(super) fn explain_thread(&mut self) {
+        if let Some(viewer) = self.streams.shown_mut() {
+            // The evidence is read again.
+            viewer.refreshes += 1;
+            self.overlays.push(Overlay::Page(Page::Why(self.now), Place::at_start()));
+        }
+    }
+
+    /// While the card is open its evidence is read again every few seconds.
+    pub(super) fn refresh_why(&mut self) {
+        let now = self.now;
+        if let Some(Overlay::Page(Page::Why(asked), _)) = self.overlays.last_mut()
+            && now.duration_since(*asked) >= REFRESH
+            && let Some(viewer) = self.streams.shown_mut()
+        {
+            *asked = now;
+            viewer.refreshes += 1;
+        }
+    }
+
+    /// On the card: what a key does in the stream it does here too.
+    pub(super) fn act_why(&mut self, action: Action) -> Vec<Effect> {
+        let recommended = || {
+            let viewer = self.viewer()?;
+            let why = why(viewer, viewer.shown_status(), self.now);
+            let (id, _) = why.actions.first()?;
+            super::keys::BINDINGS.iter().find(|binding| binding.id == *id).map(|binding| binding.action)
+        };
+        let action = match action {
+            Action::Open => recommended(),
+            action => Some(action),
+        };
+        let Some(action) = action else { return Vec::new() };
+        self.overlays.pop();
+        act_stream(self, action)
+    }
+}

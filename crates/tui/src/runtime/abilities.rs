@@ -1,0 +1,170 @@
+//! What the terminal can do, as far as anybody can tell without asking it.
+
+use runtail_api::doctor::{Check, Fault};
+use std::fmt;
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+/// The smallest terminal that shows everything.
+const SMALLEST: (u16, u16) = (80, 24);
+
+/// Looks at this machine each time it is asked to; what it looks at only the command line knows.
+#[derive(Clone, Default)]
+pub struct Surroundings(Option<Arc<dyn Fn() -> Vec<Check> + Send + Sync>>);
+
+impl Surroundings {
+    /// With this way to look.
+    pub fn new(look: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Surroundings {
+        Surroundings(Some(Arc::new(look)))
+    }
+
+    /// What there is to say now.
+    pub fn look(&self) -> Vec<Check> {
+        self.0.as_ref().map(|look| look()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Surroundings")
+    }
+}
+
+/// What is known of the terminal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terminal {
+    /// Whether stdin is one.
+    pub stdin: bool,
+    /// Whether stdout is one.
+    pub stdout: bool,
+    /// Columns and rows.
+    pub size: Option<(u16, u16)>,
+}
+
+impl Terminal {
+    /// That of this process.
+    pub fn here() -> Terminal {
+        let (stdin, stdout) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
+        Terminal { stdin, stdout, size: crossterm::terminal::size().ok().filter(|_| stdin || stdout) }
+    }
+}
+
+/// Looks at the terminal and at what the environment says of it.
+pub fn abilities(terminal: Terminal, env: impl Fn(&str) -> Option<String>) -> Vec<Check> {
+    let get = |name: &str| env(name).filter(|value| !value.is_empty());
+    vec![screen(terminal, &get), colours(&get), characters(&get), clipboard(&get)]
+}
+
+fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
+    let name = "terminal";
+    let kind = get("TERM");
+    let shown = kind.as_deref().unwrap_or("TERM is not set");
+    let inside = [("TMUX", "tmux"), ("STY", "screen"), ("SSH_CONNECTION", "ssh")];
+    let inside: Vec<&str> =
+        inside.into_iter().filter(|(variable, _)| get(variable).is_some()).map(|(_, n)| n).collect();
+    let inside = if inside.is_empty() { String::new() } else { format!(", within {}", inside.join(" and ")) };
+    let size = terminal.size.map(|(w, h)| format!(", {w}x{h}")).unwrap_or_default();
+    let found = format!("{shown}{size}{inside}");
+    let none = match (terminal.stdin, terminal.stdout) {
+        (true, true) => None,
+        (false, true) => Some("stdin is none"),
+        (true, false) => Some("stdout is none"),
+        (false, false) => Some("neither stdin nor stdout is one"),
+    };
+    if let Some(none) = none {
+        return Check::skipped(name, format!("{none}, so the dashboard cannot be opened here; commands work"));
+    }
+    match (kind.as_deref(), terminal.size) {
+        (Some("dumb"), _) => Check::bad(Fault::Configuration, name, found)
+            .likely("TERM says that this terminal can place no text")
+            .to_do("open a real terminal for the dashboard; commands work here"),
+        (None, _) if cfg!(unix) => {
+            Check::warn(name, found).likely("a shell without a login").to_do("export TERM=xterm-256color")
+        }
+        (_, Some((w, h))) if w < SMALLEST.0 || h < SMALLEST.1 => {
+            let wanted = format!("{}x{} and more shows everything", SMALLEST.0, SMALLEST.1);
+            Check::warn(name, found).to_do(format!("enlarge the window: {wanted}"))
+        }
+        _ => Check::good(name, found),
+    }
+}
+
+/// The dashboard needs no more than the sixteen colours that every terminal has, and can do without them.
+fn colours(get: &impl Fn(&str) -> Option<String>) -> Check {
+    let name = "colours";
+    if get("NO_COLOR").is_some() {
+        return Check::good(name, "none, since NO_COLOR is set; glyphs and words say the same");
+    }
+    let depth = match (get("COLORTERM").as_deref(), get("TERM").as_deref()) {
+        (Some("truecolor" | "24bit"), _) => "24 bit",
+        (_, Some(term)) if term.contains("256color") || term.contains("direct") => "256",
+        _ => "16 or fewer",
+    };
+    Check::good(name, format!("{depth}, of which the terminal's own 16 are used"))
+}
+
+fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
+    let name = "characters";
+    // The first that is set is what counts (POSIX, locale).
+    let Some((variable, locale)) = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|v| Some((v, get(v)?))) else {
+        return match cfg!(windows) {
+            true => Check::good(name, "Unicode"),
+            false => Check::warn(name, "no locale is set (LC_ALL, LC_CTYPE, LANG)")
+                .likely("signs such as ● may come out wrong")
+                .to_do("export LANG=C.UTF-8, or use --ascii"),
+        };
+    };
+    let upper = locale.to_uppercase();
+    if upper.contains("UTF-8") || upper.contains("UTF8") {
+        return Check::good(name, format!("UTF-8 ({variable}={locale})"));
+    }
+    Check::warn(name, format!("not UTF-8 ({variable}={locale})"))
+        .likely("signs such as ● may come out wrong")
+        .to_do("export LANG=C.UTF-8, or use --ascii")
+}
+
+fn clipboard(get: &impl Fn(&str) -> Option<String>) -> Check {
+    let check = Check::skipped("clipboard", "copying uses OSC 52; no terminal says whether it takes that");
+    match get("TMUX") {
+        Some(_) => check.to_do("tmux passes it on with `set -g set-clipboard on`"),
+        None => check,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtail_api::doctor::State;
+
+    fn with(terminal: Terminal, pairs: &[(&str, &str)]) -> Vec<Check> {
+        abilities(terminal, |name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| v.to_string()))
+    }
+
+    const REAL: Terminal = Terminal { stdin: true, stdout: true, size: Some((120, 40)) };
+
+    #[test]
+    fn a_good_terminal() {
+        let pairs =
+            [("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("LANG", "pl_PL.utf8"), ("TMUX", "/tmp/x,1")];
+        let checks = with(REAL, &pairs);
+        let found: Vec<&str> = checks.iter().map(|c| c.found.as_str()).collect();
+        assert_eq!(found[0], "xterm-256color, 120x40, within tmux");
+        assert_eq!(found[1], "24 bit, of which the terminal's own 16 are used");
+        assert_eq!(found[2], "UTF-8 (LANG=pl_PL.utf8)");
+        assert_eq!(checks[3].state, State::Skipped);
+        assert!(checks[3].todo.as_ref().unwrap().contains("set-clipboard"));
+    }
+
+    #[test]
+    fn poor_ones() {
+        let dumb = with(REAL, &[("TERM", "dumb"), ("NO_COLOR", "1"), ("LC_ALL", "C"), ("LANG", "C.UTF-8")]);
+        assert_eq!(dumb[0].fault(), Some(Fault::Configuration));
+        assert!(dumb[1].found.starts_with("none"));
+        assert_eq!((dumb[2].state, dumb[2].found.as_str()), (State::Warn, "not UTF-8 (LC_ALL=C)"));
+        let small = Terminal { size: Some((60, 20)), ..REAL };
+        assert_eq!(with(small, &[("TERM", "xterm")])[0].state, State::Warn);
+        let piped = Terminal { stdout: false, ..REAL };
+        let piped = with(piped, &[("TERM", "xterm")]);
+        assert!(piped[0].found.starts_with("stdout is none"), "{piped:?}");
+    }
+}

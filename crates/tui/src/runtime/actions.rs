@@ -1,0 +1,81 @@
+//! Actions on threads: planned ones wait here between their preview and being carried out, each with the client that it was
+//! planned with.
+
+use super::services::Services;
+use crate::app::msg::{ServerRef, ThreadRef};
+use runtail_api::{
+    Acted, AgentServer, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError, StartFailure,
+    ThreadIntent, ThreadPlan,
+};
+use runtail_core::model::Preview;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a cancelled run is followed.
+const FOLLOWED: Duration = Duration::from_secs(60);
+
+/// The actions that wait. What is sent goes to the server that was looked at, whatever the profile leads to by then.
+#[derive(Default)]
+pub struct Actions(Mutex<HashMap<u64, (AgentServer, ThreadPlan)>>);
+
+impl Actions {
+    fn keep(&self, number: u64, server: AgentServer, plan: ThreadPlan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (server, plan));
+    }
+
+    /// Takes one out: each is carried out once at most.
+    pub fn take(&self, number: u64) -> Option<(AgentServer, ThreadPlan)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+/// Finds out what an action would do.
+pub async fn plan(
+    services: &Services,
+    number: u64,
+    server: &ServerRef,
+    intent: &ThreadIntent,
+) -> Result<(Box<Preview>, Option<Choice>), PlanError> {
+    let client = services.agent_server(server).await?;
+    let plan = client.plan_on_thread(intent).await?;
+    let seen = (Box::new(plan.preview.clone()), plan.choice.clone());
+    services.actions.keep(number, client, plan);
+    Ok(seen)
+}
+
+/// Carries out an action.
+pub async fn act(services: &Services, number: u64, thread: &ThreadRef) -> Result<Acted, StartError> {
+    let Some((client, plan)) = services.actions.take(number) else {
+        let detail = "this was carried out or cancelled already, so nothing was sent";
+        let error = services.refused(&thread.server.profile, detail);
+        return Err(StartError { failure: StartFailure::Unchecked, error });
+    };
+    client.act_on_thread(&plan).await
+}
+
+/// Starts a run in the background.
+pub async fn start(services: &Services, thread: &ThreadRef, start: &RunStart) -> Result<Acted, StartError> {
+    let client = services.agent_server(&thread.server).await;
+    let client = client.map_err(|error| StartError { failure: StartFailure::Unchecked, error })?;
+    client.start_on_thread(start).await.map(Acted::Started)
+}
+
+/// Reads runs that are being cancelled until they have stopped, or until it takes too long.
+pub async fn follow_cancel(
+    services: &Services,
+    thread: &ThreadRef,
+    mut targets: Vec<CancelTarget>,
+) -> Vec<CancelTarget> {
+    match services.agent_server(&thread.server).await {
+        Ok(client) => client.wait_until_stopped(&thread.id, &mut targets, FOLLOWED).await,
+        Err(error) => targets.iter_mut().for_each(|target| target.error = Some(error.clone())),
+    }
+    targets
+}
+
+/// Reads a thread as it is now.
+pub async fn load(services: &Services, thread: &ThreadRef) -> Result<Box<LoadedThread>, ApiError> {
+    let client = services.agent_server(&thread.server).await?;
+    client.load_thread(&thread.id).await.map(Box::new)
+}

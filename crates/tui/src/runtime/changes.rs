@@ -1,0 +1,69 @@
+//! Changes between their preview and their sending. What is really sent may hold secrets, so it waits here, below the
+//! dashboard's state, under its number.
+
+use super::services::Services;
+use crate::app::msg::{Made, RevisionRef};
+use runtail_api::{ApiError, ControlPlane, PlanError};
+use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The changes that wait, each with the client that it was planned with: what is sent goes where it was looked at, whatever
+/// the profile leads to by then.
+#[derive(Default)]
+pub struct Changes(Mutex<HashMap<u64, (ControlPlane, Plan)>>);
+
+impl Changes {
+    fn keep(&self, number: u64, control_plane: ControlPlane, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (control_plane, plan));
+    }
+
+    /// Takes one out: each is sent once at most.
+    pub fn take(&self, number: u64) -> Option<(ControlPlane, Plan)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+/// Finds out what a change would do.
+pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Intent) -> Result<Box<Preview>, PlanError> {
+    let control_plane = services.control_plane(profile).await?;
+    let plan = control_plane.plan(intent).await?;
+    let preview = Box::new(plan.preview.clone());
+    services.changes.keep(number, control_plane, plan);
+    Ok(preview)
+}
+
+/// Sends a change.
+pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Made, ApiError> {
+    let Some((control_plane, plan)) = services.changes.take(number) else {
+        return Err(services.refused(profile, "this change was sent already, or given up: nothing was sent"));
+    };
+    let made = control_plane.carry_out(&plan).await?;
+    let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
+    // The path of every change to a deployment names it; a new one is named by the answer.
+    let named = |path: &[String]| match path {
+        [_, kind, id, ..] if kind == "deployments" => Some(id.clone()),
+        _ => None,
+    };
+    let deployment = named(&plan.path).or_else(|| made.record["id"].as_str().map(str::to_string));
+    let revision = made.revision.zip(deployment).map(|(revision, deployment)| RevisionRef {
+        profile: profile.into(),
+        deployment: deployment.into(),
+        revision: revision.into(),
+    });
+    let doubt = made.doubt.map(|doubt| format!(" {doubt}.")).unwrap_or_default();
+    let target = plan.preview.target.as_ref().filter(|target| target.kind == "deployment" && plan.method == "DELETE");
+    let vanishing = target.map(|target| (profile.into(), target.id.as_str().into(), target.name.clone()));
+    // The answer of these is a link to go on with.
+    let link = ["url", "redirect_url"].into_iter().find_map(|field| made.record[field].as_str());
+    let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
+    let link = link.map(|link| format!(" It goes on here:\n{link}")).unwrap_or_default();
+    let follow = if vanishing.is_some() { " It is followed until it is gone." } else { "" };
+    Ok(Made { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
+}
+
+/// What a deployment is now, as a document to edit.
+pub async fn document(services: &Services, profile: &str, id: &str) -> Result<String, ApiError> {
+    let row = services.control_plane(profile).await?.deployment_row(id).await?;
+    Ok(DeploymentSpec::template_of(&row))
+}

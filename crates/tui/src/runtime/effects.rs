@@ -1,0 +1,181 @@
+//! Effects: what is done once and answered by one message.
+
+use super::actions;
+use super::browse;
+use super::changes;
+use super::find;
+use super::services::Services;
+use crate::app::msg::{Described, Done, Effect, RevisionRef, ServerRef};
+use runtail_api::{ApiError, CardOf, PlanError};
+use runtail_core::config::{ConfigError, Draft};
+use runtail_core::model::{FailureCard, StatusTime};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Bytes of a thread's state, and of its record.
+const MAX_RECORD: usize = 64 << 20;
+
+/// Does an effect and gives its answer; none for those that the loop does itself.
+pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
+    let done = match effect {
+        Effect::FetchInfo(server) => {
+            let result = match services.agent_server(&server).await {
+                Ok(client) => client.info().await,
+                Err(error) => Err(error),
+            };
+            services.heed(&server.profile, result.as_ref().err());
+            Done::Info(server, result)
+        }
+        Effect::FetchAssistants(server) => {
+            let result = match services.agent_server(&server).await {
+                Ok(client) => client.assistants(1000, 0).await,
+                Err(error) => Err(error),
+            };
+            services.heed(&server.profile, result.as_ref().err());
+            Done::Assistants(server, result)
+        }
+        Effect::Describe(what) => {
+            let result = record(services, &what).await;
+            services.heed(what.profile(), result.as_ref().err());
+            Done::Described(what, result)
+        }
+        Effect::Find(number, source, id) => {
+            let result = find::find(services, &source, &id).await;
+            services.heed(source.profile(), result.as_ref().err());
+            Done::Found(number, source, result)
+        }
+        Effect::Explain(of, address, times) => {
+            let result = card(services, &of, &address, &times).await;
+            services.heed(&of.profile, result.as_ref().err());
+            Done::Card(of, result)
+        }
+        Effect::Write(profile, id, name) => {
+            let document = changes::document(services, &profile, &id).await;
+            services.heed(&profile, document.as_ref().err());
+            Done::Written(profile, id, name, document)
+        }
+        Effect::Plan(number, profile, intent) => {
+            let planned = changes::plan(services, number, &profile, &intent).await;
+            services.heed(&profile, planned.as_ref().err().and_then(PlanError::request));
+            Done::Planned(number, planned)
+        }
+        Effect::Send(number, profile) => {
+            let sent = changes::send(services, number, &profile).await;
+            services.heed(&profile, sent.as_ref().err());
+            Done::Sent(number, sent)
+        }
+        Effect::PlanAction(number, server, intent) => {
+            let planned = actions::plan(services, number, &server, &intent).await;
+            let asked = planned.as_ref().err().and_then(PlanError::request);
+            services.heed(&server.profile, asked);
+            Done::PlannedAction(number, planned)
+        }
+        Effect::Act(number, thread) => {
+            let acted = actions::act(services, number, &thread).await;
+            services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            Done::Acted(number, thread, acted)
+        }
+        Effect::StartRun(number, thread, start) => {
+            let acted = actions::start(services, &thread, &start).await;
+            services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            Done::Acted(number, thread, acted)
+        }
+        Effect::FollowCancel(thread, targets) => {
+            let targets = actions::follow_cancel(services, &thread, targets).await;
+            Done::CancelFollowed(thread, targets)
+        }
+        Effect::LoadThread(number, thread) => {
+            let loaded = actions::load(services, &thread).await;
+            services.heed(&thread.server.profile, loaded.as_ref().err());
+            Done::ThreadLoaded(number, loaded)
+        }
+        Effect::Forget(number) => {
+            drop(services.changes.take(number));
+            drop(services.actions.take(number));
+            return None;
+        }
+        Effect::ReadJournal => Done::Journal(services.journal.entries()),
+        Effect::Browse(number, profile, of) => {
+            let result = browse::list(services, &profile, &of).await;
+            let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref());
+            services.heed(&profile, error);
+            Done::Browsed(number, result)
+        }
+        Effect::Authenticate(number, profile, request) => {
+            let result = browse::authenticate(services, &profile, &request).await;
+            services.heed(&profile, result.as_ref().err());
+            Done::Authenticated(number, result)
+        }
+        Effect::File(number, step) => Done::FileStepped(number, services.files.step(number, step).await),
+        Effect::OpenLink(link) => {
+            let why = super::open_link(&link).await.err()?;
+            Done::LinkNotOpened(link, why)
+        }
+        Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
+        Effect::DraftFile(path, typed) => {
+            let drafted = aside(move || Draft::new(&path, typed).map(Box::new)).await;
+            Done::Drafted(drafted)
+        }
+        Effect::SaveFile(draft) => Done::Saved(aside(move || draft.write().map(|()| draft)).await),
+        Effect::Try(number, profile) => Done::Tried(number, services.reach(&profile).await),
+        Effect::UseProfiles(..) | Effect::Configure(_) => return None,
+    };
+    Some(done)
+}
+
+/// Does what reads or writes a file, where that disturbs nobody.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
+) -> Result<T, ConfigError> {
+    let broken = |_| Err(ConfigError::new("the configuration file could not be worked on"));
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
+}
+
+/// A record as it is now, without its secrets: the state of the dashboard holds none.
+async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiError> {
+    let row = match what {
+        Described::Thread(server, id) => return thread(services, server, id).await,
+        Described::Deployment(profile, id, _) => {
+            let row = services.control_plane(profile).await?.deployment_row(id).await?;
+            services.keep_secrets(profile, row)
+        }
+        Described::ForgeSession(profile, id) => {
+            let mut row = services.control_plane(profile).await?.forge_session(id).await?;
+            runtail_core::model::mask_record(&mut row);
+            row
+        }
+        Described::Revision(of) => {
+            let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
+            services.without_secrets(&of.profile, &of.deployment, row)
+        }
+    };
+    Ok(row.to_string().into())
+}
+
+/// A thread's state and its own record. The state is the truth about its values and questions; a server that offers only
+/// one of the two shows that one.
+async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc<str>, ApiError> {
+    let client = services.agent_server(server).await?;
+    let (state, record) = tokio::join!(client.thread_state_raw(id, MAX_RECORD), client.thread_raw(id, MAX_RECORD));
+    let text = match (state, record) {
+        (Ok(state), Ok(record)) => format!("{{\"state\":{},\"thread\":{}}}", state.get(), record.get()),
+        (Ok(state), Err(_)) => format!("{{\"state\":{}}}", state.get()),
+        (Err(_), Ok(record)) => format!("{{\"thread\":{}}}", record.get()),
+        (Err(error), Err(_)) => return Err(error),
+    };
+    Ok(text.into())
+}
+
+/// The card of a revision as it is now.
+async fn card(
+    services: &Services,
+    of: &RevisionRef,
+    address: &str,
+    times: &[StatusTime],
+) -> Result<Box<FailureCard>, ApiError> {
+    let control_plane = services.control_plane(&of.profile).await?;
+    let revision = control_plane.revision_row(&of.deployment, &of.revision).await?;
+    let options = &services.command_options;
+    let of = CardOf { deployment: &of.deployment, address, options, known: &Value::Null, revision: &revision, times };
+    Ok(Box::new(control_plane.failure_card(of).await.0))
+}

@@ -1,0 +1,231 @@
+//! Files that views are written to. Each is new, the person's own, and written a part at a time where nobody waits for it.
+
+use crate::app::export::{Chunk, FileStep};
+use runtail_core::text::{clean, clean_lines, json};
+use runtail_stream::{Chain, RecordingFile, write_record};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The files that are being written, by the number of their export.
+#[derive(Debug, Clone, Default)]
+pub struct Files(Arc<Mutex<HashMap<u64, Open>>>);
+
+/// A file that is being written.
+#[derive(Debug)]
+enum Open {
+    View(Counted),
+    Recording(Box<RecordingFile>, Chain),
+}
+
+/// A file with the bytes that were written to it.
+#[derive(Debug)]
+struct Counted {
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Open {
+    fn write(&mut self, chunks: &[Chunk]) -> io::Result<()> {
+        match self {
+            Open::View(file) => {
+                chunks.iter().try_for_each(|chunk| write(file, chunk))?;
+                file.flush()
+            }
+            Open::Recording(file, chain) => {
+                let mut lines = Vec::new();
+                for chunk in chunks {
+                    let from = lines.len();
+                    write(&mut lines, chunk)?;
+                    chain.seal(&mut lines, from);
+                }
+                file.write(&lines)
+            }
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Open::View(file) => file.bytes,
+            Open::Recording(file, _) => file.bytes(),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Open::View(mut file) => file.flush(),
+            Open::Recording(file, _) => file.finish(),
+        }
+    }
+}
+
+impl Files {
+    /// Does a step, and says how many bytes the file has by now.
+    ///
+    /// # Errors
+    /// In words for the person.
+    pub async fn step(&self, number: u64, step: FileStep) -> Result<u64, String> {
+        let files = self.clone();
+        let done = tokio::task::spawn_blocking(move || files.perform(number, step));
+        match done.await {
+            Ok(done) => done.map_err(|e| told(&e)),
+            Err(_) => Err("writing broke off".into()),
+        }
+    }
+
+    fn perform(&self, number: u64, step: FileStep) -> io::Result<u64> {
+        // Nobody else has this one while it is written, and the others are not held up.
+        let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        let gone = || io::Error::other("the file is not open any more");
+        let file = match step {
+            FileStep::Create(path) => Open::View(Counted { file: BufWriter::new(create(&at_home(path))?), bytes: 0 }),
+            FileStep::Record(path) => {
+                Open::Recording(Box::new(RecordingFile::create(&at_home(path))?), Chain::default())
+            }
+            FileStep::Write(chunks) => {
+                let mut file = take().ok_or_else(gone)?;
+                file.write(&chunks)?;
+                file
+            }
+            FileStep::Finish => {
+                let file = take().ok_or_else(gone)?;
+                let bytes = file.bytes();
+                return file.finish().map(|()| bytes);
+            }
+        };
+        let bytes = file.bytes();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, file);
+        Ok(bytes)
+    }
+}
+
+fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "there is a file of that name already, and it stays as it is".into(),
+        io::ErrorKind::NotFound => "its folder does not exist".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// A new file that only the person can read.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// `~/` is the person's own folder, as in a shell.
+pub(super) fn at_home(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path,
+    }
+}
+
+fn write(out: &mut impl Write, chunk: &Chunk) -> io::Result<()> {
+    match chunk {
+        Chunk::Text(text) => out.write_all(text.as_bytes()),
+        Chunk::Line(text) => out.write_all(clean(text).as_bytes()),
+        Chunk::Lines(text) => out.write_all(clean_lines(text).as_bytes()),
+        Chunk::Code(language, text) => {
+            let text = clean_lines(text.trim_end_matches('\n'));
+            let fence = "`".repeat(longest_run(&text).max(2) + 1);
+            writeln!(out, "{fence}{language}\n{text}\n{fence}\n")
+        }
+        Chunk::Record(record) => {
+            let mut line = Vec::new();
+            write_record(&mut line, record)?;
+            out.write_all(json(&String::from_utf8_lossy(&line)).as_bytes())
+        }
+    }
+}
+
+/// The most backticks in a row.
+fn longest_run(text: &str) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for byte in text.bytes() {
+        run = if byte == b'`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_is_clean_and_stays_in_its_block() {
+        let written = |chunk: Chunk| {
+            let mut out = Vec::new();
+            write(&mut out, &chunk).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(Chunk::Line("a\u{1b}[31mb\nc".into())), "ab⏎c");
+        assert_eq!(written(Chunk::Lines("a\u{1b}[31mb\nc".into())), "ab\nc");
+        let code = written(Chunk::Code("json", "1\n````\n2".into()));
+        assert_eq!(code, "`````json\n1\n````\n2\n`````\n\n");
+    }
+
+    #[test]
+    fn a_record_is_harmless_and_the_same() {
+        let text = "\"a\u{9b}31m\u{202e}b\"";
+        let event = runtail_stream::Event {
+            seq: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            conn: 1,
+            replayed: false,
+            name: "cus\u{7f}tom".into(),
+            ns: ["\u{2066}".into()].into(),
+            id: None,
+            data: runtail_stream::Data::Json(text.into()),
+        };
+        let mut out = Vec::new();
+        write(&mut out, &Chunk::Record(Box::new(runtail_stream::Record::Event(event.clone())))).unwrap();
+        let line = String::from_utf8(out).unwrap();
+        assert!(line.trim_end().is_ascii() && line.contains("\\u009b31m\\u202e"), "{line}");
+        let read = runtail_stream::LineParser::default().parse(&line).unwrap().unwrap();
+        let runtail_stream::Record::Event(read) = read else { panic!("{read:?}") };
+        assert_eq!((&read.name, &read.ns), (&event.name, &event.ns));
+        let value = |data: &str| serde_json::from_str::<String>(data).unwrap();
+        assert_eq!(value(read.data.text()), value(text));
+    }
+
+    #[tokio::test]
+    async fn a_file_is_new_and_the_persons_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.txt");
+        let files = Files::default();
+        assert_eq!(files.step(1, FileStep::Create(path.clone())).await, Ok(0));
+        assert_eq!(files.step(1, FileStep::Write(vec![Chunk::Text("ab".into())])).await, Ok(2));
+        assert_eq!(files.step(1, FileStep::Finish).await, Ok(2));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "ab");
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        let again = files.step(2, FileStep::Create(path.clone())).await.unwrap_err();
+        assert!(again.contains("stays as it is"), "{again}");
+        assert!(files.step(2, FileStep::Write(Vec::new())).await.is_err());
+        let nowhere = files.step(3, FileStep::Create(folder.path().join("no/x"))).await.unwrap_err();
+        assert!(nowhere.contains("folder does not exist"), "{nowhere}");
+    }
+}

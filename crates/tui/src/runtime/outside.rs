@@ -1,0 +1,80 @@
+//! The person's own editor.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Most bytes of an edited text: a specification or a profile has a few thousand.
+const MAX_TEXT: u64 = 4 << 20;
+
+/// Lets the person's own editor change a text, and waits for its end. The terminal must have been given back before.
+pub fn edit(text: &str) -> Result<String, String> {
+    let editor =
+        ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
+    let Some(editor) = editor else {
+        return Err("Neither VISUAL nor EDITOR is set in the environment: it says which editor is yours.".into());
+    };
+    let file = Scratch::new(text).map_err(|e| format!("No file could be made for the editor: {e}"))?;
+    // As git and crontab do it: the variable may hold options, so a shell reads it; the file's name is an argument.
+    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
+    match status {
+        Ok(status) if status.success() => read(&file.0),
+        Ok(status) => Err(format!("{editor} ended with {status}: nothing was changed.")),
+        Err(e) => Err(format!("{editor} could not be started: {e}")),
+    }
+}
+
+/// Reads what the editor left.
+fn read(path: &Path) -> Result<String, String> {
+    let refused = |why: &str| format!("The edited text can't be read: {why}. Nothing was changed.");
+    let file = runtail_core::config::files::open(path).map_err(|e| refused(&e.to_string()))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| refused(&e.to_string()))?;
+    if bytes.len() as u64 > MAX_TEXT {
+        return Err(refused(&format!("it is larger than {}", runtail_core::text::bytes(MAX_TEXT))));
+    }
+    String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))
+}
+
+/// A file that nobody else can read, and that goes away with this.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(text: &str) -> std::io::Result<Scratch> {
+        let path = std::env::temp_dir().join(format!("runtail-{}.toml", uuid::Uuid::new_v4()));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        let scratch = Scratch(path);
+        file.write_all(text.as_bytes())?;
+        Ok(scratch)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // There is nobody to tell, and no secret in it.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_text_is_refused_and_not_read() {
+        let file = Scratch::new("é").unwrap();
+        assert_eq!(read(&file.0), Ok("é".into()));
+        OpenOptions::new().write(true).open(&file.0).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(
+            read(&file.0).unwrap_err(),
+            "The edited text can't be read: it is larger than 4.2 MB. Nothing was changed."
+        );
+        fs::write(&file.0, b"\xff").unwrap();
+        assert!(read(&file.0).unwrap_err().contains("it is not UTF-8"));
+    }
+}

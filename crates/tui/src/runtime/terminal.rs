@@ -1,0 +1,281 @@
+//! The terminal: the only place that writes raw bytes to it. Every way out gives it back as it was.
+
+use super::sheet::Sheet;
+use base64::Engine;
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
+    EnableMouseCapture,
+};
+use crossterm::terminal::{
+    Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
+};
+use crossterm::{cursor, execute};
+use ratatui::layout::Size;
+use ratatui::{Frame, Terminal};
+use runtail_core::config::Notify;
+use runtail_core::text;
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::mem::ManuallyDrop;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+static UI_THREAD: OnceLock<ThreadId> = OnceLock::new();
+
+/// The terminal while the dashboard has it.
+pub struct Screen {
+    /// Never dropped: its drop complains on stderr, and panics where that is closed too. [`restore`] does what is needed.
+    terminal: ManuallyDrop<Terminal<Sheet<Stdout>>>,
+    mouse: bool,
+}
+
+impl Screen {
+    /// Takes the terminal. It is an error where stdin or stdout is none.
+    pub fn enter() -> io::Result<Screen> {
+        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+            return Err(io::Error::other("the dashboard needs a terminal on stdin and stdout"));
+        }
+        // NO_COLOR is honoured by the theme; crossterm's own way of it would wipe bold and reverse as well.
+        crossterm::style::force_color_output(true);
+        modes_on()?;
+        let terminal = Terminal::new(Sheet::new(io::stdout(), size()?.into()))?;
+        Ok(Screen { terminal: ManuallyDrop::new(terminal), mouse: false })
+    }
+
+    /// Columns and rows as they are now, which the next frames go by.
+    pub fn size(&mut self) -> io::Result<(u16, u16)> {
+        let (width, height) = size()?;
+        self.terminal.backend_mut().resize(Size { width, height });
+        Ok((width, height))
+    }
+
+    /// Draws one frame, shown by the terminal as a whole.
+    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(render).map(|_| ())
+    }
+
+    /// Forgets what is on the screen, so that the next frame is drawn whole.
+    ///
+    /// `Terminal::clear` would ask the terminal where its cursor is, which races with the reading of keys.
+    pub fn clear(&mut self) -> io::Result<()> {
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal.backend_mut().forget();
+        self.terminal.swap_buffers();
+        Ok(())
+    }
+
+    /// Takes the mouse, or leaves it to the terminal.
+    pub fn capture_mouse(&mut self, wanted: bool) -> io::Result<()> {
+        if wanted != self.mouse {
+            self.mouse = wanted;
+            if wanted {
+                execute!(io::stdout(), EnableMouseCapture)
+            } else {
+                execute!(io::stdout(), DisableMouseCapture)
+            }?;
+        }
+        Ok(())
+    }
+
+    /// Offers a text to the clipboard.
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        write!(io::stdout(), "{}", clipboard(&text::keys::without(text)))?;
+        io::stdout().flush()
+    }
+
+    /// Calls the person.
+    pub fn alert(&mut self, how: Notify, title: &str, text: &str) -> io::Result<()> {
+        write!(io::stdout(), "{}", call(how, title, text))?;
+        io::stdout().flush()
+    }
+
+    /// Gives the terminal back, stops the process as the shell expects it, and takes the terminal again afterwards.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        restore();
+        #[cfg(unix)]
+        // SAFETY: raising a signal in this process has no memory effects; the process stops here until it is continued.
+        unsafe {
+            libc::raise(libc::SIGSTOP);
+        }
+        self.reenter()
+    }
+
+    /// Gives the terminal to somebody else for a while.
+    pub fn leave_for<T>(&mut self, somebody: impl FnOnce() -> T) -> io::Result<T> {
+        restore();
+        let left = somebody();
+        self.reenter()?;
+        Ok(left)
+    }
+
+    /// Takes the terminal again, for example after somebody else stopped and continued the process.
+    pub fn reenter(&mut self) -> io::Result<()> {
+        // Raw mode is remembered as on when the shell has taken it away, and would not be set again.
+        let _ = disable_raw_mode();
+        modes_on()?;
+        self.mouse = false;
+        self.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// OSC 52. Base64 carries the text, so nothing in it can reach the terminal.
+fn clipboard(text: &str) -> String {
+    let payload = base64::engine::general_purpose::STANDARD.encode(text);
+    format!("\x1b]52;c;{payload}\x07")
+}
+
+/// The bell, or a desktop notification in one of the two forms that terminals know.
+fn call(how: Notify, title: &str, text: &str) -> String {
+    // What ends or separates such a sequence must not come from elsewhere.
+    let plain = |text: &str| text::fit(&text::clean(text), 200).replace(';', ",");
+    let (title, text) = (plain(title), plain(text));
+    match how {
+        Notify::Off => String::new(),
+        Notify::Bell => "\x07".into(),
+        Notify::Osc9 => format!("\x1b]9;{title} {text}\x07"),
+        Notify::Osc777 => format!("\x1b]777;notify;{title};{text}\x07"),
+    }
+}
+
+fn modes_on() -> io::Result<()> {
+    let _ = UI_THREAD.set(std::thread::current().id());
+    #[cfg(unix)]
+    handler::remember();
+    ENTERED.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)
+}
+
+/// Gives the terminal back. Safe to call at any time and any number of times.
+pub fn restore() {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    // Each step is tried even if the one before failed: no one is left to report to.
+    let _ = write_restore(&mut io::stdout());
+    let _ = disable_raw_mode();
+}
+
+fn write_restore(out: &mut impl Write) -> io::Result<()> {
+    execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableFocusChange,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    )
+}
+
+/// Gives the terminal back from a signal handler, which may have interrupted anything.
+#[cfg(unix)]
+pub(super) fn restore_in_handler() {
+    if ENTERED.swap(false, Ordering::SeqCst) {
+        handler::restore();
+    }
+}
+
+/// The part that may run in a signal handler: no allocation, no lock.
+#[cfg(unix)]
+mod handler {
+    use std::cell::UnsafeCell;
+    use std::mem::MaybeUninit;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The same bytes as [`super::write_restore`] writes.
+    pub(super) const RESTORE: &[u8] =
+        b"\x1b[?2026l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
+
+    struct Modes(UnsafeCell<MaybeUninit<libc::termios>>, AtomicBool);
+
+    // SAFETY: the modes are written once, before the flag is set, and only read after that.
+    unsafe impl Sync for Modes {}
+
+    static MODES: Modes = Modes(UnsafeCell::new(MaybeUninit::uninit()), AtomicBool::new(false));
+
+    /// Stores the terminal's modes before they are changed for the first time.
+    pub(super) fn remember() {
+        if MODES.1.load(Ordering::SeqCst) {
+            return;
+        }
+        // SAFETY: termios is plain data for which zeroes are valid; only the thread of the screen comes here, and nothing reads
+        // the modes until the flag is set.
+        unsafe {
+            let mut modes: libc::termios = std::mem::zeroed();
+            if libc::tcgetattr(libc::STDIN_FILENO, &raw mut modes) == 0 {
+                (&mut *MODES.0.get()).write(modes);
+                MODES.1.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+
+    pub(super) fn restore() {
+        // SAFETY: all of these are allowed in a signal handler; what they read is constant by now.
+        unsafe {
+            // Other threads run until the process ends: what they still draw must not follow this.
+            let terminal = libc::dup(libc::STDOUT_FILENO);
+            let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            let is_apart = terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
+            let out = if is_apart { terminal } else { libc::STDOUT_FILENO };
+            libc::write(out, RESTORE.as_ptr().cast(), RESTORE.len());
+            if MODES.1.load(Ordering::SeqCst) {
+                libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, (&*MODES.0.get()).as_ptr());
+            }
+        }
+    }
+}
+
+/// A panic where the screen is drawn gives the terminal back before its message is printed. One in a background task
+/// touches neither: its message reaches the dashboard.
+pub fn install_panic_hook() {
+    let _ = UI_THREAD.set(std::thread::current().id());
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if UI_THREAD.get() == Some(&std::thread::current().id()) {
+            restore();
+            print(info);
+        }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_handler_restores_what_a_normal_end_restores() {
+        let mut normal = Vec::new();
+        write_restore(&mut normal).unwrap();
+        assert_eq!(String::from_utf8_lossy(handler::RESTORE), String::from_utf8_lossy(&normal));
+    }
+
+    proptest! {
+        /// Whatever is told or copied, the sequence is one, and ends where we end it.
+        #[test]
+        fn nothing_breaks_out_of_a_sequence(title in any::<String>(), wild in "[\u{1b}\u{7}\u{9c}\u{9b}\u{202e};\\\\a\r\n]{0,12}") {
+            for (how, parts) in [(Notify::Osc9, 1), (Notify::Osc777, 3)] {
+                for (title, text) in [(&title, &wild), (&wild, &title)] {
+                    let sequence = call(how, title, text);
+                    let inner = sequence.strip_prefix("\x1b]").and_then(|s| s.strip_suffix('\x07')).unwrap();
+                    prop_assert!(!inner.contains(|c: char| c.is_control() || c == '\u{202e}'), "{sequence:?}");
+                    prop_assert_eq!(inner.matches(';').count(), parts);
+                }
+            }
+            prop_assert!(call(Notify::Bell, &title, &wild) == "\x07" && call(Notify::Off, &title, &wild).is_empty());
+            let sequence = clipboard(&wild);
+            let inner = sequence.strip_prefix("\x1b]52;c;").and_then(|s| s.strip_suffix('\x07')).unwrap();
+            prop_assert!(inner.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)), "{sequence:?}");
+        }
+    }
+}
