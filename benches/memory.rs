@@ -1,14 +1,10 @@
 //! What lists hold in memory, in the state of the dashboard as it has it: `cargo bench --bench memory`. Each measurement runs
 //! in a process of its own, so that it begins clean. The table goes to `docs/performance.md`.
 
-#[path = "../tests/screens/dash.rs"]
-#[allow(dead_code)]
-mod dash;
-
-use dash::{Dash, listed};
 use runtail_api::Revisions;
 use runtail_core::model::{Deployment, LogLine, Revision};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record};
+use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::app::msg::{Answer, Msg, NextPoll, SubKey};
 use runtail_tui::app::streams::MAX_TABS;
 use serde_json::{Value, json};
@@ -222,7 +218,7 @@ fn tabs(count: usize) -> Built {
     let mut blocks = capture.split("\n\n").filter(|block| block.starts_with("event: messages\n"));
     let token = blocks.find(|block| block.contains("Let me ")).expect("a token");
     let token = token.split_inclusive('\n').filter(|line| !line.starts_with("id:")).collect::<String>();
-    let mut built = Built { dash: dash::demo_like((140, 40)), text: 0 };
+    let mut built = Built { dash: demo_like((140, 40)), text: 0 };
     built.dash.open_server();
     let threads: Vec<Value> = (0..count).map(|tab| json!({"thread_id": uuid(9, tab), "status": "busy"})).collect();
     let threads = serde_json::from_value(threads.into()).expect("threads");

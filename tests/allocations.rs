@@ -1,13 +1,8 @@
 //! What is done at every key is not paid for by the million: allocations are counted, which is exact where time is not.
 
-#[path = "screens/dash.rs"]
-#[allow(dead_code)]
-mod dash;
-#[path = "support/hostile_stream.rs"]
-mod hostile_stream;
-
-use dash::{Dash, demo_like, listed};
 use runtail_core::model::{Deployment, LogLine};
+use runtail_testkit::dash::{Dash, demo_like, listed};
+use runtail_testkit::hostile_stream;
 use runtail_tui::app::json::Tree;
 use runtail_tui::app::msg::{Answer, SubKey};
 use serde_json::{Value, json};

@@ -1,11 +1,7 @@
 //! A dashboard whose servers say what they like: every question is answered with the same hostile text in every field that can
 //! hold one, and whatever comes of it is looked at cell by cell.
 
-#[path = "../../tests/screens/dash.rs"]
-#[allow(dead_code)]
-mod dash;
-
-pub use dash::{Dash, demo_like};
+pub use runtail_testkit::dash::{Dash, demo_like};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};

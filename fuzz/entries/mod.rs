@@ -1,4 +1,4 @@
-//! What the fuzzer calls, and what ordinary tests call with the corpus (`tests/fuzz.rs`): one function for each door by
+//! What the fuzzer calls, and what ordinary tests call with the corpus (`tests/state/fuzz.rs`): one function for each door by
 //! which bytes of others come in. Each panics where something is wrong.
 #![allow(dead_code, reason = "each caller uses its own part of this")]
 

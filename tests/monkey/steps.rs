@@ -1,8 +1,8 @@
 //! What may happen to the dashboard, chosen at random with weights: mostly the keys that work where the dashboard is.
 
-use super::hostile;
 use fastrand::Rng;
 use runtail_sim::Rule;
+use runtail_testkit::screen_checks;
 use runtail_tui::app::key::{Code, Key};
 use runtail_tui::app::keys::{Action, BINDINGS, Context, Keymap};
 use runtail_tui::app::palette::{COMMANDS, Takes};
@@ -47,7 +47,7 @@ pub enum Other {
 /// Variants of the configuration file: see `World::config`.
 pub const CONFIGS: usize = 5;
 
-static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(hostile::responses);
+static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(screen_checks::responses);
 
 /// Words that are typed into fields, pasted, and given to commands.
 const WORDS: [&str; 24] = [

@@ -64,7 +64,7 @@ pub struct Answer {
 /// A fault: which requests, how often, and what happens to them. The first rule that fits is the only one.
 ///
 /// ```
-/// use runtail::sim::Rule;
+/// use runtail_sim::Rule;
 /// let rule = Rule::on("GET", "/v2/deployments").times(2).status(429).header("retry-after", "1");
 /// assert_eq!(rule, "GET /v2/deployments times=2 status=429 retry-after=1".parse().unwrap());
 /// ```

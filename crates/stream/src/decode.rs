@@ -1,6 +1,6 @@
 //! From a block of fields to an event: the fields are read, the name is split from its namespace, and the data is looked
 //! at just enough to know whether it is JSON. The crate `eventsource-stream` is what the fields are held against
-//! (`tests/differential.rs`): it took as long for the fields of an event as all else together.
+//! (`tests/state/differential.rs`): it took as long for the fields of an event as all else together.
 
 use super::framer::Block;
 use super::names::{EventNames, MAX_NAME, Namespace};

@@ -1,5 +1,5 @@
 //! The dashboard without a terminal: its state and the tasks that work for it. The loop gives it keys and draws it on the
-//! terminal; `tests/monkey.rs` does the same with random keys and a buffer.
+//! terminal; `tests/monkey/main.rs` does the same with random keys and a buffer.
 
 use super::Options;
 use super::services::Services;

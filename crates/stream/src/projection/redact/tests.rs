@@ -1,6 +1,6 @@
 //! Tests of what is removed from a record.
 
-#[path = "../../../../../tests/support/fake_keys.rs"]
+#[path = "../../../../../tests/support/src/fake_keys.rs"]
 mod fake_keys;
 
 use super::*;

@@ -423,6 +423,19 @@ impl Viewer {
         self.now = now;
         self.play_on();
         self.fold_turn();
+        self.end_play();
+    }
+
+    /// Returns to now where what is played has come to its end: in the same turn, so that the picture is the same until more
+    /// comes.
+    fn end_play(&mut self) {
+        let newest = self.tape.newest_seq();
+        if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some() && moment.at >= newest) {
+            // Nobody asked for the end: who looks at an event goes on looking at it.
+            let cursor = self.anchor;
+            self.return_to_now();
+            self.anchor = cursor;
+        }
     }
 
     /// Moves what is played to the moment that it is at by now.
@@ -433,13 +446,6 @@ impl Viewer {
         // A clock that was set back would hold it until the clock is there again.
         if self.now < since {
             return self.play();
-        }
-        if moment.at >= newest {
-            // Nobody asked for the end: who looks at an event goes on looking at it.
-            let cursor = self.anchor;
-            self.return_to_now();
-            self.anchor = cursor;
-            return;
         }
         let until = self.past.speed.times().map(|times| {
             let gone = self.now.duration_since(since).max(SignedDuration::ZERO);
@@ -492,7 +498,10 @@ impl Viewer {
         tape.stand_at(Some(moment.at));
         past.moment = Some(moment);
         if is_torn {
+            // Who looks at an event goes on looking at it.
+            let cursor = self.anchor;
             self.forget_lines();
+            self.anchor = cursor;
         }
     }
 

@@ -1,0 +1,383 @@
+//! What a machine does to a program: the server killed, the terminal gone, the disk full, no file to open, the process stopped for
+//! long, the window shaken. Each ends in a state that is said, with a terminal as it was, and with nothing left running.
+
+use runtail_stream::{Reader, Record};
+use runtail_testkit::process::{self, PATIENCE, Running, command, launch, spawn};
+use runtail_testkit::term::Term;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::Stdio;
+use std::time::Instant;
+
+/// A simulator as a process of its own, which can be killed; and the address of its agent server.
+fn server() -> (Running, String) {
+    let mut sim = spawn(["sim", "--scenario", "demo", "--speed", "20"]);
+    let line = sim.line_where("an agent server", |line| line.starts_with("agent server"));
+    let url = line.split_whitespace().last().expect("an address").to_string();
+    (sim, url)
+}
+
+/// A thread of such a server.
+fn thread(url: &str) -> String {
+    let made = process::run(["--url", url, "threads", "create", "-o", "json"]).expect(0);
+    made.json()["thread_id"].as_str().expect("an id").to_string()
+}
+
+/// The dashboard, following a thread of a server.
+#[track_caller]
+fn following(url: &str) -> Term {
+    let thread = thread(url);
+    let term = Term::spawn(&["--url", url], 100, 36);
+    term.wait_for("THREAD");
+    term.keys(&format!(":{thread}\r"));
+    term.wait_for("● live");
+    term
+}
+
+#[track_caller]
+fn assert_restored(term: &Term) {
+    let left = term.left_behind();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_is_said_to_be_gone() {
+    let (sim, url) = server();
+    let mut term = following(&url);
+    sim.signal(libc::SIGKILL);
+    term.wait_for("◐ reconnecting");
+    // It answers while it tries again, and says why.
+    term.keys("8");
+    term.wait_for("refused");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
+    let (sim, url) = server();
+    let mut term = following(&url);
+    term.signal(libc::SIGSTOP);
+    sim.signal(libc::SIGKILL);
+    let _ = sim.wait();
+    // What was typed meanwhile waits as well.
+    term.keys("8");
+    term.resize(220, 30);
+    term.signal(libc::SIGCONT);
+    term.wait_for("◐ reconnecting");
+    term.wait_for("refused");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn a_command_whose_server_is_killed_goes_on_trying_and_ends_when_asked() {
+    let (sim, url) = server();
+    let thread = thread(&url);
+    let mut tail = spawn(["--url", &url, "tail", &thread, "-o", "jsonl"]);
+    tail.line_where("an open connection", |line| line.contains("\"open\""));
+    sim.signal(libc::SIGKILL);
+    tail.line_where("its end", |line| line.contains("\"close\""));
+    tail.signal(libc::SIGINT);
+    let done = tail.wait();
+    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    assert!(done.stdout.lines().last().is_some_and(|line| line.contains("\"detached\"")), "{}", done.stdout);
+    assert!(done.stderr.contains("attempt 1 in"), "{}", done.stderr);
+}
+
+/// Both ends of a pseudo-terminal that is not the controlling terminal of any process. Another test may start a process at any moment, and
+/// one that inherits our end keeps the terminal alive, so it is opened with close-on-exec and not changed afterwards.
+fn bare_terminal() -> (OwnedFd, OwnedFd) {
+    #[cfg(target_os = "linux")]
+    const ON_EXEC: libc::c_int = libc::O_CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    const ON_EXEC: libc::c_int = 0;
+    let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let mut name = [0 as libc::c_char; 128];
+    // SAFETY: each descriptor is fresh and owned here alone; the buffer and the size live over their calls.
+    unsafe {
+        let master = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | ON_EXEC);
+        assert!(master >= 0, "a pseudo-terminal");
+        let master = OwnedFd::from_raw_fd(master);
+        let fd = master.as_raw_fd();
+        assert_eq!((libc::grantpt(fd), libc::unlockpt(fd)), (0, 0), "a pseudo-terminal that may be opened");
+        assert_eq!(libc::ptsname_r(fd, name.as_mut_ptr(), name.len()), 0, "its name");
+        let slave = libc::open(name.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        assert!(slave >= 0, "its other end");
+        let slave = OwnedFd::from_raw_fd(slave);
+        assert_eq!(libc::ioctl(slave.as_raw_fd(), libc::TIOCSWINSZ, &raw const size), 0, "its size");
+        (master, slave)
+    }
+}
+
+/// Whether there is something to read within so many milliseconds.
+fn is_readable(file: &File, milliseconds: i32) -> bool {
+    let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one pollfd that lives over the call is passed.
+    unsafe { libc::poll(&raw mut asked, 1, milliseconds) == 1 }
+}
+
+/// Starts it in a terminal that is not its own, so that no signal comes when that goes; gives the code with which it ends.
+fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
+    let (master, slave) = bare_terminal();
+    let mut command = command(args.iter().copied());
+    command.env("TERM", "xterm-256color");
+    let end = || Stdio::from(slave.try_clone().expect("a copy"));
+    command.stdin(end()).stdout(end()).stderr(end());
+    let mut child = command.spawn().expect("it starts");
+    drop((command, slave));
+    let mut screen = File::from(master);
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains(shows) {
+        let mut part = [0; 4096];
+        let read = screen.read(&mut part).expect("it draws");
+        shown.extend_from_slice(&part[..read]);
+    }
+    if at_rest {
+        while is_readable(&screen, 500) {
+            assert_ne!(screen.read(&mut [0; 4096]).expect("it draws"), 0);
+        }
+    } else {
+        screen.write_all(b"j").expect("it lives");
+    }
+    drop(screen);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            return status.code();
+        }
+        if Instant::now() > until {
+            child.kill().expect("killed");
+            panic!("it goes on without a terminal");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_without_a_signal_ends_it() {
+    assert_eq!(left_alone(&["--demo"], "support-bot", false), Some(129), "as if it had been hung up");
+    // Where nothing moves nothing is drawn, and to draw does not tell.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("still.jsonl");
+    let lines = [
+        r#"{"kind":"tape","version":1,"at":"2026-11-21T14:00:00Z","server":"x","thread_id":"t","run_id":"r","modes":[]}"#,
+        r#"{"kind":"event","seq":1,"at":"2026-11-21T14:00:01Z","conn":1,"event":"custom","ns":[],"id":null,"data":1}"#,
+    ];
+    std::fs::write(&file, lines.join("\n") + "\n").expect("written");
+    assert_eq!(left_alone(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
+}
+
+/// The text of a question on standard input of `run`.
+const INPUT: &str = r#"{"messages":[{"role":"user","content":"where is my order?"}]}"#;
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_stream() {
+    let (_sim, url) = server();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.jsonl");
+    // A limit on the size of files is a disk that is full, for this process alone.
+    let script = r#"trap "" XFSZ; ulimit -f 4; exec "$@""#;
+    let mut shell = std::process::Command::new("bash");
+    let binary = command([""; 0]).get_program().to_owned();
+    shell
+        .args(["-c", script, "bash"])
+        .arg(binary)
+        .args(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
+    shell.arg("--record").arg(&file);
+    for (name, value) in process::surroundings() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let done = launch(shell, "").wait().expect(0);
+    assert!(done.stderr.contains("ends here, the stream goes on: File too large"), "{}", done.stderr);
+    let lines = done.json_lines();
+    assert_eq!(lines.last().expect("an end")["outcome"], "success");
+    // What was written before is whole, but for its last line.
+    let mut reader = Reader::open(&file).expect("a recording");
+    let records: Vec<Record> = reader.by_ref().map(|record| record.expect("whole lines")).collect();
+    assert!(records.len() > 2 && records.len() < lines.len(), "{} of {}", records.len(), lines.len());
+    assert!(!matches!(records.last(), Some(Record::End(_))));
+}
+
+#[test]
+fn a_full_disk_under_stdout_or_the_log_is_said_or_changes_nothing() {
+    let (_sim, url) = server();
+    let mut to_disk = command(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
+    to_disk
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .stdout(File::options().write(true).open("/dev/full").expect("a full disk"));
+    let done = to_disk.output().expect("it ends");
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot write to stdout: No space left on device"), "{told}");
+    process::run(["--url", &url, "--log", "/dev/full", "threads", "list"]).expect(0);
+}
+
+#[test]
+fn a_full_disk_under_an_export_is_said_on_the_screen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("raw.jsonl");
+    let mut term = Term::spawn_under(r#"trap "" XFSZ; ulimit -f 1; exec "$@""#, &["--demo"], 120, 36);
+    term.wait_for("contract-rev");
+    term.keys("\r");
+    term.wait_for("Assistants ");
+    term.compose("support");
+    term.wait_for("NEW RUN");
+    term.keys("hello\x13");
+    term.wait_for("■ stream ended");
+    term.keys("7");
+    term.wait_for("as received");
+    term.keys(&format!(":export jsonl {}\r", file.display()));
+    term.wait_for("was not written");
+    assert!(term.screen().contains("File too large"), "{}", term.screen());
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn too_few_files_are_said_before_the_terminal_is_taken_or_after_it_is_given_back() {
+    let mut drawn = 0;
+    for files in [5, 7, 9, 11, 13, 15, 16, 17, 18, 19, 20, 22, 24, 28, 40, 100] {
+        let mut term = Term::spawn_under(&format!(r#"ulimit -n {files}; exec "$@""#), &["--demo"], 100, 30);
+        // It starts, or says why not.
+        term.wait_until("something", |term| {
+            let raw = term.raw_output();
+            let text = String::from_utf8_lossy(&raw);
+            text.contains("support-bot")
+                || text.contains("os error 24")
+                || text.contains("Too many open files")
+                || text.contains("Error 24")
+        });
+        if term.screen().contains("support-bot") {
+            drawn += 1;
+            term.keys("\x03");
+        }
+        let status = term.exit_status();
+        assert!(matches!(status.exit_code(), 0 | 1 | 127), "{files}: {status:?} {}", term.screen());
+        assert_restored(&term);
+    }
+    assert!(drawn > 0, "with enough of them it runs");
+}
+
+#[test]
+fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
+    let mut term = Term::spawn(&["--demo"], 120, 36);
+    term.wait_for("contract-rev");
+    let mut random = fastrand::Rng::with_seed(11);
+    for _ in 0..500 {
+        term.resize(random.u16(1..400), random.u16(1..120));
+    }
+    term.resize(130, 37);
+    term.wait_until("the last size", |term| {
+        let screen = term.screen();
+        screen.contains("contract-rev") && screen.lines().nth(1).is_some_and(|line| line.chars().count() == 130)
+    });
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+/// A file that never ends, as a small one is that unpacks to more than anybody waits for; nothing in it is a record.
+#[test]
+fn what_reads_a_recording_ends_when_asked_whatever_is_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (n, (what, begin)) in [("blank lines", b'\n'), ("one line", b'x')].into_iter().enumerate() {
+        let path = folder.path().join(format!("bomb{n}.jsonl.gz"));
+        let name = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero");
+        // SAFETY: the name is a string with its end.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for words in [&["verify"][..], &["replay"], &["redact", "--dry-run", "--pattern", "a"]] {
+            let mut args = words.to_vec();
+            args.push(path.to_str().expect("text"));
+            // Nobody writes yet: it waits for the other end.
+            let running = spawn(args);
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(&vec![begin; 1 << 20]).expect("memory takes it");
+            let member = packed.finish().expect("memory takes it");
+            let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
+            (0..4).for_each(|_| pipe.write_all(&member).expect("it reads on"));
+            running.signal(libc::SIGINT);
+            let feeding = std::thread::spawn(move || while pipe.write_all(&member).is_ok() {});
+            let done = running.wait();
+            // A signal ends it that comes before it listens.
+            assert!(matches!(done.code, Some(130) | None), "{what} {words:?}: {:?}\n{}", done.code, done.stderr);
+            feeding.join().expect("the pipe breaks");
+        }
+    }
+}
+
+/// Numbers as nobody counts: what reads a recording says that it is damaged, and is not.
+#[test]
+fn a_recording_with_any_numbers_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("odd.jsonl");
+    let (most, times) = (u64::MAX, ["2026-11-21T10:00:00Z", "-009999-01-02T01:59:59Z", "9999-12-30T22:00:00Z"]);
+    let mut text = format!("{{\"kind\":\"tape\",\"version\":1,\"at\":\"{}\",\"server\":\"x\"}}\n", times[2]);
+    for (n, seq) in [1, 2, 1 << 60, most - 1, most, 0, 7, most].into_iter().enumerate() {
+        let (at, conn) = (times[n % 3], n * 536_870_911);
+        let event = format!("\"kind\":\"event\",\"seq\":{seq},\"at\":\"{at}\",\"conn\":{conn},\"event\":\"custom\"");
+        text +=
+            &format!("{{{event},\"data\":1}}\n{{{event},\"malformed\":true,\"too_large\":{most},\"data\":\"x\"}}\n");
+    }
+    text += &format!(
+        "{{\"kind\":\"end\",\"at\":\"{}\",\"outcome\":\"success\",\"events\":{most},\"bytes\":{most},",
+        times[1]
+    );
+    text += &format!("\"connections\":{},\"duplicates\":{most},\"gaps\":{most},\"malformed\":{most}}}\n", u32::MAX);
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("text");
+    let verified = process::run(["verify", file]).expect(1);
+    assert!(verified.stdout.contains("damaged; 16 events"), "{}", verified.stdout);
+    process::run(["replay", file, "-o", "text"]).expect(0);
+    process::run(["redact", file, "--dry-run", "--path", "**.a"]).expect(0);
+    let mut term = Term::spawn(&["--replay", file], 240, 36);
+    term.wait_for("16 events");
+    for view in ["1", "2", "3", "4", "5", "6", "8"] {
+        term.keys(view);
+    }
+    // Back in time and forth: what the numbers say is never counted through.
+    term.keys("7<<< >>G");
+    term.wait_for("custom");
+    term.signal(libc::SIGTERM);
+    term.exit_status();
+    assert_restored(&term);
+}
+
+/// Opening one blocks until its other end is opened; the first signal used to be lost meanwhile.
+#[test]
+fn a_named_pipe_is_refused_where_a_file_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: a path that ends with a zero and lives over the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let pipe = pipe.to_str().unwrap();
+    let config = folder.path().join("config.toml");
+    std::fs::write(
+        &config,
+        format!("[profiles.p]\nagent_server = \"http://127.0.0.1:9\"\napi_key_file = \"{pipe}\"\n"),
+    )
+    .unwrap();
+    let config = config.to_str().unwrap();
+    let input = format!("@{pipe}");
+    let commands: [&[&str]; 6] = [
+        &["--url", "http://127.0.0.1:9", "join", "t", "r", "--record", pipe],
+        &["--url", "http://127.0.0.1:9", "--log", pipe, "threads", "list"],
+        &["--config", pipe, "deployments", "list"],
+        &["--config", config, "threads", "list"],
+        &["--url", "http://127.0.0.1:9", "run", "a", "--input", &input],
+        &["--demo", "revisions", "wait", "d", "--summary-file", pipe],
+    ];
+    for command in commands {
+        let done = process::run(command);
+        assert!(done.stderr.contains("named pipe"), "{command:?}: {} {}", done.stdout, done.stderr);
+    }
+}

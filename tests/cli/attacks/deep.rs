@@ -1,0 +1,185 @@
+//! JSON of 100,000 levels and lines without an end, in every place where the dashboard shows what a server sends.
+
+use axum::body::Body;
+use axum::response::Response;
+use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::process;
+use runtail_testkit::term::Term;
+use serde_json::json as value;
+use std::sync::LazyLock;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+
+const LEVELS: usize = 100_000;
+const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
+/// What the dashboard may need under these attacks, in KiB.
+const MOST: u64 = 512 << 10;
+
+fn lists() -> String {
+    "[".repeat(LEVELS) + &"]".repeat(LEVELS)
+}
+
+fn objects() -> String {
+    r#"{"a":"#.repeat(LEVELS) + "1" + &"}".repeat(LEVELS)
+}
+
+/// A server with one thread. `act` answers first.
+fn server(act: impl Fn(&Seen) -> Option<Response> + Send + Sync + 'static) -> String {
+    let usual = |seen: &Seen| {
+        let time = "2026-11-21T10:00:00Z";
+        let thread =
+            value!({"thread_id": THREAD, "status": "idle", "created_at": time, "updated_at": time, "metadata": {}});
+        let run = value!({"run_id": RUN, "thread_id": THREAD, "assistant_id": "a", "status": "success", "created_at": time, "updated_at": time});
+        match seen.path.as_str() {
+            "/info" => json(200, value!({"version": "0.4", "langgraph_py_version": "1.0"})),
+            "/threads/search" => json(200, value!([thread])),
+            "/assistants/search" => json(200, value!([{"assistant_id": "a", "graph_id": "g", "name": "g"}])),
+            path if path.ends_with("/runs") => json(200, value!([run])),
+            path if path.contains("/runs/") => json(200, run),
+            path if path.ends_with("/state") => json(200, value!({"values": {}, "next": [], "tasks": []})),
+            path if path.ends_with("/history") => json(200, value!([])),
+            _ => json(200, thread),
+        }
+    };
+    let server = RUNTIME.block_on(Server::start(move |seen| act(seen).unwrap_or_else(|| usual(seen))));
+    server.url.to_string()
+}
+
+/// A stream that stays open after these bytes.
+fn stream(bytes: String) -> Response {
+    let chunks =
+        futures::StreamExt::chain(futures::stream::iter([Ok::<_, std::io::Error>(bytes)]), futures::stream::pending());
+    answer(200, "text/event-stream", Body::from_stream(chunks))
+}
+
+fn is_stream(seen: &Seen) -> bool {
+    seen.path.ends_with("/stream")
+}
+
+/// Opens the thread and every view of it, and the newest entry; then checks that the dashboard still answers.
+fn look_through(url: &str, what: &str) {
+    let mut term = Term::spawn(&["--url", url], 200, 40);
+    term.wait_for("THREAD");
+    term.keys(&format!(":{THREAD}\r"));
+    term.wait_for("1 Messages");
+    for keys in ["7", "\r", "+", "-", "1", "2", "3", "\r", "4", "5", "6", "8"] {
+        term.keys(keys);
+        term.wait_for_rest(Duration::from_millis(150));
+    }
+    term.keys("?");
+    term.wait_for("KEYS");
+    if let Some(peak) = term.peak_memory() {
+        println!("{what}: {peak} KiB");
+        assert!(peak < MOST, "{what}: {peak} KiB");
+    }
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0, "{what}");
+    assert_eq!(term.left_behind(), [""; 0], "{what}");
+}
+
+#[test]
+fn deep_events_are_shown_in_every_view() {
+    for deep in [lists(), objects()] {
+        let url = server(move |seen| {
+            let mut events = format!("event: metadata\ndata: {{\"run_id\":\"{RUN}\",\"attempt\":1}}\n\n");
+            let of = |name: &str, data: &str| format!("event: {name}\ndata: {data}\n\n");
+            let token = format!(
+                r#"[{{"type":"ai","id":"m","content":{deep},"tool_calls":[{{"id":"1","name":"n","args":{deep}}}]}},{{"langgraph_node":"n"}}]"#
+            );
+            let message = format!(
+                r#"[{{"type":"ai","id":"l","content":"x","tool_calls":[{{"id":"1","name":"n","args":{deep}}}]}}]"#
+            );
+            events += &of("values", &format!(r#"{{"messages":[{{"type":"human","content":{deep}}}],"x":{deep}}}"#));
+            events +=
+                &of("updates", &format!(r#"{{"node":{{"x":{deep}}},"__interrupt__":[{{"id":"i","value":{deep}}}]}}"#));
+            events += &of("messages", &token);
+            events += &of("messages/partial", &message);
+            events += &of("tasks", &format!(r#"{{"id":"1","name":"n","input":{deep},"triggers":{deep}}}"#));
+            events +=
+                &of("tasks", &format!(r#"{{"id":"1","name":"n","result":{deep},"interrupts":[{{"value":{deep}}}]}}"#));
+            events += &of("checkpoints", &format!(r#"{{"config":{deep},"values":{deep},"tasks":{deep}}}"#));
+            events += &of("debug", &format!(r#"{{"type":"task","payload":{deep}}}"#));
+            events += &of("events", &format!(r#"{{"event":"on_tool_start","data":{deep},"tags":{deep}}}"#));
+            ["custom", "error", "other"].iter().for_each(|name| events += &of(name, &deep));
+            is_stream(seen).then(|| stream(events))
+        });
+        look_through(&url, "events");
+    }
+}
+
+#[test]
+fn deep_answers_are_shown_in_every_view() {
+    for deep in [lists(), objects()] {
+        let url = server(move |seen| {
+            let body = match seen.path.as_str() {
+                path if path.ends_with("/stream") => return Some(stream(String::new())),
+                path if path.ends_with("/state") => {
+                    format!(
+                        r#"{{"values":{{"x":{deep},"messages":[{{"type":"ai","id":"m","content":{deep}}}]}},"next":[],"tasks":[{{"id":"t","name":"n","interrupts":[{{"value":{deep}}}]}}]}}"#
+                    )
+                }
+                path if path.ends_with("/history") => {
+                    format!(r#"[{{"values":{deep},"next":[],"tasks":{deep},"metadata":{deep}}}]"#)
+                }
+                path if path.ends_with("/runs") => {
+                    format!(
+                        r#"[{{"run_id":"{RUN}","thread_id":"{THREAD}","status":"success","kwargs":{deep},"metadata":{deep}}}]"#
+                    )
+                }
+                "/threads/search" => return None,
+                path if path.starts_with("/threads/") && seen.method == "GET" => {
+                    format!(
+                        r#"{{"thread_id":"{THREAD}","status":"idle","values":{deep},"metadata":{deep},"interrupts":{{"t":[{{"value":{deep}}}]}}}}"#
+                    )
+                }
+                _ => return None,
+            };
+            Some(answer(200, "application/json", body))
+        });
+        look_through(&url, "answers");
+    }
+}
+
+#[test]
+fn a_deep_value_costs_only_itself() {
+    let url = server(|seen| {
+        let row = format!(
+            r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}},{{"thread_id":"other","status":"busy"}}]"#,
+            objects()
+        );
+        seen.path.ends_with("/search").then(|| answer(200, "application/json", row))
+    });
+    let term = Term::spawn(&["--url", &url], 130, 36);
+    term.wait_for(&THREAD[..8]);
+    term.wait_for("other");
+    term.keys("2");
+    term.wait_for_rest(Duration::from_millis(100));
+    term.keys("?");
+    term.wait_for("KEYS");
+    term.keys("\x03");
+    for args in [&["threads", "list"][..], &["threads", "list", "-o", "json"]] {
+        let done = process::run(["--url", &url].iter().chain(args)).expect(0);
+        assert!(done.stdout.contains(THREAD) && done.stdout.contains("other"), "{}", done.stdout);
+    }
+    for args in [&["assistants", "list", "-o", "json"][..], &["threads", "get", "t", "-o", "json"]] {
+        let done = process::run(["--url", &url].iter().chain(args));
+        assert!(matches!(done.code, Some(0 | 1)), "{args:?}: {:?} {}", done.code, done.stderr);
+    }
+}
+
+#[test]
+fn a_line_without_end_is_read_within_bounds_of_memory() {
+    const LINE: usize = 200 << 20;
+    let url = server(|seen| {
+        let line = futures::stream::repeat("x".repeat(1 << 20));
+        let line = futures::StreamExt::take(line, LINE >> 20);
+        let first = futures::stream::iter(["event: custom\ndata: ".to_string()]);
+        let all = futures::StreamExt::map(futures::StreamExt::chain(first, line), Ok::<_, std::io::Error>);
+        let open = futures::StreamExt::chain(all, futures::stream::pending());
+        is_stream(seen).then(|| answer(200, "text/event-stream", Body::from_stream(open)))
+    });
+    look_through(&url, "a line");
+}

@@ -1,0 +1,180 @@
+//! Servers that misbehave in HTTP/2.
+
+use crate::attacks::{MOST_MEMORY, until};
+use h2::Reason;
+use runtail_sim::{Options, Scenario, Sim};
+use runtail_testkit::http2::{Break, Front, Trick, Tricks};
+use runtail_testkit::process::{self, Done, launch};
+use runtail_testkit::term::Term;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+const INPUT: &str = r#"{"messages":[{"role":"user","content":"where is my order?"}]}"#;
+
+fn simulated(speed: f64) -> (Runtime, Sim, String) {
+    let runtime = Runtime::new().unwrap();
+    let heartbeat = Duration::from_secs(1);
+    let options = Options { scenario: Scenario::Demo, speed, heartbeat, ..Options::default() };
+    let sim = runtime.block_on(Sim::start(options)).unwrap();
+    let url = sim.agents()[0].url.to_string();
+    (runtime, sim, url)
+}
+
+/// Events as the server sent them: everything but what the connection adds.
+fn events(lines: &[Value]) -> Vec<(Value, Value, Value)> {
+    let events = lines.iter().filter(|line| line["kind"] == "event");
+    events.map(|line| (line["event"].clone(), line["id"].clone(), line["data"].clone())).collect()
+}
+
+#[test]
+fn a_run_over_broken_http2_streams_has_each_event_once() {
+    let (_runtime, _sim, url) = simulated(20.0);
+    let breaks = [
+        (700, Break::Reset(Reason::INTERNAL_ERROR)),
+        (900, Break::GoAway(Reason::NO_ERROR)),
+        (1100, Break::Reset(Reason::NO_ERROR)),
+        (400, Break::Reset(Reason::CANCEL)),
+        (2000, Break::GoAway(Reason::ENHANCE_YOUR_CALM)),
+        (1300, Break::Trailers),
+        (10, Break::Reset(Reason::REFUSED_STREAM)),
+        (800, Break::GoAway(Reason::PROTOCOL_ERROR)),
+        // The last one: this stream is whole.
+        (1500, Break::Leave),
+    ];
+    let front = Front::of(&url, "/stream", breaks);
+    let run = launch(front.secure.command(&["run", "support", "-o", "jsonl", "--input", INPUT]), "").wait().expect(0);
+    let lines = run.json_lines();
+    let end = lines.last().unwrap();
+    assert_eq!((&end["outcome"], &end["gaps"]), (&"success".into(), &0.into()), "{end}\n{}", run.stderr);
+    assert_eq!(front.breaks_done(), breaks.len());
+    assert!(front.secure.connections() > 3, "{} connections", front.secure.connections());
+    let head = &lines[0];
+    let (thread, id) = (head["thread_id"].as_str().unwrap(), head["run_id"].as_str().unwrap());
+    let whole = process::run(["--url", &url, "join", thread, id, "-o", "jsonl"]).expect(0);
+    let (found, wanted) = (events(&lines), events(&whole.json_lines()));
+    for (n, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+        assert_eq!(found, wanted, "event {n}");
+    }
+    assert_eq!(found.len(), wanted.len());
+}
+
+#[test]
+fn answers_that_are_broken_in_http2_are_errors_that_say_so() {
+    let (_runtime, _sim, url) = simulated(100.0);
+    for how in [
+        Break::Reset(Reason::INTERNAL_ERROR),
+        Break::Reset(Reason::CANCEL),
+        Break::Reset(Reason::NO_ERROR),
+        Break::Reset(Reason::ENHANCE_YOUR_CALM),
+        Break::GoAway(Reason::INTERNAL_ERROR),
+        Break::GoAway(Reason::NO_ERROR),
+    ] {
+        // As often as it is requested.
+        let front = Front::of(&url, "/search", [(20, how); 8]);
+        let done = launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait();
+        assert!(done.stderr.contains("the server") || done.stderr.contains("the connection broke"), "{}", done.stderr);
+        assert_eq!(done.code, Some(5), "{how:?}: {} {}", done.stdout, done.stderr);
+        assert_eq!(done.stdout, "", "{how:?}");
+        // Once is not enough to fail, because reading is tried again.
+        let front = Front::of(&url, "/search", [(20, how)]);
+        launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait().expect(0);
+    }
+}
+
+/// The server answers PING frames all the while, so the connection is alive and only the stream is silent.
+#[test]
+fn a_stream_that_is_stalled_is_reconnected_after_its_heartbeats_are_missed() {
+    let (_runtime, _sim, url) = simulated(1.0);
+    let made = process::run(["--url", &url, "threads", "create", "-o", "json"]).expect(0).json();
+    let thread = made["thread_id"].as_str().unwrap();
+    let front = Front::of(&url, "/stream", [(": heartbeat\r\n\r\n".len() * 3, Break::Stall)]);
+    let mut tail = launch(front.secure.command(&["tail", thread, "-o", "jsonl"]), "");
+    let close = tail.line_where("the end of the connection", |line| line.contains("\"close\""));
+    assert!(close.contains("\"idle\""), "{close}");
+    tail.line_where("another connection", |line| line.contains("\"open\""));
+    tail.signal(libc::SIGINT);
+    tail.wait().expect(130);
+}
+
+fn list(trick: Trick) -> (Done, Tricks) {
+    let server = Tricks::start(trick, "[]");
+    let done = launch(server.secure.command(&["assistants", "list", "-o", "json"]), "").wait();
+    (done, server)
+}
+
+#[test]
+fn floods_of_http2_frames_end_in_the_answer_or_in_an_error() {
+    let broken = "the server violated HTTP/2";
+    for (trick, code, said) in [
+        (Trick::Head(64 << 20), 5, broken),
+        (Trick::EmptyContinuations(1 << 20), 5, broken),
+        (Trick::EmptyData(500_000), 5, broken),
+        (Trick::Trailers(1 << 20), 5, broken),
+        (Trick::PushPromise, 5, broken),
+        (Trick::WindowOverflow, 5, broken),
+        (Trick::TooMuchData, 5, broken),
+        (Trick::NotProcessed, 5, "the server closed the connection"),
+        (Trick::Informational(5_000), 0, ""),
+        (Trick::Informational(500_000), 0, ""),
+        (Trick::Pings(200_000), 0, ""),
+        (Trick::Settings(200_000), 0, ""),
+        (Trick::Trailers(100), 0, ""),
+    ] {
+        let (done, server) = list(trick);
+        assert_eq!(done.code, Some(code), "{trick:?}: {} {}", done.stdout, done.stderr);
+        assert!(done.stderr.contains(said), "{trick:?}: {}", done.stderr);
+        assert!(done.peak < MOST_MEMORY, "{trick:?}: {} KiB", done.peak);
+        if let Trick::Head(size) = trick {
+            assert!(server.sent() < size as u64 / 4, "{trick:?}: {} bytes were taken", server.sent());
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_cut_off_is_not_taken_for_another_number() {
+    let whole = Tricks::start(Trick::Trailers(0), "123");
+    let done = launch(whole.secure.command(&["threads", "count"]), "").wait().expect(0);
+    assert!(done.stdout.contains("123"), "{}", done.stdout);
+    for code in [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR] {
+        let server = Tricks::start(Trick::CutNumber(code.into()), "");
+        let done = launch(server.secure.command(&["threads", "count"]), "").wait();
+        assert_eq!(done.code, Some(5), "{code:?}: {} {}", done.stdout, done.stderr);
+        assert!(done.stderr.contains("the connection broke in the middle of the answer"), "{code:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_signal_ends_a_command_whose_stream_is_stalled() {
+    for (trick, args) in [
+        (Trick::Silence, &["join", "t", "r"][..]),
+        (Trick::Silence, &["tail", "t"]),
+        (Trick::NoWindow, &["threads", "list"]),
+        (Trick::NoWindow, &["run", "a", "--input", "{}", "--stateless"]),
+    ] {
+        let server = Tricks::start(trick, "{}");
+        let running = launch(server.secure.command(args), "");
+        until("a request", || server.requests() > 0);
+        running.signal(libc::SIGINT);
+        let done = running.wait();
+        assert_eq!(done.code, Some(130), "{trick:?} {args:?}: {} {}", done.stdout, done.stderr);
+    }
+}
+
+#[test]
+fn the_dashboard_stays_usable_over_broken_http2() {
+    for trick in [Trick::Head(64 << 20), Trick::Silence, Trick::NoWindow, Trick::Informational(500_000)] {
+        let server = Tricks::start(trick, "[]");
+        let certificate = server.secure.certificate();
+        let mut term = Term::spawn_with(&[("SSL_CERT_FILE", &certificate)], &["--url", &server.secure.url], 110, 34);
+        term.wait_for("1 Threads");
+        until("a request", || server.requests() > 0);
+        term.keys("?");
+        term.wait_for("KEYS");
+        term.keys("\x1b");
+        term.keys(":01a1fbb5-173d-77d7-b93d-09bf6dcc9775\r");
+        term.keys("!\x03");
+        assert_eq!(term.exit_status().exit_code(), 0, "{trick:?}");
+        assert_eq!(term.left_behind(), [""; 0], "{trick:?}");
+    }
+}

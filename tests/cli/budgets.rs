@@ -1,0 +1,175 @@
+//! Limits on what a server's answers cost: their size, their unpacked size and the memory that parsing takes.
+
+use axum::body::Body;
+use axum::response::Response;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use runtail_testkit::common::{Server, answer};
+use runtail_testkit::hostile_stream::{KINDS, Make, text};
+use runtail_testkit::process;
+use runtail_testkit::term::Term;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// What the dashboard may have resident under a hostile stream, in KiB.
+const MOST_RESIDENT: u64 = 512 << 10;
+
+/// What a hostile answer may cost a command beside what an ordinary one costs, in KiB.
+const MOST: i64 = 64 << 10;
+
+/// A compressed JSON answer.
+fn packed(json: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(json).unwrap();
+    gzip.finish().unwrap()
+}
+
+fn compressed(body: Vec<u8>) -> Response {
+    let answer = Response::builder().status(200).header("content-type", "application/json");
+    answer.header("content-encoding", "gzip").body(Body::from(body)).unwrap()
+}
+
+/// A list of zeros of this size.
+fn numbers(size: usize) -> Vec<u8> {
+    [b"[".as_slice(), &b"0,".repeat(size / 2), b"0]"].concat()
+}
+
+/// The most memory that any command so far has had, in KiB.
+fn peak() -> i64 {
+    // SAFETY: rusage is plain data for which zeroes are valid, and the call fills it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage), 0);
+        usage.ru_maxrss
+    }
+}
+
+/// The commands that read an answer of each kind.
+const COMMANDS: [&[&str]; 7] = [
+    &["threads", "state", "t"],
+    &["threads", "get", "t"],
+    &["threads", "list"],
+    &["threads", "history", "t"],
+    &["runs", "list", "t"],
+    &["assistants", "list"],
+    &["doctor"],
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gzip_bomb_costs_little_memory() {
+    let bomb = packed(&numbers(200 << 20));
+    assert!(bomb.len() < 400 << 10, "{}", bomb.len());
+    let small = Server::start(|_| compressed(packed(b"[]"))).await;
+    let large = Server::start(move |_| compressed(bomb.clone())).await;
+    let run = async |server: &Server, command: &[&str]| {
+        let args: Vec<String> = ["--url", server.url.as_str()].iter().chain(command).map(ToString::to_string).collect();
+        tokio::task::spawn_blocking(move || process::run(args)).await.unwrap()
+    };
+    for command in COMMANDS {
+        run(&small, command).await;
+    }
+    let usual = peak();
+    for command in COMMANDS {
+        let done = run(&large, command).await;
+        let said = format!("{}{}", done.stdout, done.stderr);
+        assert!(said.contains("unpacks to more than 100 times its size"), "{command:?}: {said}");
+        assert!(peak() - usual < MOST, "{command:?}: {} KiB, usually {usual} KiB", peak());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_refused_by_the_memory_that_parsing_takes() {
+    // An embedding of 50 MB, and as many bytes of nothing but zeros.
+    let state = format!(r#"{{"values":{{"text":"{}"}},"next":[],"tasks":[]}}"#, "word ".repeat(10 << 20));
+    let state: &'static str = state.leak();
+    let dense: &'static [u8] = numbers(60 << 20).leak();
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        "/threads/large/state" => answer(200, "application/json", state),
+        // Repetitive, as states with many alike messages are: less than a hundredfold.
+        "/threads/packed/state" => compressed(packed(format!("{{\"values\":[{}0]}}", lines(20 << 20)).as_bytes())),
+        _ => answer(200, "application/json", dense),
+    })
+    .await;
+    let agent = server.agent();
+    assert!(agent.thread_state("large").await.is_ok());
+    assert!(agent.thread_state("packed").await.is_ok());
+    let error = agent.thread_state("dense").await.unwrap_err();
+    assert!(error.to_string().contains("it has too many values"), "{error}");
+}
+
+/// Lines that are alike and not the same.
+fn lines(size: usize) -> String {
+    let mut text = String::with_capacity(size + 64);
+    for i in 0u64.. {
+        if text.len() >= size {
+            break;
+        }
+        text.push_str(&format!("\"{:016x}\",", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    }
+    text
+}
+
+/// A server with one thread, whose stream sends events of this kind as fast as they are read.
+async fn hostile_server(make: Make) -> Server {
+    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/threads/search") => answer(200, "application/json", r#"[{"thread_id":"t","status":"busy"}]"#),
+        (_, "/threads/t") => answer(200, "application/json", r#"{"thread_id":"t","status":"busy"}"#),
+        (_, "/threads/t/state") => answer(200, "application/json", r#"{"values":{},"next":["n"],"tasks":[]}"#),
+        (_, "/threads/t/stream") => {
+            let (send, receive) = tokio::sync::mpsc::channel(4);
+            tokio::task::spawn_blocking(move || {
+                let sizes = [1 << 20, 64 << 10, 1 << 10];
+                let mut events = (0..).map(|n| Ok::<_, std::io::Error>(make(n, &text(n, sizes[n / 500 % 3]))));
+                while send.blocking_send(events.next().unwrap()).is_ok() {}
+            });
+            let body = futures::stream::unfold(receive, async |mut receive| Some((receive.recv().await?, receive)));
+            Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(body)).unwrap()
+        }
+        (_, "/info") => answer(200, "application/json", "{}"),
+        _ => answer(200, "application/json", "[]"),
+    })
+    .await
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test cli budgets -- --ignored --nocapture"]
+async fn the_dashboard_stays_small_under_every_hostile_stream() {
+    let seconds = std::env::var("RUNTAIL_HOSTILE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
+    let mut over = Vec::new();
+    for (kind, make) in KINDS {
+        let server = hostile_server(make).await;
+        let url = server.url.to_string();
+        let (most, events) =
+            tokio::task::spawn_blocking(move || watch(&url, Duration::from_secs(seconds))).await.unwrap();
+        println!("{kind}: {} MiB resident at most · {events}", most >> 10);
+        over.extend((most > MOST_RESIDENT).then_some(kind));
+    }
+    assert!(over.is_empty(), "{over:?} take more than {MOST_RESIDENT} KiB");
+}
+
+/// Shows the thread for a while, in each view in turn; returns its memory and what the last view says of its events.
+fn watch(url: &str, time: Duration) -> (u64, String) {
+    let term = Term::spawn(&["--url", url], 140, 40);
+    term.wait_for("THREAD");
+    term.keys("\r");
+    term.wait_for("Messages");
+    let until = Instant::now() + time;
+    for view in ["1", "2", "3", "4", "5", "6", "7", "8"].iter().cycle() {
+        term.keys(view);
+        std::thread::sleep(Duration::from_millis(300));
+        if Instant::now() > until {
+            break;
+        }
+    }
+    term.keys("8");
+    let received = |term: &Term| {
+        let mut lines =
+            term.screen().lines().map(|line| line.trim_start_matches([' ', '│']).to_string()).collect::<Vec<_>>();
+        lines.retain(|line| line.starts_with("received"));
+        lines.pop()
+    };
+    term.wait_until("events that were received", |term| received(term).is_some());
+    let events = received(&term).unwrap_or_default();
+    (term.peak_memory().expect("its memory"), events)
+}

@@ -1,0 +1,236 @@
+//! The command line as other programs see it: stdout, stderr and exit codes of the real binary.
+
+use runtail_testkit::common::{CANARY, Server, answer, json};
+use serde_json::{Value, json as value};
+use std::path::Path;
+use std::process::Stdio;
+
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ended {
+    fn lines(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    }
+}
+
+fn command(folder: &Path) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command.stdin(Stdio::null());
+    command
+}
+
+async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    let output = command(folder).args(args).output().await.unwrap();
+    let ended = Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
+    ended
+}
+
+/// A folder with a configuration of these profiles, each a control plane.
+fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for (name, server) in profiles {
+        text += &format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url);
+    }
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
+    folder
+}
+
+const A: &str = "11111111-1111-4111-8111-111111111111";
+const B: &str = "22222222-2222-4222-8222-222222222222";
+
+/// A control plane with two deployments, one of a name that another one may bear too.
+async fn control_plane(own: &'static str) -> Server {
+    Server::start(move |seen| {
+        let record = |id: &str, name: &str| {
+            value!({"tenant_id": "t", "id": id, "name": name, "status": "READY", "url": null,
+                    "secrets": [{"name": "K", "value": "canary"}], "latest_revision_id": "r2", "novel": {"z": 1, "a": 2}})
+        };
+        let (first, second) = (record(own, "shared"), record(&format!("{own}-x"), &format!("only-{}", &own[..1])));
+        match seen.path.strip_prefix("/api-host/v2/deployments") {
+            Some("") => {
+                let all = vec![first, second];
+                let part = seen.query.split('&').find_map(|p| p.strip_prefix("name_contains=")).unwrap_or_default().to_string();
+                let some: Vec<_> = all.into_iter().filter(|d| d["name"].as_str().unwrap().contains(&part)).collect();
+                json(200, value!({"resources": some, "offset": 2}))
+            }
+            Some(path) if path == format!("/{own}") => json(200, first),
+            Some(path) if path.ends_with("/revisions") => json(
+                200,
+                value!({"resources": [
+                    {"id": "r2", "status": "BUILDING", "created_at": "2026-11-20T09:00:00Z"},
+                    {"id": "r1", "status": "DEPLOYED", "created_at": "2026-11-19T09:00:00Z"},
+                ]}),
+            ),
+            _ => json(404, r#"{"detail":"not found"}"#),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn lists_over_profiles() {
+    let (a, b) = (control_plane(A).await, control_plane(B).await);
+    let folder = configured(&[("one", &a), ("two", &b)]);
+    let ended = runtail(folder.path(), &["deployments", "list"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let lines = ended.lines();
+    assert_eq!(lines.len(), 4);
+    assert_eq!((&lines[0]["profile"], &lines[2]["profile"]), (&value!("one"), &value!("two")));
+    // The server's order, its nulls and its unknown fields.
+    let port = a.url.port().unwrap();
+    let expected = format!(
+        "{{\"profile\":\"one\",\"region\":\"127.0.0.1:{port}\",\"tenant_id\":\"t\",\"id\":\"{A}\",\"name\":\"shared\",\
+         \"status\":\"READY\",\"url\":null,\"secrets\":[{{\"name\":\"K\",\"value\":\"***\"}}],\"latest_revision_id\":\"r2\",\
+         \"novel\":{{\"z\":1,\"a\":2}}}}"
+    );
+    assert_eq!(ended.out.lines().next().unwrap(), expected);
+    assert_eq!(a.seen()[0].header("x-api-key"), Some(CANARY));
+    let ended =
+        runtail(folder.path(), &["-p", "two", "deployments", "list", "--name-contains", "only", "-o", "json"]).await;
+    let all: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    let ended = runtail(folder.path(), &["deployments", "list", "-o", "table"]).await;
+    let titles: Vec<&str> = ended.out.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(titles, ["PROFILE", "REGION", "NAME", "STATUS", "LIVE", "SOURCE", "TYPE", "UPDATED", "ID"]);
+}
+
+#[tokio::test]
+async fn profiles_that_fail_do_not_take_the_others_with_them() {
+    let good = control_plane(A).await;
+    let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
+    let folder = configured(&[("bad", &bad), ("good", &good)]);
+    let ended = runtail(folder.path(), &["deployments", "list"]).await;
+    assert_eq!((ended.code, ended.lines().len()), (3, 2));
+    assert!(ended.err.starts_with("runtail: bad: GET ") && ended.err.contains("401: who?"), "{}", ended.err);
+    let ended = runtail(folder.path(), &["-p", "bad", "deployments", "list"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (3, ""));
+}
+
+#[tokio::test]
+async fn deployments_are_found_by_id_name_and_profile() {
+    let (a, b) = (control_plane(A).await, control_plane(B).await);
+    let folder = configured(&[("one", &a), ("two", &b)]);
+    for (wanted, id) in [(A, A), (B, B), ("two/shared", B), ("only-1", &format!("{A}-x")), (&format!("one/{A}"), A)] {
+        let ended = runtail(folder.path(), &["deployments", "get", wanted]).await;
+        assert_eq!(ended.code, 0, "{wanted}: {}", ended.err);
+        assert_eq!(ended.lines()[0]["id"], id, "{wanted}");
+    }
+    let ended = runtail(folder.path(), &["deployments", "get", "shared"]).await;
+    assert_eq!(ended.code, 2);
+    let expected = format!(
+        "runtail: \"shared\" is ambiguous: 2 deployments have this name:\n  one/shared  {A}\n  two/shared  {B}\n"
+    );
+    assert_eq!(ended.err, expected);
+    let ended = runtail(folder.path(), &["deployments", "get", "none"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: there is no deployment \"none\"\n"));
+    for (wanted, meant) in [("shard", "one/shared"), ("two/Shraed", "two/shared"), ("tow/shared", "two/shared")] {
+        let ended = runtail(folder.path(), &["revisions", "explain", wanted]).await;
+        let expected = format!("runtail: there is no deployment \"{wanted}\"\n  did you mean \"{meant}\"?\n");
+        assert_eq!((ended.code, ended.err), (1, expected));
+    }
+    let ended = runtail(folder.path(), &["revisions", "list", "one/shared", "--limit", "2"]).await;
+    assert_eq!(ended.lines().iter().map(|r| r["id"].as_str().unwrap()).collect::<Vec<_>>(), ["r2", "r1"]);
+}
+
+#[tokio::test]
+async fn threads_and_assistants() {
+    let server = Server::start(|seen| match seen.path.as_str() {
+        "/threads/search" => json(200, include_str!("../fixtures/thread-search.json")),
+        "/assistants/search" => json(200, include_str!("../fixtures/assistants-search.json")),
+        "/threads" => json(200, format!(r#"{{"thread_id":"t-1","metadata":{}}}"#, seen.json()["metadata"])),
+        "/threads/t-1" => json(200, include_str!("../fixtures/thread-get.json")),
+        _ => answer(404, "text/plain", "no"),
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let url = ["--url", server.url.as_str()];
+    let with = |args: &[&'static str]| [&url[..], args].concat();
+    let ended = runtail(folder.path(), &with(&["threads", "list", "--status", "interrupted"])).await;
+    assert_eq!((ended.code, ended.lines().len()), (0, 2), "{}", ended.err);
+    assert_eq!(server.seen()[0].json()["status"], "interrupted");
+    let ended = runtail(folder.path(), &with(&["threads", "create", "--metadata", r#"{"owner":"ana"}"#])).await;
+    assert_eq!(ended.out, "{\"thread_id\":\"t-1\",\"metadata\":{\"owner\":\"ana\"}}\n");
+    let ended = runtail(folder.path(), &with(&["threads", "get", "t-1", "-o", "table"])).await;
+    assert!(ended.out.lines().any(|line| line == "status            interrupted"), "{}", ended.out);
+    let ended = runtail(folder.path(), &with(&["threads", "get", "gone"])).await;
+    assert_eq!(ended.code, 1);
+    let ended = runtail(folder.path(), &with(&["assistants", "list"])).await;
+    assert_eq!(ended.lines()[0]["graph_id"], "big");
+    let asked = server.seen().len();
+    let ended = runtail(folder.path(), &with(&["threads", "create", "--read-only"])).await;
+    assert_eq!((ended.code, ended.err.as_str()), (3, "runtail: nothing was changed: --read-only was given\n"));
+    assert_eq!(server.seen().len(), asked);
+}
+
+#[tokio::test]
+async fn the_agent_server_of_a_deployment() {
+    let agent = Server::start(|_| json(200, "[]")).await;
+    let url = agent.url.to_string();
+    let control =
+        Server::start(move |_| json(200, value!({"resources": [{"id": "d", "name": "bot", "url": url}]}))).await;
+    let folder = configured(&[("one", &control)]);
+    let ended = runtail(folder.path(), &["threads", "list", "-d", "bot"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
+    assert_eq!(agent.seen()[0].header("x-api-key"), Some(CANARY));
+    let ended = runtail(folder.path(), &["threads", "list"]).await;
+    assert_eq!(ended.code, 2);
+}
+
+#[tokio::test]
+async fn the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runtail/config.toml");
+    let ended = runtail(folder.path(), &["config", "path"]).await;
+    assert_eq!(ended.out, format!("{}\n", path.display()));
+    let ended = runtail(folder.path(), &["deployments", "list"]).await;
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("there is no profile to work with"), "{}", ended.err);
+    assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), runtail_core::config::Config::EXAMPLE);
+    assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);
+    let ended = runtail(folder.path(), &["config", "show"]).await;
+    assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);
+    // The key that the example names is not there.
+    let ended = runtail(folder.path(), &["deployments", "list"]).await;
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("LANGSMITH_API_KEY is not set"), "{}", ended.err);
+    std::fs::write(&path, "[ui]\nthem = \"x\"\nascii = 3\n").unwrap();
+    let ended = runtail(folder.path(), &["config", "show"]).await;
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("config.toml:3:9: expected true or false, found 3"), "{}", ended.err);
+    std::fs::write(&path, "[ui]\nthem = \"x\"\n").unwrap();
+    let ended = runtail(folder.path(), &["config", "show"]).await;
+    assert_eq!(ended.code, 0);
+    assert!(ended.err.contains("config.toml:2:1: unknown key `them`"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn usage_and_completions() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(runtail(folder.path(), &["nonsense"]).await.code, 2);
+    assert_eq!(runtail(folder.path(), &["--help"]).await.code, 0);
+    let ended = runtail(folder.path(), &["completions", "bash"]).await;
+    assert!(ended.code == 0 && ended.out.contains("_runtail"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_closed_pipe_ends_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = command(folder.path()).args(["completions", "bash"]).stdout(writer).output().await.unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}

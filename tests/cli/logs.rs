@@ -1,0 +1,488 @@
+//! `runtail logs` as other programs see it: stdout, stderr, exit codes, and what reaches the server.
+
+use jiff::{SignedDuration, Timestamp};
+use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
+use runtail_testkit::common::{CANARY, Seen, Server, json};
+use runtail_testkit::dispositions;
+use serde_json::{Value, json as value};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// Long enough for a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// 2026-11-21T10:00:00Z in milliseconds.
+const TEN: i64 = 1_795_255_200_000;
+
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ended {
+    fn rows(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    }
+
+    fn messages(&self) -> Vec<String> {
+        self.rows().iter().map(|row| row["message"].as_str().unwrap().to_string()).collect()
+    }
+}
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder);
+    command.env("RUNTAIL_TEST_KEY", CANARY).env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    dispositions::reset(command.as_std_mut());
+    command
+}
+
+async fn ended(mut command: Command) -> Ended {
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("an end").unwrap();
+    let ended = Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
+    ended
+}
+
+async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    ended(command(folder, args)).await
+}
+
+/// A folder with a configuration of these control planes.
+fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = profiles
+        .iter()
+        .map(|(name, url)| {
+            let key = if *name == "sim" { "RUNTAIL_SIM_KEY" } else { "RUNTAIL_TEST_KEY" };
+            format!("[profiles.{name}]\nurl = \"{url}\"\napi_key_env = \"{key}\"\n")
+        })
+        .collect();
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
+    folder
+}
+
+/// The log of one deployment, `bot`, to which a test adds.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<Value>>>);
+
+impl Log {
+    fn add(&self, rows: impl IntoIterator<Item = Value>) {
+        self.0.lock().unwrap().extend(rows);
+    }
+
+    /// A server of the older calls that honours bounds and limits, knows no filter and gives no cursor.
+    async fn serve(&self) -> Server {
+        let log = self.clone();
+        Server::start(move |seen| match seen.path.strip_prefix("/api-host/") {
+            Some("v1/projects/d-1/deploy_logs") => json(200, value!({"logs": log.page(seen), "next_offset": null})),
+            Some("v2/deployments") => json(200, value!({"resources": [{"id": "d-1", "name": "bot"}]})),
+            Some("v2/deployments/d-1") => json(200, value!({"id": "d-1", "name": "bot"})),
+            _ => json(404, r#"{"detail":"Not Found"}"#),
+        })
+        .await
+    }
+
+    fn page(&self, seen: &Seen) -> Vec<Value> {
+        let asked = seen.json();
+        let bound = |name: &str| asked[name].as_str().map(|at| at.parse::<Timestamp>().unwrap().as_millisecond());
+        let (start, end) = (bound("start_time").unwrap_or(i64::MIN), bound("end_time").unwrap_or(i64::MAX));
+        let time = |row: &Value| runtail_core::model::LogLine::time(row).map_or(TEN, |at| at.as_millisecond());
+        let mut rows = self.0.lock().unwrap().clone();
+        rows.retain(|row| (start..=end).contains(&time(row)));
+        if asked["order"] == "desc" {
+            rows.reverse();
+        }
+        rows.truncate(asked["limit"].as_u64().unwrap() as usize);
+        rows
+    }
+}
+
+fn row(at: i64, message: &str) -> Value {
+    value!({"timestamp": at, "level": "INFO", "message": message})
+}
+
+async fn log_of(rows: impl IntoIterator<Item = Value>) -> (Log, Server) {
+    let log = Log::default();
+    log.add(rows);
+    let server = log.serve().await;
+    (log, server)
+}
+
+/// A command that goes on, and its lines as they come.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(folder: &Path, args: &[&str]) -> Running {
+        let mut child = command(folder, args).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Running { child, lines }
+    }
+
+    async fn line(&mut self) -> String {
+        tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("a line").unwrap().expect("no end yet")
+    }
+
+    async fn message(&mut self) -> String {
+        let line = self.line().await;
+        let row: Value = serde_json::from_str(&line).unwrap();
+        row["message"].as_str().unwrap().to_string()
+    }
+
+    /// Waits for its end; gives exit code, the lines that were not read yet, and stderr.
+    async fn end(mut self) -> (i32, Vec<String>, String) {
+        let mut rest = Vec::new();
+        while let Some(line) = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("an end").unwrap() {
+            rest.push(line);
+        }
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
+        (self.child.wait().await.unwrap().code().unwrap_or(-1), rest, err)
+    }
+
+    #[cfg(unix)]
+    async fn interrupt(self) -> (i32, Vec<String>, String) {
+        let id = i32::try_from(self.child.id().unwrap()).unwrap();
+        // SAFETY: a signal to a child that was not waited for yet.
+        assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
+        self.end().await
+    }
+}
+
+const FOLLOW: [&str; 5] = ["--follow", "--interval", "100ms", "-o", "jsonl"];
+
+#[tokio::test]
+async fn several_logs_in_the_order_of_time() {
+    let second = value!({"timestamp": "2026-11-21T10:00:02Z", "level": "warn", "message": "second", "novel": {"z": 1, "a": null}});
+    let (_, one) = log_of([row(TEN, "first"), second, value!("bare")]).await;
+    let (_, two) = log_of([row(TEN + 1000, "between"), row(TEN + 9000, "last")]).await;
+    let folder = configured(&[("one", one.url.as_str()), ("two", two.url.as_str())]);
+    let both = ["logs", "one/bot", "two/d-1", "one/d-1"];
+    let ended = runtail(folder.path(), &both).await;
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let region = format!("127.0.0.1:{}", one.url.port().unwrap());
+    let head = format!(r#"{{"profile":"one","region":"{region}","deployment":"bot","deployment_id":"d-1","#);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert_eq!(lines[0], format!("{head}\"timestamp\":{TEN},\"level\":\"INFO\",\"message\":\"first\"}}"));
+    assert_eq!(
+        lines[2],
+        head.clone()
+            + r#""timestamp":"2026-11-21T10:00:02Z","level":"warn","message":"second","novel":{"z":1,"a":null}}"#
+    );
+    assert_eq!(lines[3], head + r#""value":"bare"}"#, "a line without a time stays behind the one before it");
+    let of = |n: usize| serde_json::from_str::<Value>(lines[n]).unwrap()["message"].clone();
+    assert_eq!((lines.len(), of(1), of(4)), (5, value!("between"), value!("last")));
+    let text = runtail(folder.path(), &[&both[..], &["-o", "text"]].concat()).await;
+    assert_eq!(
+        text.out,
+        "2026-11-21T10:00:00.000Z one/bot │ INFO     first\n\
+         2026-11-21T10:00:01.000Z two/bot │ INFO     between\n\
+         2026-11-21T10:00:02.000Z one/bot │ warn     second\n\
+         \x20                        one/bot │ bare\n\
+         2026-11-21T10:00:09.000Z two/bot │ INFO     last\n"
+    );
+    let ascii = runtail(folder.path(), &["logs", "one/bot", "two/bot", "--tail", "1", "-o", "text", "--ascii"]).await;
+    assert!(ascii.out.ends_with("2026-11-21T10:00:09.000Z two/bot | INFO     last\n"), "{}", ascii.out);
+    let alone = runtail(folder.path(), &["logs", "two/bot", "-o", "text", "--tail", "1"]).await;
+    assert_eq!(alone.out, "2026-11-21T10:00:09.000Z INFO     last\n");
+    let whole = runtail(folder.path(), &["logs", "one/bot", "-o", "json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&whole.out).unwrap().as_array().map(Vec::len), Some(3));
+}
+
+#[tokio::test]
+async fn colours() {
+    let (_, one) = log_of([row(TEN, "fine"), value!({"timestamp": TEN, "level": "ERROR", "message": "bad"})]).await;
+    let (_, two) = log_of([row(TEN, "also")]).await;
+    let folder = configured(&[("one", one.url.as_str()), ("two", two.url.as_str())]);
+    let args = |color| ["logs", "one/bot", "two/bot", "-o", "text", "--color", color];
+    let painted = runtail(folder.path(), &args("always")).await.out;
+    let lines: Vec<&str> = painted.lines().collect();
+    let title = |line: &str, name: &str| line[..line.find(name).unwrap()].rsplit('\x1b').next().unwrap().to_string();
+    assert_eq!(title(lines[0], "one/bot"), title(lines[1], "one/bot"));
+    assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "these two names differ in colour");
+    assert!(lines[0].starts_with("\x1b[2m2026") && lines[1].contains("\x1b[31mERROR\x1b[0m"), "{painted:?}");
+    assert_eq!(runtail(folder.path(), &args("always")).await.out, painted);
+    // A pipe is no terminal; --color asks for colours all the same, and that counts more than NO_COLOR.
+    assert!(!runtail(folder.path(), &args("auto")).await.out.contains('\x1b'));
+    assert!(!runtail(folder.path(), &args("never")).await.out.contains('\x1b'));
+    let mut asked = command(folder.path(), &args("always"));
+    asked.env("NO_COLOR", "1");
+    assert_eq!(ended(asked).await.out, painted);
+}
+
+#[tokio::test]
+async fn hostile_and_huge_lines() {
+    let huge = "x".repeat(1 << 20);
+    let (_, server) = log_of([
+        row(TEN, "a\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}b\u{202e}c"),
+        row(TEN, "Traceback:\r\n  line 1\n    boom\n"),
+        value!({"timestamp": TEN, "level": "W\u{1b}[2JARN", "message": huge}),
+        value!({"event": "no message"}),
+    ])
+    .await;
+    let folder = configured(&[("p", server.url.as_str())]);
+    let text = runtail(folder.path(), &["logs", "bot", "-o", "text"]).await;
+    let lines: Vec<&str> = text.out.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "2026-11-21T10:00:00.000Z INFO     ared b<U+202E>c",
+            "2026-11-21T10:00:00.000Z INFO     Traceback:",
+            "                                    line 1",
+            "                                      boom",
+        ]
+    );
+    assert_eq!(lines[4], format!("2026-11-21T10:00:00.000Z WARN     {huge}"));
+    assert_eq!(lines[5], "                         {\"event\":\"no message\"}");
+    assert!(!text.out.contains('\x1b'));
+    let rows = runtail(folder.path(), &["logs", "bot"]).await.rows();
+    assert_eq!((rows[2]["message"].as_str(), &rows[3]["event"]), (Some(huge.as_str()), &value!("no message")));
+}
+
+#[tokio::test]
+async fn what_is_asked_for() {
+    let levels = ["DEBUG", "INFO", "WARNING", "ERROR"];
+    let line =
+        |n: i64| value!({"timestamp": TEN + n * 1000, "level": levels[n as usize % 4], "message": n.to_string()});
+    let (_, server) = log_of((0..250).map(line)).await;
+    let folder = configured(&[("p", server.url.as_str())]);
+    let numbers = |from: usize, by: usize| (from..250).step_by(by).map(|n| n.to_string()).collect::<Vec<_>>();
+    let messages = async |args: &[&str]| runtail(folder.path(), &[&["logs", "bot"], args].concat()).await.messages();
+    assert_eq!(messages(&[]).await, numbers(150, 1), "a hundred, if nothing else is said");
+    assert_eq!(messages(&["--tail", "all"]).await, numbers(0, 1), "three pages without a cursor");
+    assert_eq!(messages(&["--tail", "3"]).await, numbers(247, 1));
+    assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all since then");
+    assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "though the server knows no filter");
+    let ended = runtail(folder.path(), &["logs", "bot", "--tail", "0"]).await;
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", "runtail: there are no such lines\n"));
+    let asked = |args: &'static [&'static str]| {
+        let (folder, server) = (folder.path(), &server);
+        async move {
+            assert_eq!(runtail(folder, &[&["logs", "bot"], args].concat()).await.code, 0);
+            server.seen().last().unwrap().json()
+        }
+    };
+    let body = asked(&["--level", "warn", "--query", "a b", "--tail", "5"]).await;
+    assert_eq!(body, value!({"order": "desc", "limit": 100, "level": "WARNING", "query": "a b"}));
+    let since: Timestamp = asked(&["--since", "1h"]).await["start_time"].as_str().unwrap().parse().unwrap();
+    let ago = Timestamp::now().duration_since(since);
+    assert!(ago >= SignedDuration::from_hours(1) && ago < SignedDuration::from_mins(65), "{ago}");
+}
+
+#[tokio::test]
+async fn misuse() {
+    let folder = configured(&[("p", "http://127.0.0.1:9")]);
+    for (args, says) in [
+        (&["a", "b", "--revision", "r"][..], "--revision belongs to one deployment"),
+        (&["a", "--follow", "-o", "json"], "take jsonl"),
+        (&["a", "--level", "loud"], "debug, info, warning, error or critical"),
+        (&["a", "--since", "soon"], "2026-11-21T10:00:00Z was expected"),
+        (&["a", "--tail", "some"], "a number or `all`"),
+        (&["a", "--interval", "1ms"], "100ms at least"),
+        (&[], "<D>"),
+    ] {
+        let ended = runtail(folder.path(), &[&["logs"], args].concat()).await;
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
+        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_read_leaves_the_others() {
+    let (_, good) = log_of([row(TEN, "here")]).await;
+    let resource = || json(200, value!({"resources": [{"id": "d-9", "name": "gone"}]}));
+    let vanished = Server::start(move |seen| match seen.path.as_str() {
+        "/api-host/v2/deployments" => resource(),
+        path if path.contains("/v1/") => json(404, r#"{"detail":"Deployment ID d-9 not found."}"#),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let refused = Server::start(move |seen| match seen.path.as_str() {
+        "/api-host/v2/deployments" => resource(),
+        _ => json(403, r#"{"detail":"no"}"#),
+    })
+    .await;
+    let folder = configured(&[
+        ("good", good.url.as_str()),
+        ("vanished", vanished.url.as_str()),
+        ("refused", refused.url.as_str()),
+    ]);
+    let ended = runtail(folder.path(), &["logs", "vanished/gone", "good/bot"]).await;
+    assert_eq!((ended.code, ended.messages()), (1, vec!["here".to_string()]));
+    assert!(ended.err.starts_with("runtail: vanished/gone: vanished: "), "{}", ended.err);
+    assert!(ended.err.contains("404: Deployment ID d-9 not found."), "{}", ended.err);
+    let ended = runtail(folder.path(), &["logs", "good/bot", "refused/gone"]).await;
+    assert_eq!((ended.code, ended.rows().len()), (3, 1));
+    let ended = runtail(folder.path(), &["logs", "good/bot", "good/none"]).await;
+    assert_eq!((ended.code, ended.rows().len()), (1, 1));
+    assert!(ended.err.contains("there is no deployment \"good/none\""), "{}", ended.err);
+    let ended = runtail(folder.path(), &["logs", "vanished/gone", "-o", "json"]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (1, ""));
+    // Followed: what cannot be read ends, the rest goes on.
+    let args = [&["logs", "vanished/gone", "good/bot"], &FOLLOW[..]].concat();
+    let mut running = Running::start(folder.path(), &args);
+    assert_eq!(running.message().await, "here");
+    let (code, rest, err) = running.interrupt().await;
+    assert!(code == 130 && rest.is_empty() && err.contains("Deployment ID d-9 not found."), "{code} {rest:?} {err}");
+    // Nothing left to follow.
+    for (name, expected) in [("vanished/gone", 1), ("refused/gone", 3)] {
+        let ended = runtail(folder.path(), &[&["logs", name], &FOLLOW[..]].concat()).await;
+        assert_eq!(ended.code, expected, "{}", ended.err);
+    }
+}
+
+#[tokio::test]
+async fn a_log_is_followed_by_the_servers_clock() {
+    // The server is an hour behind; its lines have no ids, and two are alike.
+    let now = Timestamp::now().as_millisecond() - 3_600_000;
+    let (log, server) = log_of((0..3).map(|n| row(now + n, "again"))).await;
+    let folder = configured(&[("p", server.url.as_str())]);
+    let mut running = Running::start(folder.path(), &[&["logs", "bot", "--tail", "2"], &FOLLOW[..]].concat());
+    for _ in 0..2 {
+        assert_eq!(running.message().await, "again");
+    }
+    for n in 0..5 {
+        log.add([row(now + 2, "again"), row(now + 2 + n / 2, &format!("line {n}"))]);
+        let mut both = [running.message().await, running.message().await];
+        both.sort();
+        assert_eq!(both, ["again".to_string(), format!("line {n}")]);
+    }
+    let (code, rest, err) = running.interrupt().await;
+    assert_eq!((code, rest.len(), err.as_str()), (130, 0, ""));
+    let newest = Timestamp::from_millisecond(now + 4).unwrap();
+    let starts = server
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method == "POST")
+        .filter_map(|seen| seen.json()["start_time"].as_str().map(|at| at.parse::<Timestamp>().unwrap()));
+    let starts: Vec<Timestamp> = starts.collect();
+    assert!(starts.iter().all(|start| *start <= newest), "{starts:?}");
+}
+
+async fn simulated(logs: Logs, speed: f64) -> (Sim, tempfile::TempDir) {
+    let scenario = Scenario::Fleet { deployments: 3 };
+    let sim = Sim::start(Options { scenario, speed, logs, ..Options::default() }).await.unwrap();
+    let folder = configured(&[("sim", &sim.regions()[0].url)]);
+    (sim, folder)
+}
+
+/// Where a line stands in the simulator's log, in milliseconds.
+fn place(line: &str) -> i64 {
+    let row: Value = serde_json::from_str(line).unwrap();
+    row["timestamp"].as_i64().unwrap()
+}
+
+/// The simulator writes a line every four seconds of its time: with two further apart one is missing, and twice the same
+/// place is a line twice.
+#[track_caller]
+fn assert_each_once(places: &[i64], speed: f64) {
+    let pace = (4000.0 / speed) as i64;
+    let gaps: Vec<i64> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (pace - 1..=pace + 1).contains(gap)), "{gaps:?}");
+}
+
+#[tokio::test]
+async fn both_generations_with_and_without_ids() {
+    for (v1, v2, ids) in [(true, false, true), (true, false, false), (false, true, true), (false, true, false)] {
+        let (sim, folder) = simulated(Logs { v1, v2, ids }, 100.0).await;
+        let name = "amber-agent-0000";
+        let build = runtail(folder.path(), &["logs", name, "--build"]).await;
+        let messages = build.messages();
+        assert_eq!((build.code, messages.last().map(String::as_str)), (0, Some("DONE")), "{}", build.err);
+        assert!(messages[0].starts_with("Starting build of main"), "{messages:?}");
+        assert_eq!(build.rows()[0].get("id").is_some(), ids);
+        // Of one revision, and of the deployment, which is served by that revision.
+        let revision =
+            runtail(folder.path(), &["revisions", "list", name, "--limit", "1"]).await.rows()[0]["id"].clone();
+        let revision = revision.as_str().unwrap();
+        for scope in [&["--revision", revision][..], &[]] {
+            let mut running =
+                Running::start(folder.path(), &[&["logs", name, "--tail", "150"], scope, &FOLLOW].concat());
+            let mut places = Vec::new();
+            while places.len() < 160 {
+                places.push(place(&running.line().await));
+            }
+            let (code, rest, err) = running.interrupt().await;
+            assert_eq!((code, err.as_str()), (130, ""));
+            places.extend(rest.iter().map(|line| place(line)));
+            assert_each_once(&places, 100.0);
+        }
+        let asked = |part: &str| sim.requests().iter().filter(|one| one.path.contains(part)).count();
+        let tried_in_vain = if v1 { asked("/v2/deployment-logs") } else { asked("/v1/projects") };
+        assert!(tried_in_vain <= if v1 { 0 } else { 3 }, "each command finds out once: {tried_in_vain}");
+    }
+}
+
+#[tokio::test]
+async fn failed_polls_are_told_once_and_cost_no_line() {
+    let (sim, folder) = simulated(Logs::default(), 40.0).await;
+    let mut running =
+        Running::start(folder.path(), &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat());
+    let mut places = vec![place(&running.line().await)];
+    for trouble in ["times=3 status=503", "times=1 status=429 retry-after=1", "times=2 cut=10"] {
+        let rule = format!("POST deploy_logs {trouble}");
+        sim.rule(rule.parse::<Rule>().unwrap());
+        sim.forget_requests();
+        // Lines of polls after the trouble.
+        while sim.requests().len() < 6 {
+            places.push(place(&running.line().await));
+        }
+    }
+    sim.clear_rules();
+    sim.rule("POST deploy_logs status=401".parse::<Rule>().unwrap());
+    let (code, rest, err) = running.end().await;
+    places.extend(rest.iter().map(|line| place(line)));
+    assert_each_once(&places, 40.0);
+    let told: Vec<&str> = err.lines().collect();
+    assert_eq!(code, 3, "{err}");
+    let again = "the log is read again";
+    let expected = [
+        "Service Unavailable (503); asking again",
+        again,
+        "Too Many Requests (429); asking again",
+        again,
+        "(no connection); asking again",
+        again,
+        "401: Invalid token",
+    ];
+    for (line, expected) in told.iter().zip(expected) {
+        assert!(line.starts_with("runtail: sim/amber-agent-0000: ") && line.ends_with(expected), "{err}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there() {
+    let folder = configured(&[("p", "http://127.0.0.1:9")]);
+    for more in [&[][..], &FOLLOW[..]] {
+        let ended = runtail(folder.path(), &[&["logs", "bot"], more].concat()).await;
+        assert_eq!((ended.code, ended.out.as_str()), (5, ""), "{}", ended.err);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_reader_who_has_seen_enough_ends_it_quietly() {
+    let (_, server) = log_of([row(TEN, "only")]).await;
+    let folder = configured(&[("p", server.url.as_str())]);
+    let mut running = Running::start(folder.path(), &[&["logs", "bot"], &FOLLOW[..]].concat());
+    assert_eq!(running.message().await, "only");
+    let Running { mut child, lines } = running;
+    drop(lines);
+    let status = tokio::time::timeout(PATIENCE, child.wait()).await.expect("an end").unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
+    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,19 @@
+//! Commands as processes: their output, errors and exit codes, and attacks on them.
+#![cfg(unix)]
+
+mod adversity;
+mod attacks;
+mod budgets;
+mod canaries;
+mod changes;
+mod commands;
+mod doctor;
+mod hidden_keys;
+mod hostile;
+mod logs;
+mod redact;
+mod revisions;
+mod services;
+mod streams;
+mod wait;
+mod wait_end;

@@ -1,0 +1,596 @@
+//! Integrations, listeners and the auth service on the command line: against the simulator, and against servers that say
+//! what it does not.
+
+use runtail_sim::{Options, Scenario, Sim};
+use runtail_testkit::common;
+use runtail_testkit::common::{CANARY, Server, json};
+use serde_json::{Value, json as value};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ended {
+    #[track_caller]
+    fn lines(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    }
+
+    #[track_caller]
+    fn expect(self, code: i32) -> Ended {
+        assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
+        self
+    }
+}
+
+fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("PATH", folder);
+    command.env("RUNTAIL_TEST_KEY", CANARY).env("SIM_KEY", runtail_sim::KEY).env("CLIENT_SECRET", "canary-client");
+    command.stdin(Stdio::null()).args(args);
+    command
+}
+
+/// Runs the binary. Nothing that it writes may hold a key, a token or a client secret.
+async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    let output = command(folder, args).output().await.unwrap();
+    let ended = Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    };
+    let all = format!("{}{}", ended.out, ended.err);
+    assert!(!all.contains("canary") && !all.contains("simulated-"), "{all}");
+    ended
+}
+
+fn write_config(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
+    folder
+}
+
+/// A folder with a configuration of these profiles, each a control plane.
+fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
+    let section = |(name, server): &(&str, &Server)| {
+        format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url)
+    };
+    write_config(&profiles.iter().map(section).collect::<String>())
+}
+
+/// A simulator, and a folder with a configuration of its regions.
+async fn world(options: Options) -> (Sim, tempfile::TempDir) {
+    let sim = Sim::start(options).await.unwrap();
+    let section = |region: &runtail_sim::Region| {
+        let runtail_sim::Region { name, url, workspace, .. } = region;
+        format!("[profiles.{name}]\nurl = \"{url}\"\nworkspace = \"{workspace}\"\napi_key_env = \"SIM_KEY\"\n")
+    };
+    let folder = write_config(&sim.regions().iter().map(section).collect::<String>());
+    (sim, folder)
+}
+
+fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
+    rows.iter().map(|row| row[field].as_str().unwrap_or("")).collect()
+}
+
+#[tokio::test]
+async fn integrations_and_their_repositories() {
+    let (sim, folder) = world(Options::demo()).await;
+    let first = sim.regions()[0].name.clone();
+    let rows = runtail(folder.path(), &["integrations", "list"]).await.expect(0).lines();
+    assert_eq!(rows.len(), 2 * sim.regions().len());
+    assert_eq!((&rows[0]["profile"], &rows[0]["name"]), (&value!(first), &value!("acme")));
+    let id = rows[0]["id"].as_str().unwrap().to_string();
+    // Every region knows it; one of them is meant.
+    let of = format!("{first}/{id}");
+    let old = runtail(folder.path(), &["integrations", "repos", &of]).await.expect(0).lines();
+    let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"]).await.expect(0).lines();
+    assert!(old.len() >= 2 && texts(&old, "profile").iter().all(|name| *name == first), "{old:?}");
+    assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls tell the same");
+    let calls: Vec<String> = sim.requests().into_iter().map(|r| r.path).collect();
+    assert!(calls.iter().any(|path| path.ends_with(&format!("/installations/{id}/repositories"))), "{calls:?}");
+    let table = runtail(folder.path(), &["integrations", "repos", &of, "-o", "table"]).await.expect(0).out;
+    let titles: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(titles, ["PROFILE", "REGION", "OWNER", "NAME", "BRANCH", "URL", "ID"]);
+    let forge = runtail(folder.path(), &["-p", &first, "integrations", "list", "--forge"]).await.expect(0).lines();
+    let repos = ["integrations", "repos", forge[0]["id"].as_str().unwrap(), "--forge", "-p", &first];
+    assert!(!runtail(folder.path(), &repos).await.expect(0).lines().is_empty());
+    let gone = ["integrations", "repos", "00000000-0000-4000-8000-000000000000", "-p", &first];
+    let ended = runtail(folder.path(), &gone).await.expect(1);
+    assert!(ended.out.is_empty() && ended.err.contains("404"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn listeners_and_the_refusals_that_they_know() {
+    let (sim, folder) = world(Options::demo()).await;
+    let first = sim.regions()[0].name.clone();
+    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
+    assert_eq!(rows.len(), 2 * sim.regions().len());
+    let table = runtail(folder.path(), &["listeners", "list", "-o", "table", "-p", &first]).await.expect(0).out;
+    assert!(table.contains("k8s-prod  k8s   agents, batch  0.3.1    2026-11-01 09:00Z"), "{table}");
+    let id = rows[0]["id"].as_str().unwrap();
+    let row = &runtail(folder.path(), &["listeners", "get", id]).await.expect(0).lines()[0];
+    assert_eq!((&row["profile"], &row["compute_id"]), (&value!(first), &value!("k8s-prod")));
+    // 404, and 422 for what is no UUID: neither is there.
+    for wanted in ["00000000-0000-4000-8000-000000000000", "k8s-prod"] {
+        let ended = runtail(folder.path(), &["listeners", "get", wanted, "-p", &first]).await.expect(1);
+        assert!(ended.err.contains("not found"), "{}", ended.err);
+    }
+    let (_sim, folder) = world(Options { no_listeners: true, ..Options::default() }).await;
+    let ended = runtail(folder.path(), &["listeners", "get", id]).await.expect(3);
+    assert!(ended.err.contains("403") && ended.err.contains("by an enterprise plan"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn providers_tokens_and_connections() {
+    let (_sim, folder) = world(Options::default()).await;
+    let rows = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(0).lines();
+    assert_eq!(texts(&rows, "provider_id"), ["github", "google", "slack", "linear"]);
+    let row = &runtail(folder.path(), &["auth", "providers", "get", "google"]).await.expect(0).lines()[0];
+    assert_eq!(row["uses_pkce"], true);
+    let ended = runtail(folder.path(), &["auth", "providers", "get", "nobody"]).await.expect(1);
+    assert!(ended.err.contains("'nobody' not found"), "{}", ended.err);
+    let rows = runtail(folder.path(), &["auth", "tokens", "list", "--provider", "github"]).await.expect(0).lines();
+    assert_eq!((rows.len(), &rows[0]["provider_account_label"]), (1, &value!("octo-lea")));
+    let all = runtail(folder.path(), &["auth", "tokens", "list", "-o", "table"]).await.expect(0).out;
+    assert!(all.contains("repo, read:user") && all.contains("yes"), "{all}");
+    let rows = runtail(folder.path(), &["auth", "connections", "list", "support-bot"]).await.expect(0).lines();
+    assert_eq!(rows[0]["provider_id"], "github");
+    for (asked, code) in [(&["github"][..], 0), (&["google"], 1), (&["--workspace-slack"], 1)] {
+        let ended = runtail(folder.path(), &[&["auth", "tokens", "exists"], asked].concat()).await.expect(code);
+        assert_eq!(ended.lines()[0]["has_token"], code == 0);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
+    let server = Server::start(|seen| {
+        let parameter = |name: &str| {
+            let found = url::form_urlencoded::parse(seen.query.as_bytes()).find(|(k, _)| k == name);
+            found.map(|(_, value)| value.into_owned())
+        };
+        let rows = |from: usize, to: usize| {
+            (from..to).map(|n| value!({"id": format!("r{n}"), "novel": [n]})).collect::<Vec<_>>()
+        };
+        let number = |name| parameter(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+        match seen.path.trim_start_matches("/api-host") {
+            "/v2/listeners" => {
+                let (limit, offset) = (number("limit"), number("offset"));
+                json(200, value!({"resources": rows(offset, (offset + limit).min(130)), "offset": 130}))
+            }
+            "/v2/integrations/github/installations/whole/repositories" => {
+                let at = number("cursor");
+                let next = (at < 2).then(|| (at + 1).to_string());
+                json(200, value!({"items": rows(at * 10, at * 10 + 10), "next_cursor": next}))
+            }
+            "/v2/integrations/github/installations/round/repositories" => {
+                json(200, value!({"items": rows(0, 1), "next_cursor": "same"}))
+            }
+            "/v2/integrations/github/installations/torn/repositories" if parameter("cursor").is_some() => {
+                json(500, value!({"detail": "oh"}))
+            }
+            "/v2/integrations/github/installations/torn/repositories" => {
+                json(200, value!({"items": [{"id": 1}, {"name": "without an id"}], "next_cursor": "x"}))
+            }
+            // An older generation that is gone.
+            "/v1/integrations/github/whole/repos" => json(404, value!({"detail": "Not Found"})),
+            _ => json(404, value!({"detail": "no"})),
+        }
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
+    assert_eq!((rows.len(), &rows[129]["novel"]), (130, &value!([129])), "unknown fields are kept");
+    let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).lines();
+    assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call is asked where the older is gone");
+    let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"]).await.expect(1);
+    assert!(ended.lines().len() == 1 && ended.err.contains("goes round"), "{}", ended.err);
+    let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"]).await.expect(5);
+    assert_eq!(ended.lines().len(), 1, "what came before the failure is printed");
+    assert!(ended.err.contains("500: oh") && ended.err.contains("1 of the server's 2"), "{}", ended.err);
+    let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
+    assert!(ended.err.contains("may be one without providers"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn profiles_that_fail_do_not_take_the_others_with_them() {
+    let good = Server::start(|_| json(200, value!([{"id": "p", "provider_id": "github"}]))).await;
+    let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
+    let page = Server::start(|_| common::answer(200, "text/html", "<html><title>Sign in</title>")).await;
+    let folder = configured(&[("bad", &bad), ("good", &good), ("page", &page)]);
+    let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(3);
+    assert_eq!(texts(&ended.lines(), "profile"), ["good"]);
+    assert!(ended.err.contains("bad: GET") && ended.err.contains("HTML instead of JSON (“Sign in”)"), "{}", ended.err);
+    let ended =
+        runtail(folder.path(), &["auth", "providers", "get", "github", "-p", "bad", "-p", "good"]).await.expect(0);
+    assert_eq!(ended.lines()[0]["profile"], "good");
+}
+
+#[tokio::test]
+async fn every_status_of_an_authentication_in_words() {
+    let (sim, folder) = world(Options::default()).await;
+    for (provider, code, word, said) in [
+        ("github", 0, "completed", "A token was returned; it is not shown."),
+        ("google", 1, "pending", "runtail auth wait "),
+        ("slack", 1, "connection_required", "has to be connected first"),
+        ("linear", 1, "token_expired", "--force-new asks for a new one"),
+    ] {
+        let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", provider, "--scope", "repo"]).await;
+        let ended = ended.expect(code);
+        let row = &ended.lines()[0];
+        assert_eq!(row["status"], word);
+        assert_eq!(row["token"], if code == 0 { value!("***") } else { Value::Null });
+        assert!(ended.err.starts_with(&format!("{word}: ")) && ended.err.contains(said), "{}", ended.err);
+        assert_eq!(row["url"].as_str().is_some_and(|url| url.starts_with("http://")), provider == "google");
+    }
+    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "nobody", "--read-only"]).await;
+    assert!(ended.expect(3).err.contains("read-only"));
+    assert_eq!(sim.requests().iter().filter(|r| r.method == "POST").count(), 4, "nothing was sent");
+}
+
+#[tokio::test]
+async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
+    let server = Server::start(|_| json(200, r#"{"status":"novel","url":null}"#)).await;
+    let folder = configured(&[("one", &server)]);
+    let id = "11111111-1111-4111-8111-111111111111";
+    let ask = ["auth", "authenticate", "--provider", "p"];
+    let ended = runtail(folder.path(), &ask).await.expect(1);
+    assert!(ended.err.contains("novel: This is not a status that Runtail knows."), "{}", ended.err);
+    let options = [
+        "--scope",
+        "a",
+        "--scope",
+        "b c",
+        "--user-id",
+        "u",
+        "--ls-user-id",
+        "l",
+        "--agent-id",
+        "g",
+        "--force-new",
+        "--token-id",
+        id,
+        "--redirect-uri",
+        "https://r",
+        "--is-default=false",
+        "--use-agent-builder-public-oauth",
+        "--check-only",
+    ];
+    runtail(folder.path(), &[&ask[..], &options].concat()).await.expect(1);
+    let bodies: Vec<Value> = server.seen().iter().map(common::Seen::json).collect();
+    assert_eq!(bodies[0], value!({"provider": "p", "scopes": []}));
+    let all = value!({"provider": "p", "scopes": ["a", "b c"], "user_id": "u", "ls_user_id": "l", "agent_id": "g",
+        "force_new": true, "token_id": id, "redirect_uri": "https://r", "is_default": false,
+        "use_agent_builder_public_oauth": true, "check_only": true});
+    assert_eq!(bodies[1], all);
+    runtail(folder.path(), &[&ask[..], &["--token-id", "7"]].concat()).await.expect(2);
+}
+
+#[tokio::test]
+async fn fields_that_were_refused_are_named() {
+    let server = Server::start(|seen| match seen.path.contains("providers") {
+        true => json(422, r#"{"detail":"provider_id is malformed"}"#),
+        false => json(
+            422,
+            r#"{"detail":[{"loc":["body","scopes",0],"msg":"Input should be a valid string","type":"string_type"},
+                {"loc":["body","token_id"],"msg":"bad","type":"uuid_parsing"}]}"#,
+        ),
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "p"]).await.expect(1);
+    let said = "\n  body.scopes.0: Input should be a valid string\n  body.token_id: bad\n";
+    assert!(ended.err.contains(said), "{}", ended.err);
+    let ended = runtail(folder.path(), &["auth", "providers", "get", "p"]).await.expect(1);
+    assert!(ended.err.contains("provider_id is malformed"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn waiting_ends_when_somebody_agreed() {
+    let (sim, folder) = world(Options::default()).await;
+    // What opens links here visits the page.
+    let opener = folder.path().join("xdg-open");
+    std::fs::write(
+        &opener,
+        "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/.visited\"\n/bin/mv \"$HOME/.visited\" \"$HOME/visited\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let args = ["auth", "authenticate", "--provider", "google", "--scope", "mail", "--wait", "--open"];
+    let folder_path = folder.path().to_path_buf();
+    let visitor = tokio::spawn(async move {
+        let file = folder_path.join("visited");
+        while !file.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let link = std::fs::read_to_string(file).unwrap();
+        visit(&link).await;
+        link
+    });
+    let ended = runtail(folder.path(), &args).await.expect(0);
+    let link = visitor.await.unwrap();
+    assert!(ended.err.contains(&format!("open this link and agree:\n  {link}\n")), "{}", ended.err);
+    assert!(ended.err.contains("completed: The connection is there"), "{}", ended.err);
+    let row = &ended.lines()[0];
+    assert_eq!((ended.lines().len(), &row["status"], &row["token"]), (1, &value!("completed"), &value!("***")));
+    assert_eq!(row["url"], link);
+    let waits: Vec<_> = sim.requests().into_iter().filter(|r| r.path.contains("/v2/auth/wait/")).collect();
+    assert!(waits.iter().all(|r| r.query == "timeout=30"), "{waits:?}");
+    // It can be waited for once more, and what is not known cannot.
+    let id = row["auth_id"].as_str().unwrap();
+    runtail(folder.path(), &["auth", "wait", id]).await.expect(0);
+    let ended = runtail(folder.path(), &["auth", "wait", "nothing"]).await.expect(1);
+    assert!(ended.err.contains("gives another link"), "{}", ended.err);
+}
+
+/// GET of a page of the simulator.
+async fn visit(link: &str) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let url = url::Url::parse(link).unwrap();
+    let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
+    let path = &url[url::Position::BeforePath..];
+    socket.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_wait_has_a_deadline_and_survives_what_passes() {
+    let answers = ["timeout", "503", "pending", "429", "completed"];
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::start(move |seen| {
+        if seen.path.ends_with("/pending-for-ever") {
+            return json(200, r#"{"status":"pending"}"#);
+        }
+        match answers[asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst).min(4)] {
+            "503" => json(503, r#"{"detail":"busy"}"#),
+            "429" => {
+                let mut answer = json(429, r#"{"detail":"slow down"}"#);
+                answer.headers_mut().insert("retry-after", "0".parse().unwrap());
+                answer
+            }
+            word => json(200, value!({"status": word, "token": (word == "completed").then_some("canary-token")})),
+        }
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let ended = runtail(folder.path(), &["auth", "wait", "a1"]).await.expect(0);
+    assert_eq!(ended.lines()[0]["status"], "completed");
+    assert!(ended.err.contains("still waiting") && ended.err.contains("busy"), "{}", ended.err);
+    assert_eq!(server.seen().len(), 5);
+    let ended = runtail(folder.path(), &["auth", "wait", "pending-for-ever", "--timeout", "1s"]).await.expect(4);
+    assert!(ended.out.is_empty() && ended.err.contains("nobody agreed within 1s"), "{}", ended.err);
+    assert_eq!(server.seen().last().unwrap().query, "timeout=1");
+}
+
+#[tokio::test]
+async fn one_profile_is_meant_where_something_is_begun() {
+    let (sim, folder) = world(Options { scenario: Scenario::Demo, ..Options::demo() }).await;
+    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "github"]).await.expect(2);
+    let names: Vec<&str> = sim.regions().iter().map(|region| region.name.as_str()).collect();
+    assert!(ended.err.contains(&format!("which profile? Give -p with one of: {}", names.join(", "))), "{}", ended.err);
+    assert!(sim.requests().is_empty());
+}
+
+/// What was sent that writes.
+fn writes(sim: &Sim) -> Vec<String> {
+    let all = sim.requests();
+    all.iter().filter(|request| request.method != "GET").map(|r| format!("{} {}", r.method, r.path)).collect()
+}
+
+#[tokio::test]
+async fn a_listener_from_its_creation_to_its_end() {
+    let (sim, folder) = world(Options::default()).await;
+    let create = ["listeners", "create", "--compute-id", "k8s-new", "--namespace", "a", "--namespace", "b"];
+    let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat()).await.expect(0);
+    let shown = &ended.lines()[0];
+    let body =
+        value!({"compute_type": "k8s", "compute_id": "k8s-new", "compute_config": {"k8s_namespaces": ["a", "b"]}});
+    assert_eq!((&shown["request"]["method"], &shown["request"]["body"]), (&value!("POST"), &body));
+    assert_eq!(writes(&sim), [""; 0]);
+    let made = runtail(folder.path(), &create).await.expect(0);
+    let id = made.lines()[0]["id"].as_str().unwrap().to_string();
+    assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
+    let ended = runtail(folder.path(), &create).await.expect(1);
+    assert!(ended.err.contains("there is a listener k8s-new already"), "{}", ended.err);
+    // From a file, with what goes said before.
+    let file = folder.path().join("listener.json");
+    std::fs::write(&file, r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#).unwrap();
+    let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
+    let ended = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    for line in ["! The list is replaced: it no longer serves a.", "  version: 0.4.0, was not set", "  PATCH http"] {
+        assert!(ended.out.contains(line), "{line}: {}", ended.out);
+    }
+    runtail(folder.path(), &update).await.expect(0);
+    let ended = runtail(folder.path(), &update).await.expect(0);
+    assert!(ended.out.is_empty() && ended.err.contains("nothing to do: all of it is so already"), "{}", ended.err);
+    // Without its name nothing goes.
+    let delete = ["listeners", "delete", &id];
+    for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
+        let ended = runtail(folder.path(), &[&delete[..], wrong].concat()).await.expect(2);
+        assert!(ended.err.contains("nothing was sent\n  add --confirm 'k8s-new'"), "{}", ended.err);
+    }
+    let ended =
+        runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new", "--read-only"]].concat()).await.expect(3);
+    assert!(ended.err.contains("--read-only"), "{}", ended.err);
+    runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new"]].concat()).await.expect(0);
+    let ended = runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new"]].concat()).await.expect(1);
+    assert!(ended.err.contains("not found"), "{}", ended.err);
+    let expected = [
+        "POST /api-host/v2/listeners".to_string(),
+        format!("PATCH /api-host/v2/listeners/{id}"),
+        format!("DELETE /api-host/v2/listeners/{id}"),
+    ];
+    let ends = |all: Vec<String>| all.into_iter().map(|w| w.replace("/api-host", "")).collect::<Vec<_>>();
+    assert_eq!(ends(writes(&sim)), ends(expected.into()));
+}
+
+#[tokio::test]
+async fn providers_are_written_with_their_secret_by_reference_only() {
+    let (sim, folder) = world(Options::default()).await;
+    let create = [
+        "auth",
+        "providers",
+        "create",
+        "--provider-id",
+        "notion",
+        "--name",
+        "Notion",
+        "--client-id",
+        "c",
+        "--auth-url",
+        "https://n/a",
+        "--token-url",
+        "https://n/t",
+        "--uses-pkce",
+        "--client-secret",
+    ];
+    let dry = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat()).await.expect(0);
+    assert_eq!(dry.lines()[0]["request"]["body"]["client_secret"], "***");
+    // A secret itself, one that is not there, one that others can read.
+    let ended = runtail(folder.path(), &[&create[..], &["canary-as-an-argument"]].concat()).await.expect(2);
+    assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
+    let ended = runtail(folder.path(), &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat()).await.expect(2);
+    assert!(ended.err.contains("NOT_SET_ANYWHERE is not set"), "{}", ended.err);
+    let open = folder.path().join("open");
+    std::fs::write(&open, "canary-file").unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let ended = runtail(folder.path(), &[&create[..], &[&format!("file:{}", open.display())]].concat()).await.expect(2);
+    assert!(ended.err.contains("can be read by others"), "{}", ended.err);
+    assert_eq!(writes(&sim), [""; 0]);
+    let made = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(0);
+    assert_eq!((&made.lines()[0]["provider_id"], &made.lines()[0]["uses_pkce"]), (&value!("notion"), &value!(true)));
+    let ended = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(1);
+    assert!(ended.err.contains("there is a provider notion already"), "{}", ended.err);
+    let file = folder.path().join("provider.toml");
+    std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n").unwrap();
+    let update = ["auth", "providers", "update", "notion", "-f", file.to_str().unwrap()];
+    let ended = runtail(folder.path(), &update).await.expect(2);
+    assert!(ended.err.contains("provider.toml:3:1: there is no field `client_idd`"), "{}", ended.err);
+    std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n").unwrap();
+    let dry = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    for line in ["  name: Notion → Notion 2", "  client_secret: changed", "A client secret cannot be read back"] {
+        assert!(dry.out.contains(line), "{line}: {}", dry.out);
+    }
+    let made = runtail(folder.path(), &update).await.expect(0);
+    assert_eq!(made.lines()[0]["name"], "Notion 2");
+    runtail(folder.path(), &[&update[..], &["--name", "x"]].concat()).await.expect(2);
+    runtail(
+        folder.path(),
+        &[
+            "auth",
+            "providers",
+            "discover",
+            "--provider-id",
+            "mcp",
+            "--name",
+            "M",
+            "--mcp-server-url",
+            "https://m.example/sse",
+        ],
+    )
+    .await
+    .expect(0);
+    let delete = ["auth", "providers", "delete", "mcp", "--confirm"];
+    runtail(folder.path(), &[&delete[..], &["mcp2"]].concat()).await.expect(2);
+    runtail(folder.path(), &[&delete[..], &["mcp"]].concat()).await.expect(0);
+    assert_eq!(writes(&sim).len(), 4);
+}
+
+#[tokio::test]
+async fn tokens_and_the_agents_that_use_them() {
+    let (sim, folder) = world(Options::default()).await;
+    let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines();
+    let of = |provider: &str| {
+        rows.iter().find(|row| row["provider_id"] == provider).unwrap()["id"].as_str().unwrap().to_string()
+    };
+    let (github, linear) = (of("github"), of("linear"));
+    let made = runtail(folder.path(), &["auth", "tokens", "metadata", &github, "--label", "work"]).await.expect(0);
+    assert_eq!(made.lines()[0]["provider_account_label"], "work");
+    runtail(folder.path(), &["auth", "tokens", "metadata", &github]).await.expect(2);
+    let connect = ["auth", "connections", "create", "triage", "--token", &github];
+    let dry = runtail(folder.path(), &[&connect[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    assert!(
+        dry.out.contains("triage may then use your token work of github, with the scopes repo, read:user."),
+        "{}",
+        dry.out
+    );
+    runtail(folder.path(), &connect).await.expect(0);
+    let ended = runtail(folder.path(), &connect).await.expect(0);
+    assert!(ended.err.contains("nothing to do: triage may use this token already"), "{}", ended.err);
+    let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines();
+    let connection = connection[0]["id"].as_str().unwrap();
+    let delete = ["auth", "connections", "delete", "triage", connection];
+    runtail(folder.path(), &delete).await.expect(2);
+    runtail(folder.path(), &[&delete[..], &["--confirm", "work"]].concat()).await.expect(0);
+    assert!(runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines().is_empty());
+    runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(0);
+    runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(1);
+    let ended =
+        runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "linear", "--confirm", "linear"]).await;
+    assert!(ended.expect(0).err.contains("nothing to do: you have no token of linear"));
+    runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "github", "--confirm", "github"])
+        .await
+        .expect(0);
+    let ended = runtail(folder.path(), &["auth", "tokens", "delete", "--workspace-slack", "--confirm", "slack"]).await;
+    assert!(ended.expect(0).err.contains("nobody in this workspace has a token of Slack"));
+    assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines().is_empty());
+    let kinds: Vec<String> = writes(&sim).iter().map(|w| w.split(' ').next().unwrap().to_string()).collect();
+    assert_eq!(kinds, ["PATCH", "POST", "DELETE", "DELETE", "DELETE"]);
+}
+
+#[tokio::test]
+async fn what_changed_meanwhile_is_not_touched() {
+    let id = "11111111-1111-4111-8111-111111111111";
+    let reads = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or("")) {
+        ("GET", "deployments") => {
+            json(200, value!({"resources": [{"id": "d", "name": "bot", "source_config": {"listener_id": id}}]}))
+        }
+        ("GET", _) => {
+            // Another one of that id stands there when it is looked at once more.
+            let name = if reads.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { "old" } else { "new" };
+            json(200, value!({"id": id, "compute_id": name, "compute_config": {}}))
+        }
+        _ => json(500, "{}"),
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let ended = runtail(folder.path(), &["listeners", "delete", id, "--confirm", "old"]).await.expect(1);
+    assert!(ended.err.contains("1 deployment runs through it and will no longer be updated: bot."), "{}", ended.err);
+    assert!(ended.err.contains("changed since it was looked at (compute_id): nothing was sent"), "{}", ended.err);
+    assert!(server.seen().iter().all(|seen| seen.method == "GET"));
+}
+
+#[tokio::test]
+async fn the_app_of_forge_is_installed_by_a_link_and_a_choice() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.trim_start_matches("/api-host")) {
+        ("POST", "/v2/integrations/forge-github/installation-link") => {
+            json(200, r#"{"url":"https://github.com/apps/x"}"#)
+        }
+        ("GET", "/v2/integrations/forge-github/picker-sessions/s1") => json(200, r#"{"installations":[{"id":7}]}"#),
+        ("POST", "/v2/integrations/forge-github/picker-sessions/s1/selection") => {
+            json(200, r#"{"redirect_url":"https://x"}"#)
+        }
+        _ => json(404, r#"{"detail":"no"}"#),
+    })
+    .await;
+    let folder = configured(&[("one", &server)]);
+    let forge = |words: &[&'static str]| [&["integrations", "forge"], words].concat();
+    let ended = runtail(folder.path(), &forge(&["link"])).await.expect(0);
+    assert_eq!(ended.lines()[0]["url"], "https://github.com/apps/x");
+    runtail(folder.path(), &forge(&["session", "s1"])).await.expect(0);
+    runtail(folder.path(), &forge(&["session", "s2"])).await.expect(1);
+    runtail(folder.path(), &forge(&["select", "s1", "--attach", "7"])).await.expect(0);
+    runtail(folder.path(), &forge(&["select", "s1", "--install-new"])).await.expect(0);
+    runtail(folder.path(), &forge(&["select", "s1"])).await.expect(2);
+    let bodies: Vec<String> = server.seen().into_iter().filter(|s| s.method == "POST").map(|s| s.body).collect();
+    assert_eq!(bodies, ["", r#"{"action":"ATTACH","installation_id":7}"#, r#"{"action":"INSTALL_NEW"}"#]);
+}

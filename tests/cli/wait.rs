@@ -1,0 +1,427 @@
+//! `revisions wait` as a CI job sees it: exit codes, rows, lines and the summary, whatever the server and the network do.
+
+use runtail_testkit::process::{Done, run, spawn};
+use runtail_testkit::scripted::{CANARY, Reply, Scripted, config, refuse, revision, status};
+use runtail_testkit::wait::{kinds, results, wait};
+use serde_json::{Value, json};
+
+#[test]
+fn one_wait_survives_whatever_passes() {
+    let replies = [
+        status("QUEUED"),
+        refuse(503),
+        refuse(503),
+        Reply::Reset,
+        Reply::Http(429, "1", json!({"detail": "slow down"}).to_string()),
+        Reply::Http(429, "Sat, 21 Nov 2020 10:01:00 GMT", "not even JSON".into()),
+        refuse(500),
+        refuse(408),
+        Reply::Page,
+        status("BUILDING"),
+        status("DEPLOYED"),
+    ];
+    let server = Scripted::plane(&[("bot", &replies)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let rows = done.json_lines();
+    let expected = [
+        "status",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "trouble",
+        "recovered",
+        "status",
+        "status",
+        "result",
+    ];
+    assert_eq!(kinds(&rows), expected, "{}", done.stdout);
+    let codes: Vec<&Value> = rows[1..8].iter().map(|row| &row["http_status"]).collect();
+    assert_eq!(codes, [&json!(503), &json!(null), &json!(429), &json!(429), &json!(500), &json!(408), &json!(null)]);
+    let asked: Vec<&Value> = rows[1..8].iter().map(|row| &row["retry_after_seconds"]).collect();
+    assert_eq!(
+        asked,
+        [&json!(null), &json!(null), &json!(1.0), &json!(null), &json!(null), &json!(null), &json!(null)]
+    );
+    assert_eq!(rows[8]["failed"], 8, "the second 503 was no news");
+    assert_eq!(rows[9]["after"]["status"], "QUEUED");
+    let polls = server.asked().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
+    assert_eq!(polls, replies.len());
+    for line in [
+        "one/bot r-bot: QUEUED\n",
+        "one/bot r-bot: said 503 (503); asking again\n",
+        "one/bot r-bot: slow down (429); the server wants to be left alone for 1s; asking again then\n",
+        "one/bot r-bot: not even JSON (429); asking again\n",
+        "one/bot r-bot: the connection was reset; asking again\n",
+        "one/bot r-bot: the server answers again, after 8 failed questions\n",
+        "s BUILDING)\n",
+        "one/bot r-bot: done after ",
+    ] {
+        assert!(done.stderr.contains(line), "{line:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn the_way_to_the_revision_survives_too() {
+    let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
+    let row = json!({"id": "bot", "name": "bot", "latest_revision_id": null});
+    let list = Reply::Http(200, "", json!({"resources": [row]}).to_string());
+    server.reply("", &[refuse(503), Reply::Reset, list]);
+    let newest = json!({"resources": [revision("bot", &json!("DEPLOYED"))]}).to_string();
+    server.reply("/bot/revisions", &[refuse(502), Reply::Http(200, "", newest)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    assert_eq!(results(&done.json_lines())[0]["revision_id"], "r-bot");
+    // Not a single revision.
+    let empty = Reply::Http(200, "", json!({"resources": []}).to_string());
+    server.reply("/bot/revisions", &[empty]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    assert!(done.stderr.contains("one/bot: one/bot has no revision"), "{}", done.stderr);
+}
+
+#[test]
+fn every_status_has_its_exit_code() {
+    let ends = [
+        ("DEPLOYED", "deployed", 0),
+        ("DEPLOYED_WITH_WARNINGS", "deployed", 0),
+        ("CREATE_FAILED", "failed", 1),
+        ("BUILD_FAILED", "failed", 1),
+        ("DEPLOY_FAILED", "failed", 1),
+        ("ROLLBACK_FAILED_DEPLOYED", "failed", 1),
+        ("SKIPPED", "skipped", 1),
+        ("INTERRUPTED", "interrupted", 1),
+    ];
+    for (word, outcome, code) in ends {
+        let server = Scripted::plane(&[("bot", &[status("CREATING"), status(word)])]);
+        let done = wait(&[("one", &server)], &["bot"]).expect(code);
+        let rows = done.json_lines();
+        let result = results(&rows)[0];
+        assert_eq!(
+            (&result["outcome"], &result["exit"], &result["status"]),
+            (&json!(outcome), &json!(code), &json!(word))
+        );
+        // The card says what it means, and is part of the row.
+        assert_eq!(result["card"].is_null(), code == 0, "{word}");
+        assert_eq!(done.stderr.contains("what to do:"), code != 0, "{word}: {}", done.stderr);
+    }
+    // All others are waited on, those that look like success included.
+    let others = [
+        "CREATING",
+        "QUEUED",
+        "AWAITING_BUILD",
+        "BUILDING",
+        "AWAITING_DEPLOY",
+        "DEPLOYING",
+        "UNKNOWN",
+        "NOT_DEPLOYED_YET",
+        "UNDEPLOYED",
+        "deployed",
+        "READY",
+        "AWAITING_DATABASE",
+        "UNUSED",
+        "AWAITING_DELETE",
+        "BUILD_SUCCEEDED",
+    ];
+    let replies: Vec<[Reply; 1]> = others.iter().map(|word| [status(word)]).collect();
+    let names: Vec<String> = (0..others.len()).map(|n| format!("bot-{n:02}")).collect();
+    let deployments: Vec<(&str, &[Reply])> =
+        names.iter().map(String::as_str).zip(replies.iter().map(|r| &r[..])).collect();
+    let server = Scripted::plane(&deployments);
+    let mut args = vec!["--timeout", "2s", "--interval", "60s"];
+    args.extend(names.iter().map(String::as_str));
+    let done = wait(&[("one", &server)], &args).expect(4);
+    let rows = done.json_lines();
+    assert_eq!(results(&rows).len(), others.len());
+    for result in results(&rows) {
+        assert_eq!((&result["outcome"], &result["exit"]), (&json!("deadline"), &json!(4)), "{result}");
+    }
+    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; runtail does not know this status"), "{}", done.stderr);
+    assert!(done.stderr.contains("the deadline was reached at QUEUED"), "{}", done.stderr);
+}
+
+#[test]
+fn a_status_that_is_no_word_is_waited_on() {
+    let odd = [json!(null), json!({"word": "BUILD_FAILED"}), json!(7), json!(""), json!("DEPLOYED")];
+    let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
+    let server = Scripted::plane(&[("bot", &replies)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let rows = done.json_lines();
+    let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
+    assert_eq!(told, odd.iter().collect::<Vec<_>>());
+    assert!(done.stderr.contains("r-bot: no status; it is waited on\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "), "{}", done.stderr);
+}
+
+#[test]
+fn what_will_not_pass_ends_it_at_once() {
+    for (code, exit, outcome) in [(401, 3, "unauthorized"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")]
+    {
+        // From the start.
+        let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+        server.reply("", &[refuse(code)]);
+        let done = wait(&[("one", &server)], &["bot"]).expect(exit);
+        assert_eq!(results(&done.json_lines())[0]["outcome"], outcome);
+        assert!(done.stderr.starts_with("bot: one: GET http://127.0.0.1"), "{}", done.stderr);
+        assert_eq!(server.asked().len(), 1);
+        // In the middle: a key that expires.
+        let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
+        let done = wait(&[("one", &server)], &["bot"]).expect(exit);
+        let rows = done.json_lines();
+        let result = results(&rows)[0];
+        assert_eq!((&result["outcome"], &result["status"]), (&json!(outcome), &json!("BUILDING")));
+        assert!(done.stderr.contains("; the last status was BUILDING"), "{}", done.stderr);
+    }
+    // Another tongue from the start is a wrong address.
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("", &[Reply::Page]);
+    wait(&[("one", &server)], &["bot"]).expect(1);
+    // A key that cannot be had is asked for once.
+    let (folder, path) = config(&[]);
+    let count = folder.path().join("count");
+    let text = format!(
+        "[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sh\", \"-c\", \"echo x >> {}; exit 7\"]\n",
+        server.url(),
+        count.display()
+    );
+    std::fs::write(&path, text).expect("written");
+    run(["--config", &path, "revisions", "wait", "a", "b"]).expect(2);
+    assert_eq!(std::fs::read_to_string(count).expect("it ran"), "x\n");
+}
+
+#[test]
+fn what_is_not_there_and_what_is_not_there_any_more() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
+    let done = wait(&[("one", &server)], &["none"]).expect(1);
+    assert!(done.stderr.contains("none: there is no deployment \"none\""), "{}", done.stderr);
+    let done = wait(&[("one", &server)], &["bot", "--revision", "r-other"]).expect(1);
+    assert!(done.stderr.contains("there is no revision r-other of one/bot"), "{}", done.stderr);
+    assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
+    // The revision vanishes, and the deployment with it.
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    let said = "r-bot: the revision is gone: its deployment does not know r-bot any more; the last status was BUILDING (said 404)";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
+    server.reply("/bot", &[refuse(404)]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    assert!(
+        done.stderr.contains("r-bot: the deployment is gone: it was deleted meanwhile; the last status was BUILDING"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(results(&done.json_lines())[0]["outcome"], "vanished");
+}
+
+#[test]
+fn a_revision_that_is_overtaken_is_still_waited_for() {
+    let newest = |id: &str, made: &str| json!({"id": id, "status": "QUEUED", "created_at": made});
+    let answer = |body: Value| Reply::Http(200, "", body.to_string());
+    let record = |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
+    let building = || status("BUILDING");
+    let replies = [building(), building(), building(), building(), building(), status("DEPLOYED")];
+    let server = Scripted::plane(&[("bot", &replies)]);
+    // The look for a newer one may fail as it likes; an older one, in a record that lags behind, is none.
+    let older = newest("r-older", "2026-11-20T08:00:00Z");
+    server.reply("/bot", &[refuse(500), Reply::Reset, record(json!("r-older")), record(json!(null))]);
+    server.reply("/bot/revisions/r-older", &[answer(older.clone())]);
+    let unsorted = json!([older, newest("r-newer", "2026-11-20T09:30:00Z"), revision("bot", &json!("BUILDING"))]);
+    server.reply("/bot/revisions", &[answer(json!({"resources": unsorted}))]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    let rows = done.json_lines();
+    assert_eq!(kinds(&rows), ["status", "overtaken", "status", "result"]);
+    assert_eq!((&rows[1]["newer_revision_id"], &rows[1]["newer_status"]), (&json!("r-newer"), &json!("QUEUED")));
+    assert_eq!((&rows[3]["overtaken_by"], &rows[3]["id"]), (&json!("r-newer"), &json!("r-bot")));
+    assert!(
+        done.stderr.contains("r-bot: a newer revision came, r-newer (QUEUED); the older one is still waited for"),
+        "{}",
+        done.stderr
+    );
+    let looks = server.asked().iter().filter(|path| *path == "/bot").count();
+    assert_eq!(looks, 4, "once it is known nobody looks again");
+    // The one that was asked for, even if another is newer.
+    let server = Scripted::plane(&[("bot", &[])]);
+    server.reply("/bot/revisions/r-mine", &[Reply::Http(200, "", revision("mine", &json!("DEPLOYED")).to_string())]);
+    let done = wait(&[("one", &server)], &["bot", "--revision", "r-mine"]).expect(0);
+    assert_eq!(results(&done.json_lines())[0]["id"], "r-mine");
+}
+
+#[test]
+fn several_over_two_profiles() {
+    let good = Scripted::plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
+    let bad = Scripted::plane(&[("bot", &[status("DEPLOY_FAILED")])]);
+    let both = [("good", &good), ("bad", &bad)];
+    // The gravest counts: a failure before a deadline before success.
+    let outcomes = |done: &Done| -> Vec<String> {
+        let all: Vec<Value> = serde_json::from_str(&done.stdout).expect("a document");
+        all.iter()
+            .map(|r| {
+                format!(
+                    "{}/{} {}",
+                    r["profile"].as_str().unwrap_or("-"),
+                    r["deployment"].as_str().unwrap_or("-"),
+                    r["outcome"].as_str().unwrap_or("-")
+                )
+            })
+            .collect()
+    };
+    let done = wait(&both, &["slow", "quick", "--timeout", "2s", "-o", "json"]).expect(4);
+    assert_eq!(outcomes(&done), ["good/slow deadline", "good/quick deployed"], "in the order of the arguments");
+    let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"]).expect(1);
+    assert_eq!(outcomes(&done), ["bad/bot failed", "good/slow deadline", "good/quick deployed"]);
+    let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "each once");
+    // One profile's key is not accepted: what is there in the other is found and waited for all the same.
+    bad.reply("", &[refuse(401)]);
+    let done = wait(&both, &["quick", "-o", "json"]).expect(0);
+    assert!(done.stderr.contains("warning: bad: GET"), "{}", done.stderr);
+    let done = wait(&both, &["quick", "bad/bot", "slow", "--timeout", "2s", "-o", "json"]).expect(3);
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/bad/bot unauthorized", "good/slow deadline"]);
+    let done = wait(&both, &["quick", "-o", "table"]).expect(0);
+    let titles: Vec<&str> = done.stdout.lines().next().expect("titles").split_whitespace().collect();
+    assert_eq!(titles, ["PROFILE", "DEPLOYMENT", "REVISION", "OUTCOME", "STATUS", "WAITED"]);
+    assert!(
+        done.stdout
+            .lines()
+            .nth(1)
+            .is_some_and(|row| row.starts_with("good     quick       r-quick   deployed  DEPLOYED")),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn the_result_holds_what_the_server_said() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("BUILD_FAILED")])]);
+    let history = [
+        revision("bot", &json!("BUILD_FAILED")),
+        json!({"id": "r-good", "status": "DEPLOYED", "created_at": "2026-11-19T09:00:00Z",
+        "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "0123456"}}),
+    ];
+    server.reply("/bot/revisions", &[Reply::Http(200, "", json!({"resources": history}).to_string())]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(1);
+    let rows = done.json_lines();
+    let result = results(&rows)[0];
+    let expected = json!({"kind": "result", "profile": "one", "deployment": "bot", "deployment_id": "bot", "revision_id": "r-bot",
+        "id": "r-bot", "status": "BUILD_FAILED", "novel": {"z": 1}, "outcome": "failed", "exit": 1, "error": null, "overtaken_by": null});
+    for (field, value) in expected.as_object().expect("fields") {
+        assert_eq!(&result[field], value, "{field}");
+    }
+    assert_eq!(result["times"][0]["status"], "BUILDING");
+    assert!(
+        result["waited_seconds"].as_f64().is_some()
+            && result["at"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok())
+    );
+    assert_eq!(result["card"]["last_good"]["changes"][0]["path"], "source_revision_config.repo_commit_sha");
+    assert!(done.stderr.contains("    source_revision_config.repo_commit_sha: 0123456 → 9fceb02"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("runtail --config '") || done.stderr.contains("runtail --config /"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn the_summary_is_appended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("summary.md");
+    std::fs::write(&file, "before\n").expect("written");
+    let path = file.to_string_lossy().into_owned();
+    let wild = json!({"id": "r-wild", "status": "BUILD_FAILED|<b>`", "status_message": "<script>alert(1)</script> | canary-of-the-deployment"});
+    let server = Scripted::plane(&[
+        ("fine", &[status("BUILDING"), status("DEPLOYED")]),
+        ("wild", &[Reply::Http(200, "", wild.to_string())]),
+        ("slow", &[status("QUEUED")]),
+    ]);
+    wait(&[("one", &server)], &["fine", "--summary-file", &path]).expect(0);
+    wait(&[("one", &server)], &["fine", "wild", "slow", "--timeout", "2s", "--summary-file", &path]).expect(1);
+    let text = std::fs::read_to_string(&file).expect("a summary");
+    assert!(text.starts_with("before\n## Revisions: 1 of 1 deployed\n"), "{text}");
+    assert!(!text.contains("canary") && !text.contains(CANARY) && !text.contains("<script>"), "{text}");
+    for part in [
+        "## Revisions: 1 of 3 deployed\n",
+        "| ✅ | one/fine | `r-fine` | deployed | `DEPLOYED` | ",
+        "| ❌ | one/wild | `r-wild` | failed | `` BUILD_FAILED\\|<b>` `` | ",
+        "| ❌ | one/slow | `r-slow` | deadline | `QUEUED` | ",
+        " | QUEUED ≥",
+        "- **one/slow**: the deadline was reached at QUEUED\n",
+        "### one/wild `r-wild`: ``",
+        "> \\<script\\>alert\\(1\\)\\</script\\> \\| \\*\\*\\*",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // A file that cannot be written is told before anything is asked.
+    let asked = server.asked().len();
+    let done = wait(&[("one", &server)], &["fine", "--summary-file", "/nowhere/at/all.md"]).expect(2);
+    assert!(done.stderr.contains("the summary file /nowhere/at/all.md cannot be written"), "{}", done.stderr);
+    assert_eq!(server.asked().len(), asked);
+}
+
+#[test]
+fn usage() {
+    let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
+    for args in
+        [&["bot", "other", "--revision", "r"][..], &["bot", "--interval", "10ms"], &["bot", "--timeout", "soon"], &[]]
+    {
+        let done = wait(&[("one", &server)], args).expect(2);
+        assert!(!done.stderr.contains("multiple times"), "{}", done.stderr);
+    }
+    assert!(server.asked().is_empty());
+    let help = run(["revisions", "wait", "--help"]).expect(0).stdout;
+    assert!(help.contains("Append a summary as Markdown") && help.contains("4 the deadline was reached"), "{help}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn against_the_simulator() {
+    use runtail_sim::{Options, Rule, Scenario, Sim};
+    // The demo is full of revisions in progress; here they move faster than they are asked for.
+    let rules: Vec<Rule> =
+        ["GET /revisions/ skip=1 times=1 status=503", "GET /revisions/ skip=3 times=1 status=429 retry-after=1"]
+            .map(|rule| rule.parse().expect("a rule"))
+            .to_vec();
+    let sim = Sim::start(Options { scenario: Scenario::Demo, speed: 20.0, rules, ..Options::default() })
+        .await
+        .expect("it listens");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.toml");
+    let profile = |region: &runtail_sim::Region| {
+        format!(
+            "[profiles.{}]\nurl = \"{}\"\napi_key_command = [\"printf\", \"{}\"]\n",
+            region.name, region.url, region.api_key
+        )
+    };
+    std::fs::write(&path, sim.regions().iter().map(profile).collect::<String>()).expect("written");
+    let path = path.to_string_lossy();
+    let args = [
+        "--config",
+        &path,
+        "revisions",
+        "wait",
+        "--interval",
+        "100ms",
+        "prod-us/research-desk",
+        "prod-us/invoice-agent",
+        "prod-eu/kyc-checker",
+    ];
+    let done = run(args).expect(1);
+    let rows = done.json_lines();
+    let outcomes: std::collections::BTreeMap<&str, &str> = results(&rows)
+        .iter()
+        .map(|r| (r["deployment"].as_str().expect("a name"), r["outcome"].as_str().expect("a word")))
+        .collect();
+    assert_eq!(
+        outcomes.into_iter().collect::<Vec<_>>(),
+        [("invoice-agent", "failed"), ("kyc-checker", "interrupted"), ("research-desk", "deployed")]
+    );
+    assert!(done.stderr.contains("× No solution found when resolving dependencies:"), "{}", done.stderr);
+    // An unknown status is waited on.
+    let find = |rows: &[Value], name: &str| {
+        results(rows).into_iter().find(|r| r["deployment"] == name).cloned().expect("a row")
+    };
+    let revision = find(&rows, "research-desk")["revision_id"].as_str().expect("an id").to_string();
+    sim.force_status(&revision, "UNDEPLOYED");
+    let mut running = spawn(["--config", &path, "revisions", "wait", "--interval", "100ms", "prod-us/research-desk"]);
+    running.line_where("the unknown status", |line| line.contains("UNDEPLOYED"));
+    sim.force_status(&revision, "DEPLOY_FAILED");
+    let done = running.wait().expect(1);
+    assert_eq!(find(&done.json_lines(), "research-desk")["status"], "DEPLOY_FAILED");
+}

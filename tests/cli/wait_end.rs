@@ -1,0 +1,177 @@
+//! How `revisions wait` ends before the revision does: at its deadline, by a signal, where nobody reads any more.
+
+use runtail_testkit::process::{command, run, spawn};
+use runtail_testkit::scripted::{Reply, Scripted, config, refuse, status};
+use runtail_testkit::wait::{kinds, results, wait};
+use serde_json::json;
+use std::io::BufRead;
+
+#[test]
+fn a_table_says_that_there_is_no_status() {
+    for odd in [json!(null), json!(""), json!(" ")] {
+        let server = Scripted::plane(&[("bot", &[Reply::Status(odd)])]);
+        let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
+        let row = done.stdout.lines().nth(1).expect("a row");
+        assert!(row.starts_with("one      bot         r-bot     deadline  no status  "), "{}", done.stdout);
+        assert!(done.stderr.ends_with("r-bot: the deadline was reached before it had any status\n"), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn a_deadline_without_any_answer() {
+    let server = Scripted::plane(&[("bot", &[refuse(503)])]);
+    let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
+    let rows = done.json_lines();
+    assert_eq!(kinds(&rows), ["trouble", "result"]);
+    assert_eq!(
+        (&rows[1]["revision_id"], &rows[1]["status"], &rows[1]["id"]),
+        (&json!("r-bot"), &json!(null), &json!(null))
+    );
+    let why = "the deadline was reached before it had any status; the last answer was: said 503 (503)";
+    assert_eq!(rows[1]["error"], why);
+    // Nobody listens at all.
+    let (_folder, path) = config(&[]);
+    std::fs::write(&path, "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n")
+        .expect("written");
+    let args = ["--config", &path, "revisions", "wait", "bot", "--interval", "100ms", "--timeout", "300ms"];
+    let done = run(args).expect(4);
+    assert!(done.stderr.contains("bot: connection refused; asking again"), "{}", done.stderr);
+    assert_eq!(done.json_lines().last().expect("a result")["deployment"], "bot");
+}
+
+#[test]
+fn a_deadline_ends_whatever_is_under_way() {
+    let timeout = ["bot", "--timeout", "1s"];
+    // Each question in turn gets no answer: the list, the record, the revision, and what a failure card is made from.
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
+    let done = wait(&[("one", &server)], &timeout).expect(4);
+    assert!(done.stderr.ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"), "{}", done.stderr);
+    server.reply("/bot/revisions/r-bot", &[status("BUILDING"), Reply::Status(json!(null))]);
+    server.reply("/bot", &[Reply::Hang]);
+    let done = wait(&[("one", &server)], &timeout).expect(4);
+    assert!(done.stderr.contains("r-bot: the deadline was reached"), "{}", done.stderr);
+    server.reply("/bot/revisions/r-bot", &[status("BUILD_FAILED")]);
+    let done = wait(&[("one", &server)], &timeout).expect(1);
+    let said = "one/bot: no time was left to read why; runtail revisions explain one/bot r-bot does\n";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+    server.reply("", &[Reply::Hang]);
+    let done = wait(&[("one", &server)], &timeout).expect(4);
+    assert_eq!(done.stderr, "bot: the deadline was reached before it had any status\n");
+    // A command for the key that asks somebody who is not there.
+    let (_folder, path) = config(&[]);
+    let text = format!("[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sleep\", \"5\"]\n", server.url());
+    std::fs::write(&path, text).expect("written");
+    let done = run(["--config", &path, "revisions", "wait", "bot", "--timeout", "100ms"]).expect(4);
+    assert_eq!(done.stderr, "bot: the deadline was reached before it had any status\n");
+}
+
+#[test]
+fn a_server_that_wants_to_be_left_alone_beyond_the_deadline() {
+    let busy = Reply::Http(429, "3600", json!({"detail": "slow down"}).to_string());
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), busy.clone(), status("DEPLOYED")])]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(4);
+    let rows = done.json_lines();
+    assert_eq!(kinds(&rows), ["status", "trouble", "result"]);
+    assert_eq!((&rows[1]["retry_after_seconds"], &rows[2]["outcome"]), (&json!(3600.0), &json!("deadline")));
+    let said = "\
+one/bot r-bot: BUILDING
+one/bot r-bot: slow down (429); the server wants to be left alone for 1h00m
+one/bot r-bot: the server wants to be left alone for 1h00m, which is beyond the deadline; the wait ends at BUILDING
+";
+    assert_eq!(done.stderr, said);
+    // Where only the look for a newer revision is refused so, the wait goes on.
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
+    server.reply("/bot", &[busy]);
+    wait(&[("one", &server)], &["bot"]).expect(0);
+    // Where it is short it is kept, and told.
+    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
+    server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(0);
+    assert!(done.stderr.contains("left alone for 1s; asking again then\n"), "{}", done.stderr);
+}
+
+#[test]
+fn a_status_that_is_gone_again() {
+    let replies = [status("BUILDING"), Reply::Status(json!(null))];
+    let server = Scripted::plane(&[("bot", &replies)]);
+    let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
+    assert!(
+        done.stderr.contains("deadline was reached without a status, BUILDING being the last\n"),
+        "{}",
+        done.stderr
+    );
+    let server = Scripted::plane(&[("bot", &[Reply::Status(json!(null)), refuse(401)])]);
+    let done = wait(&[("one", &server)], &["bot"]).expect(3);
+    assert!(!done.stderr.contains("the last status"), "{}", done.stderr);
+}
+
+#[test]
+fn signals_end_it_in_order() {
+    for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("summary.md");
+        let server = Scripted::plane(&[("bot", &[status("BUILDING")]), ("done", &[status("DEPLOYED")])]);
+        let (_folder, config) = config(&[("one", &server)]);
+        let summary = file.to_string_lossy();
+        let mut running = spawn([
+            "--config",
+            &config,
+            "revisions",
+            "wait",
+            "bot",
+            "done",
+            "--interval",
+            "60s",
+            "--summary-file",
+            &summary,
+        ]);
+        let (mut building, mut deployed) = (false, false);
+        running.line_where("both told", |line| {
+            building |= line.contains("\"BUILDING\"");
+            deployed |= line.contains("\"outcome\":\"deployed\"");
+            building && deployed
+        });
+        running.signal(signal);
+        let done = running.wait().expect(code);
+        let rows = done.json_lines();
+        let result = results(&rows).into_iter().find(|r| r["deployment"] == "bot").expect("a result").clone();
+        assert_eq!(
+            (&result["outcome"], &result["exit"], &result["status"]),
+            (&json!("stopped"), &json!(code), &json!("BUILDING"))
+        );
+        assert!(done.stderr.contains("one/bot r-bot: the wait was stopped at BUILDING"), "{}", done.stderr);
+        let text = std::fs::read_to_string(&file).expect("a summary");
+        assert!(
+            text.contains("| ❌ | one/bot | `r-bot` | stopped | `BUILDING` |") && text.contains("1 of 2 deployed"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_ends_it_quietly() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+    let (_folder, config) = config(&[("one", &server)]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let args =
+        ["--config", &config, "revisions", "wait", "bot", "--interval", "60s", "--timeout", "80s", "-o", "jsonl"];
+    let child = command(args).stdout(writer).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    std::io::BufReader::new(reader).read_line(&mut line).expect("a line");
+    assert!(line.contains("BUILDING"), "{line}");
+    // The reader is gone now, and nothing changes any more that there would be a line for.
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "one/bot r-bot: BUILDING\n");
+}
+
+#[test]
+fn a_closed_pipe_is_no_success() {
+    let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+    let (_folder, config) = config(&[("one", &server)]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let args = ["--config", &config, "revisions", "wait", "bot", "--interval", "60s", "-o", "jsonl"];
+    let output = command(args).stdout(writer).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,375 @@
+//! A monkey on the dashboard: random keys, sizes and faults of the servers against the real background tasks and the
+//! simulator, with checks after every step. The seed is printed when something fails; `RUNTAIL_MONKEY_SEED` repeats it and
+//! `RUNTAIL_MONKEY_STEPS` sets the number of steps. In the ten-minute test it chooses the
+//! games. Steps depend on the seed and on the state of the dashboard, which the timing of answers changes, so a failure also writes
+//! its steps to a file.
+mod checks;
+mod steps;
+
+use checks::{Log, OTHER_CLIENT, Watched, edited, state_holds};
+use fastrand::Rng;
+use jiff::tz::TimeZone;
+use runtail_core::config::{Config, Watch};
+use runtail_sim::{Options as SimOptions, Sim};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::keys::Context;
+use runtail_tui::app::msg::{Effect, Msg};
+use runtail_tui::app::profiles::Origin;
+use runtail_tui::runtime::{Dashboard, Options};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use steps::{Other, Step};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// How long another client waits for its answer.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A dashboard, the servers that it watches, and what is known of both.
+struct World {
+    dashboard: Dashboard,
+    sim: Sim,
+    watched: Watched,
+    random: Rng,
+    file: PathBuf,
+    is_read_only: bool,
+    log: Log,
+}
+
+impl World {
+    /// The configuration file of the demo. The region `eu` is read-only in all variants.
+    fn config(sim: &Sim, variant: usize) -> String {
+        let tape =
+            "[poll]\ninterval = \"1s\"\n\n[limits]\nmax_rows = 400\nmax_bytes = \"1MiB\"\nmax_event = \"4MiB\"\n\n";
+        let profile = |at: usize, more: &str| {
+            let region = &sim.regions()[at];
+            let seal = if region.region == "eu" { "read_only = true\n" } else { "" };
+            format!(
+                "[profiles.{}]\nurl = \"{}\"\nworkspace = \"{}\"\napi_key_file = \"key\"\n{seal}{more}\n",
+                region.name, region.url, region.workspace
+            )
+        };
+        let both = profile(0, "") + &profile(1, "");
+        match variant {
+            0 => format!("{tape}{both}"),
+            1 => format!("{tape}{}", profile(0, "label = \"staging\"\n")),
+            2 => format!("{tape}{both}[profiles.gone]\nurl = \"http://127.0.0.1:9\"\napi_key_file = \"key\"\n"),
+            3 => format!("{tape}{both}[broken"),
+            _ => format!("{tape}{}{}", profile(1, "label = \"eu\"\n"), profile(0, "")),
+        }
+    }
+
+    async fn new(seed: u64, folder: &Path, is_read_only: bool, log: Log) -> World {
+        // Faster than real time, so that runs and revisions end while the monkey plays.
+        let sim = Sim::start(SimOptions { speed: 8.0, ..SimOptions::demo() }).await.expect("a simulator");
+        let file = folder.join("config.toml");
+        std::fs::write(&file, World::config(&sim, 0)).unwrap();
+        write_key(&folder.join("key"));
+        let mut config = Config::load(Some(&file)).expect("a configuration");
+        config.seal(is_read_only, false);
+        config.poll.interval = Duration::from_millis(300);
+        let profiles = config.choose(&[]).expect("all profiles");
+        let watched = Watched::new(is_read_only, &profiles);
+        let mut options = Options::new(&config, profiles, TimeZone::UTC);
+        options.origin = Origin { file: Some(file.clone()), read_only: is_read_only, ..Origin::default() };
+        options.watch = Some(Watch::new(file.clone()));
+        let (dashboard, first) = Dashboard::new(options, (120, 30)).expect("a dashboard");
+        let random = Rng::with_seed(seed);
+        let mut world = World { dashboard, sim, watched, random, file, is_read_only, log };
+        world.perform(first);
+        world.settle(Duration::from_millis(300)).await;
+        world
+    }
+
+    fn note(&self, line: String) {
+        self.log.lock().unwrap().push(line);
+    }
+
+    /// Performs effects as the loop does. Those that reach outside of the test are left out.
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::EditOutside(text) => {
+                    let edited = edited(&text, &mut self.random);
+                    self.apply(Msg::Edited(edited));
+                }
+                Effect::Suspend | Effect::Redraw | Effect::Copy(_) | Effect::Alert(..) | Effect::OpenLink(_) => {}
+                effect => self.dashboard.perform(effect),
+            }
+        }
+    }
+
+    /// Applies a message and everything that follows from it at once.
+    fn apply(&mut self, msg: Msg) {
+        if let Msg::TaskPanicked { text, .. } = &msg {
+            panic!("a background task panicked: {text}");
+        }
+        let effects = self.dashboard.update(msg.clone());
+        for effect in &effects {
+            self.watched.on_effect(&self.dashboard.app, &msg, effect);
+        }
+        self.perform(effects);
+        self.dashboard.reconcile();
+    }
+
+    fn draw(&mut self) {
+        self.watched.on_draw(&mut self.dashboard);
+    }
+
+    /// Applies what the background tasks send within this time.
+    async fn settle(&mut self, time: Duration) {
+        let end = tokio::time::Instant::now() + time;
+        while let Ok(msg) = tokio::time::timeout_at(end, self.dashboard.next_message()).await {
+            self.apply(msg);
+            if self.random.u8(0..4) == 0 {
+                self.draw();
+            }
+        }
+    }
+
+    async fn take(&mut self, step: Step) {
+        self.note(format!("{step:?}"));
+        match step {
+            Step::Keys(keys) => {
+                for key in keys {
+                    self.apply(Msg::Key(key));
+                    // Sometimes keys come faster than frames.
+                    if self.random.bool() {
+                        self.draw();
+                    }
+                    if self.random.u8(0..4) == 0 {
+                        self.settle(Duration::from_millis(1)).await;
+                    }
+                }
+            }
+            Step::Paste(text) => self.apply(Msg::Paste(text)),
+            Step::Resize(w, h) => self.apply(Msg::Resize(w, h)),
+            Step::Wheel(lines, x, y) => self.apply(Msg::Wheel { lines, x, y }),
+            Step::Click(x, y, to_x, to_y) => {
+                self.apply(Msg::Click { x, y });
+                self.apply(Msg::Drag { x: to_x, y: to_y });
+            }
+            Step::Focus(has_focus) => self.apply(Msg::Focus(has_focus)),
+            Step::Tick => self.apply(Msg::Tick),
+            Step::Fault(rule) => self.sim.rule(*rule),
+            Step::Heal => self.sim.clear_rules(),
+            Step::Other(other) => self.other(other).await,
+            Step::Config(variant) => std::fs::write(&self.file, World::config(&self.sim, variant)).unwrap(),
+            Step::Wait(millis) => self.settle(Duration::from_millis(millis)).await,
+        }
+        self.settle(Duration::from_millis(2)).await;
+        self.draw();
+        self.watched.on_requests(&self.sim);
+        state_holds(&self.dashboard.app, self.is_read_only);
+    }
+
+    /// Another client does something to what the dashboard shows, where it shows such a thing.
+    async fn other(&self, other: Other) {
+        let app = &self.dashboard.app;
+        let listed = app
+            .server
+            .as_ref()
+            .and_then(|server| Some((server.server.url.to_string(), server.thread_picker.selected.clone()?)));
+        let shown = app.viewer().and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));
+        let Some((server, thread)) = shown.or(listed) else { return };
+        let thread = format!("{server}/threads/{thread}");
+        let run = r#"{"assistant_id": "support", "input": {"messages": [{"role": "user", "content": "hi"}]}}"#;
+        match other {
+            Other::DeleteThread => send("DELETE", &thread, "").await,
+            Other::StartRun => send("POST", &format!("{thread}/runs"), run).await,
+            Other::EditState => send("POST", &format!("{thread}/state"), r#"{"values": {"seen": true}}"#).await,
+            Other::CancelRuns => send("POST", &format!("{server}/runs/cancel?status=all"), "{}").await,
+            Other::DeleteDeployment => {
+                let Some(row) = app.fleet.selected() else { return };
+                let region = self.sim.regions().iter().find(|region| region.name == *row.profile_name);
+                if let (Some(region), Some(deployment)) = (region, &row.deployment) {
+                    send("DELETE", &format!("{}/v2/deployments/{}", region.url, deployment.id), "").await;
+                }
+            }
+        }
+    }
+
+    /// From wherever the dashboard is, Ctrl-C leaves at once, or Esc and then `q` lead out.
+    async fn leave(&mut self) {
+        if self.random.bool() {
+            self.note("leaving by Ctrl-C".into());
+            self.apply(Msg::Key(Key { code: Code::Char('c'), ctrl: true, alt: false }));
+            assert!(self.dashboard.app.quit, "Ctrl-C leaves from {:?}", self.dashboard.app.context());
+            return;
+        }
+        self.note("leaving by Esc and q".into());
+        if self.dashboard.app.frozen {
+            self.apply(Msg::Key(Key::char('F')));
+        }
+        let is_back = |world: &World| world.dashboard.app.overlays.is_empty() && !world.dashboard.app.filtering;
+        for _ in 0..40 {
+            if is_back(self) {
+                break;
+            }
+            self.apply(Msg::Key(Key::plain(Code::Esc)));
+            self.draw();
+        }
+        assert!(is_back(self), "Esc leads back from {:?}", self.dashboard.app.context());
+        for _ in 0..40 {
+            if self.dashboard.app.quit {
+                return;
+            }
+            self.apply(Msg::Key(Key::char('q')));
+            self.draw();
+        }
+        panic!("q does not leave from {:?}", self.dashboard.app.context());
+    }
+}
+
+/// Writes the key of the simulator to a file that only its owner can read.
+fn write_key(file: &Path) {
+    std::fs::write(file, runtail_sim::KEY).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+/// A request of another client; its answer is read and ignored.
+async fn send(method: &str, url: &str, body: &str) {
+    let url: url::Url = url.parse().expect("an address");
+    let (host, port) = (url.host_str().unwrap_or_default(), url.port().unwrap_or(80));
+    let target = url.query().map_or(url.path().to_string(), |query| format!("{}?{query}", url.path()));
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\nhost: {host}\r\n{OTHER_CLIENT}: 1\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        runtail_sim::KEY,
+        body.len()
+    );
+    let exchange = async {
+        let mut stream = TcpStream::connect((host, port)).await?;
+        stream.write_all(request.as_bytes()).await?;
+        stream.read_to_end(&mut Vec::new()).await
+    };
+    // A fault may concern this request too.
+    let _ = tokio::time::timeout(PATIENCE, exchange).await;
+}
+
+/// Says how to repeat what failed.
+struct Story {
+    seed: u64,
+    log: Log,
+}
+
+impl Drop for Story {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let log = self.log.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let file = std::env::temp_dir().join(format!("runtail-monkey-{}.log", self.seed));
+        let is_written = std::fs::write(&file, log.join("\n")).is_ok();
+        let place =
+            if is_written { format!("; all {} steps are in {}", log.len(), file.display()) } else { String::new() };
+        eprintln!("RUNTAIL_MONKEY_SEED={} repeats it{place}. The last steps:", self.seed);
+        log.iter()
+            .skip(log.len().saturating_sub(15))
+            .for_each(|line| eprintln!("  {}", runtail_core::text::fit(line, 400)));
+    }
+}
+
+/// What a game did.
+#[derive(Debug, Default)]
+struct Done {
+    steps: usize,
+    /// Changes that were sent.
+    sent: usize,
+    /// Runs that were started.
+    started: usize,
+    /// Where keys were pressed.
+    contexts: BTreeSet<Context>,
+}
+
+impl Done {
+    fn add(&mut self, other: Done) {
+        self.steps += other.steps;
+        self.sent += other.sent;
+        self.started += other.started;
+        self.contexts.extend(other.contexts);
+    }
+}
+
+/// One dashboard from its start to its end.
+fn play(seed: u64, steps: usize) -> Done {
+    let log = Log::default();
+    let story = Story { seed, log: log.clone() };
+    let is_read_only = seed % 3 == 2;
+    let folder = tempfile::tempdir().unwrap();
+    // One thread, so that what happens depends as little on timing as sockets allow.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let done = runtime.block_on(async {
+        let mut done = Done::default();
+        let mut world = World::new(seed, folder.path(), is_read_only, log).await;
+        for step in 0..steps {
+            // Each step has its own numbers: what an earlier one used up changes nothing.
+            world.random = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(step as u64));
+            let next = steps::next(&world.dashboard.app, &mut world.random);
+            done.steps += 1;
+            done.contexts.insert(world.dashboard.app.context());
+            world.take(next).await;
+            if world.dashboard.app.quit {
+                break;
+            }
+        }
+        if !world.dashboard.app.quit {
+            world.leave().await;
+        }
+        world.settle(Duration::from_millis(5)).await;
+        world.watched.on_requests(&world.sim);
+        state_holds(&world.dashboard.app, is_read_only);
+        Done { sent: world.watched.sent, started: world.watched.started, ..done }
+    });
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    drop(story);
+    done
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Exports and recordings are written to the working directory, so it is a temporary one.
+fn prepare() {
+    static FOLDER: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| tempfile::tempdir().unwrap());
+    std::env::set_current_dir(FOLDER.path()).unwrap();
+    checks::watch_panics();
+}
+
+#[test]
+fn a_monkey_breaks_nothing() {
+    prepare();
+    let steps = number("RUNTAIL_MONKEY_STEPS").unwrap_or(160) as usize;
+    if let Some(seed) = number("RUNTAIL_MONKEY_SEED") {
+        play(seed, steps);
+        return;
+    }
+    let mut all = Done::default();
+    let games: Vec<_> = (1..=3).map(|seed| std::thread::spawn(move || play(seed, steps))).collect();
+    for game in games {
+        all.add(game.join().expect("no game fails"));
+    }
+    // Most of the screens are reached.
+    assert!(all.contexts.len() >= 8, "{all:?}");
+    println!("{all:?}");
+}
+
+#[test]
+#[ignore = "takes RUNTAIL_MONKEY_SECONDS (600): cargo test --test monkey -- --ignored --nocapture"]
+fn a_monkey_breaks_nothing_for_ten_minutes() {
+    prepare();
+    let time = Duration::from_secs(number("RUNTAIL_MONKEY_SECONDS").unwrap_or(600));
+    let begun = Instant::now();
+    let mut random = number("RUNTAIL_MONKEY_SEED").map_or_else(Rng::new, Rng::with_seed);
+    let (mut games, mut all) = (0, Done::default());
+    while begun.elapsed() < time {
+        let seed = random.u64(0..1_000_000);
+        println!("monkey: seed {seed} at {}s", begun.elapsed().as_secs());
+        all.add(play(seed, random.usize(100..1000)));
+        games += 1;
+    }
+    println!("monkey: {games} dashboards in {}s: {all:?}", begun.elapsed().as_secs());
+}

@@ -1,0 +1,527 @@
+//! The requests of both clients, as a server sees them, and what is made of the answers.
+
+use futures::StreamExt;
+use runtail_api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
+use runtail_core::config::SecretSource;
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
+use runtail_testkit::common;
+use runtail_testkit::common::{BEARER, CANARY, Server, answer, json, profile};
+use secrecy::SecretString;
+use serde_json::{Value, json as value};
+
+fn numbered(from: usize, count: usize) -> Value {
+    value!({"resources": (from..from + count).map(|i| value!({"id": format!("d{i}")})).collect::<Vec<_>>(), "offset": from + count})
+}
+
+fn parameter(query: &str, name: &str) -> usize {
+    url::form_urlencoded::parse(query.as_bytes()).find(|(k, _)| k == name).unwrap().1.parse().unwrap()
+}
+
+#[tokio::test]
+async fn headers_of_both_planes() {
+    let server = Server::start(|_| json(200, r#"{"id":"d","thread_id":"t"}"#)).await;
+    server.control().deployment("d").await.unwrap();
+    server.agent().thread("t").await.unwrap();
+    let mut bearer_only = profile();
+    bearer_only.key = None;
+    bearer_only.bearer = Some(SecretSource::Given(SecretString::from(BEARER.to_string())));
+    ControlPlane::new(Http::new(&bearer_only).unwrap(), server.url.clone()).deployment("d").await.unwrap();
+    let seen = server.seen();
+    assert_eq!(seen[0].path, "/api-host/v2/deployments/d");
+    assert_eq!((seen[0].header("x-api-key"), seen[0].header("x-tenant-id")), (Some(CANARY), Some("w-1")));
+    assert_eq!(seen[0].header("accept"), Some("application/json"));
+    assert!(seen[0].header("user-agent").unwrap().starts_with("runtail/"));
+    assert_eq!((seen[1].header("x-api-key"), seen[1].header("x-tenant-id")), (Some(CANARY), None));
+    assert_eq!(seen[2].header("authorization"), Some(format!("Bearer {BEARER}").as_str()));
+    assert_eq!((seen[2].header("x-api-key"), seen[2].header("x-tenant-id")), (None, Some("w-1")));
+}
+
+#[tokio::test]
+async fn all_pages_of_deployments() {
+    let server = Server::start(|seen| {
+        let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
+        json(200, numbered(offset, limit.min(250usize.saturating_sub(offset))))
+    })
+    .await;
+    let query = DeploymentQuery { name_contains: Some("a&b".into()), ..DeploymentQuery::default() };
+    let all = server.control().deployments(&query).await.unwrap();
+    assert_eq!(all.len(), 250);
+    assert_eq!(all[249].id, "d249");
+    let mut queries: Vec<String> = server.seen().into_iter().map(|s| s.query).collect();
+    queries.sort();
+    let asked = |offset| format!("name_contains=a%26b&limit=100&offset={offset}");
+    assert_eq!(queries[..3], [0, 100, 200].map(asked));
+    assert!(queries.len() <= 5, "few are asked for beyond the end: {queries:?}");
+}
+
+/// The longest list that is read is complete unless another row follows.
+#[tokio::test]
+async fn a_list_of_exactly_the_most_rows_is_complete() {
+    for (rows, is_whole) in [(100_000, true), (100_001, false)] {
+        let server = Server::start(move |seen| {
+            let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
+            json(200, numbered(offset, limit.min(rows - offset.min(rows))))
+        })
+        .await;
+        let all = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+        assert_eq!((all.items.len(), all.incomplete.is_none()), (100_000, is_whole), "{:?}", all.incomplete);
+    }
+}
+
+#[tokio::test]
+async fn a_list_ends_where_its_rows_take_too_much_memory() {
+    // A page is within the limits of an answer; two of them are more than a list may have.
+    let dense = "0,".repeat(40_000);
+    let server = Server::start(move |seen| {
+        let body = if seen.method == "POST" { seen.json() } else { Value::Null };
+        let from = match body["offset"].as_u64() {
+            Some(offset) => offset,
+            None if seen.query.contains("offset") => parameter(&seen.query, "offset") as u64,
+            None => 0,
+        };
+        if body["limit"].as_u64().is_some_and(|limit| limit > 100) {
+            return json(422, "{}");
+        }
+        let rows: Vec<_> = (from..from + 100)
+            .map(|n| format!(r#"{{"id":"d{n}","assistant_id":"a{n}","graph_id":"g","x":[{dense}0]}}"#))
+            .collect();
+        json(200, format!("[{}]", rows.join(",")))
+    })
+    .await;
+    let listing = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    assert_eq!(listing.items.len(), 200);
+    assert!(listing.incomplete.unwrap().detail.contains("the first 200 deployments take as much memory"));
+    let error = server.control().revision_rows("d", 1000).await.unwrap_err();
+    assert!(error.detail.contains("the newest 200 revisions take as much memory"), "{error:?}");
+    let agent = server.agent();
+    assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
+    let error = agent.assistants(1000, 0).await.unwrap_err();
+    assert!(error.detail.contains("the first 200 rows take as much memory"), "{error:?}");
+}
+
+#[tokio::test]
+async fn servers_that_do_not_page() {
+    let server = Server::start(|_| json(200, numbered(0, 100))).await;
+    let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    assert_eq!(rows.items.len(), 100);
+    assert!(rows.incomplete.unwrap().detail.contains("the same page again"));
+    assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
+    // One that sends everything at once, whatever was asked for, and as a plain list.
+    let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
+    assert_eq!(server.control().deployments(&DeploymentQuery::default()).await.unwrap().len(), 130);
+    assert_eq!(server.seen().len(), 1);
+    // A later page that fails leaves what came before it.
+    let server = Server::start(|seen| match parameter(&seen.query, "offset") {
+        0 => json(200, numbered(0, 100)),
+        _ => json(500, "{}"),
+    })
+    .await;
+    let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    assert_eq!((rows.items.len(), rows.incomplete.unwrap().kind), (100, Kind::Server(500)));
+}
+
+#[tokio::test]
+async fn revisions_are_newest_first_or_made_so() {
+    let revision = |id: &str, day: u32| value!({"id": id, "status": "DEPLOYED", "created_at": format!("2026-11-{day:02}T09:00:00Z")});
+    let sorted = value!({"resources": [revision("c", 3), revision("b", 2), revision("a", 1)]});
+    let mixed =
+        value!({"resources": [revision("b", 2), revision("c", 3), {"id": "?", "status": "X"}, revision("a", 1)]});
+    let server =
+        Server::start(move |seen| json(200, if seen.path.contains("sorted") { &sorted } else { &mixed })).await;
+    let ids = |list: &[runtail_core::model::Revision]| list.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
+    let answer = server.control().revisions("sorted", 10).await.unwrap();
+    assert_eq!((ids(&answer.items), answer.was_sorted), (vec!["c".into(), "b".into(), "a".into()], true));
+    let answer = server.control().revisions("mixed", 10).await.unwrap();
+    assert_eq!((ids(&answer.items).join(""), answer.was_sorted), ("cba?".into(), false));
+    assert_eq!(server.control().revisions("sorted", 2).await.unwrap().items.len(), 2);
+    assert_eq!(server.seen()[0].query, "limit=10");
+}
+
+#[tokio::test]
+async fn what_writes_wants_its_own_status() {
+    let spec = |text: &str| Box::new(DeploymentSpec::parse(text, Format::Toml, None).unwrap());
+    let create = Intent::CreateDeployment(spec("name = \"new\"\nsource = \"internal_docker\""));
+    let update = Intent::UpdateDeployment { id: "d".into(), spec: spec("display_name = \"D\"") };
+    let delete = Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false };
+    // Right for other calls, wrong for these.
+    for (intent, right, wrong) in [(create, 201, 200), (update, 200, 202), (delete, 204, 200)] {
+        for (status, is_right) in [(right, true), (wrong, false)] {
+            let server = Server::start(move |seen| match (seen.method.as_str(), status) {
+                ("GET", _) => json(200, r#"{"id":"d","name":"d"}"#),
+                (_, 204) => answer(204, "text/plain", ""),
+                _ => json(status, r#"{"id":"d","secrets":[{"name":"A","value":"canary"}]}"#),
+            })
+            .await;
+            let plan = server.control().plan(&intent).await.unwrap();
+            match server.control().carry_out(&plan).await {
+                Ok(made) => assert!(is_right && !format!("{made:?}").contains("canary")),
+                Err(error) => assert!(!is_right && error.kind == Kind::Status(wrong), "{error}"),
+            }
+            let seen = server.seen();
+            let sent: Vec<_> = seen.iter().filter(|seen| seen.method != "GET").collect();
+            assert_eq!((sent.len(), sent[0].body.is_empty()), (1, right == 204));
+            assert!(right == 204 || sent[0].header("content-type") == Some("application/json"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn authentication() {
+    let server = Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
+    let body = AuthAuthenticateRequest { provider: "p".into(), scopes: vec!["s".into()], ..Default::default() };
+    let answer = server.control().authenticate(&body).await.unwrap();
+    assert!(answer.has_token && answer.word() == "completed");
+    assert_eq!(server.seen()[0].path, "/api-host/v2/auth/authenticate");
+    assert!(!format!("{answer:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn servers_tell_what_they_are() {
+    for (body, kind, version) in [
+        (include_str!("../fixtures/info-python.json"), ServerKind::Python, "0.16.7"),
+        (
+            r#"{"version":"1.5.1","langgraph_js_version":"1.4.18","context":"js","flags":{}}"#,
+            ServerKind::JavaScript,
+            "1.5.1",
+        ),
+        (r#"{"name":"Aegra","version":"0.1.0"}"#, ServerKind::Aegra, "0.1.0"),
+        (r#"{"flags":{}}"#, ServerKind::Other, ""),
+    ] {
+        let server = Server::start(move |_| json(200, body)).await;
+        let info = server.agent().info().await.unwrap();
+        assert_eq!((info.kind, info.version.as_str()), (kind, version));
+    }
+    let server = Server::start(|_| json(404, "{}")).await;
+    assert_eq!(server.agent().info().await.unwrap().kind, ServerKind::Other);
+    let server = Server::start(|_| json(500, "{}")).await;
+    assert_eq!(server.agent().info().await.unwrap_err().kind, Kind::Server(500));
+}
+
+#[tokio::test]
+async fn real_answers_are_understood() {
+    let server = Server::start(|seen| {
+        json(
+            200,
+            match seen.path.as_str() {
+                "/threads/search" => include_str!("../fixtures/thread-search.json"),
+                "/assistants/search" => include_str!("../fixtures/assistants-search.json"),
+                "/threads/t/runs" => include_str!("../fixtures/runs-list.json"),
+                path if path.ends_with("/state") => include_str!("../fixtures/thread-state.json"),
+                path if path.contains("/runs/") => include_str!("../fixtures/run-get.json"),
+                _ => include_str!("../fixtures/thread-get.json"),
+            },
+        )
+    })
+    .await;
+    let agent = server.agent();
+    let threads = agent.threads(&ThreadQuery::default()).await.unwrap();
+    assert_eq!(threads[0].status, "interrupted");
+    assert_eq!(threads[0].waiting()[0].value["question"], "Approve?");
+    assert!(threads.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
+    assert_eq!(agent.assistants(10, 0).await.unwrap()[0].graph_id, "big");
+    let runs = agent.runs("t", 5).await.unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|r| !r.is_active()));
+    let run = agent.run("t", "r").await.unwrap();
+    assert_eq!(run.status, "success");
+    assert!(run.created_at.is_some() && run.extra.contains_key("kwargs"));
+    assert!(agent.thread_state("t").await.unwrap()["next"].is_array());
+    assert!(agent.thread("t").await.unwrap().updated_at.is_some());
+    let search = server.seen()[0].json();
+    assert_eq!(
+        (search["limit"].as_u64(), &search["sort_by"], &search["sort_order"]),
+        (Some(50), &value!("updated_at"), &value!("desc"))
+    );
+    assert!(!search["select"].as_array().unwrap().contains(&value!("values")));
+}
+
+#[tokio::test]
+async fn servers_that_cannot_sort_or_select_are_asked_plainly() {
+    let server = Server::start(|seen| match seen.body.contains("select") || seen.body.contains("sort_by") {
+        true => json(422, r#"{"detail":"unknown field"}"#),
+        false => json(200, r#"[{"thread_id":"old","updated_at":"2026-01-01T00:00:00Z"},{"thread_id":"new","updated_at":"2026-02-01T00:00:00+00:00"}]"#),
+    })
+    .await;
+    let agent = server.agent();
+    for _ in 0..2 {
+        let threads = agent.threads(&ThreadQuery::default()).await.unwrap();
+        assert_eq!(threads[0].thread_id, "new");
+    }
+    assert_eq!(server.seen().len(), 4, "found out once, and remembered");
+    let server = Server::start(|_| json(422, r#"{"detail":"limit is too large"}"#)).await;
+    let error = server.agent().threads(&ThreadQuery::default()).await.unwrap_err();
+    assert_eq!(error.detail, "limit is too large");
+}
+
+#[tokio::test]
+async fn threads_and_runs_are_made_and_stopped() {
+    let server = Server::start(|seen| match seen.path.as_str() {
+        "/threads" => json(200, r#"{"thread_id":"t-new"}"#),
+        _ => answer(202, "text/plain", ""),
+    })
+    .await;
+    let agent = server.agent();
+    assert_eq!(agent.create_thread(&value!({})).await.unwrap().thread_id, "t-new");
+    agent.cancel("t", "r", CancelAction::Interrupt).await.unwrap();
+    agent.cancel("t", "r", CancelAction::Rollback).await.unwrap();
+    agent.delete_run("t", "r").await.unwrap();
+    let seen = server.seen();
+    assert_eq!((seen[0].method.as_str(), seen[0].body.as_str()), ("POST", "{}"));
+    assert_eq!(
+        (seen[1].path.as_str(), seen[1].query.as_str()),
+        ("/threads/t/runs/r/cancel", "wait=0&action=interrupt")
+    );
+    assert_eq!(seen[2].query, "wait=0&action=rollback");
+    assert_eq!((seen[3].method.as_str(), seen[3].path.as_str()), ("DELETE", "/threads/t/runs/r"));
+    assert_eq!(agent.base(), server.url.as_str().trim_end_matches('/'));
+}
+
+/// How a server lists runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lists {
+    /// Python, Aegra.
+    NewestFirst,
+    /// JavaScript: `slice(offset, limit)`.
+    Sliced,
+    /// The same where a negative offset is refused.
+    SlicedStrictly,
+    /// Oldest first; negative offsets count as none, and pages have 40 rows at most.
+    Capped,
+    /// Oldest first and whole, whatever was asked.
+    Whole,
+    /// Newest first; more than 100 rows are refused.
+    Refusing,
+    /// No filter by status.
+    Unfiltered,
+}
+
+/// A server whose thread has so many runs; the two newest are active. Run n began n seconds after the first.
+async fn listing(lists: Lists, total: usize) -> Server {
+    Server::start(move |seen| {
+        let query = |name: &str| {
+            let mut pairs = url::form_urlencoded::parse(seen.query.as_bytes());
+            pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        };
+        let number = |name: &str, default: i64| query(name).map_or(default, |text| text.parse().unwrap());
+        let (limit, offset) = (number("limit", 10), number("offset", 0));
+        let status = |n: usize| match total - n {
+            1 => "pending",
+            2 => "running",
+            _ => "success",
+        };
+        let at = |n: usize| jiff::Timestamp::from_second(1_800_000_000 + n as i64).unwrap().to_string();
+        let run =
+            |n: usize| value!({"run_id": format!("r{n}"), "thread_id": "t", "status": status(n), "created_at": at(n)});
+        let mut rows: Vec<_> = (0..total).map(run).collect();
+        if let Some(wanted) = query("status").filter(|_| lists != Lists::Unfiltered) {
+            rows.retain(|row| row["status"] == wanted.as_str());
+        }
+        if matches!(lists, Lists::NewestFirst | Lists::Refusing | Lists::Unfiltered) {
+            rows.reverse();
+        }
+        let length = rows.len() as i64;
+        // As `Array.slice` reads its bounds.
+        let bound = |n: i64| if n < 0 { (length + n).max(0) } else { n.min(length) };
+        let (from, to) = match lists {
+            Lists::Sliced => (bound(offset), bound(limit)),
+            Lists::SlicedStrictly if offset < 0 => return json(400, r#"{"detail":"offset"}"#),
+            Lists::SlicedStrictly => (bound(offset), bound(limit)),
+            Lists::Capped => (offset.max(0).min(length), (offset.max(0) + limit.min(40)).min(length)),
+            Lists::Whole => (0, length),
+            Lists::Refusing if limit > 100 => return json(422, r#"{"detail":"limit"}"#),
+            _ if offset < 0 => return json(422, r#"{"detail":"offset"}"#),
+            _ => (offset.min(length), (offset + limit).min(length)),
+        };
+        rows = rows.drain(..to.max(from) as usize).skip(from as usize).collect();
+        json(200, value!(rows))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_newest_runs_are_listed_whatever_the_servers_order() {
+    use Lists::*;
+    for lists in [NewestFirst, Sliced, SlicedStrictly, Capped, Whole, Refusing] {
+        for (total, limit, offset) in [
+            (61, 50, 0),
+            (50, 50, 0),
+            (51, 50, 0),
+            (3, 50, 0),
+            (1, 50, 0),
+            (0, 50, 0),
+            (61, 1, 0),
+            (61, 20, 30),
+            (61, 20, 50),
+            (61, 20, 70),
+            (450, 200, 0),
+            (450, 10, 300),
+        ] {
+            let server = listing(lists, total).await;
+            let agent = server.agent();
+            let expected: Vec<String> = (0..total).rev().skip(offset).take(limit).map(|n| format!("r{n}")).collect();
+            // The second time goes by what the first one found out.
+            for _ in 0..2 {
+                let rows = agent.run_rows("t", limit, offset).await.unwrap();
+                let ids: Vec<&str> = rows.iter().map(|row| row["run_id"].as_str().unwrap()).collect();
+                assert_eq!(ids, expected, "{lists:?}: {total} runs, limit {limit}, offset {offset}");
+            }
+        }
+    }
+    // A poll costs one request, on JavaScript too.
+    for (lists, first) in [(NewestFirst, 1), (Sliced, 2)] {
+        let server = listing(lists, 61).await;
+        let agent = server.agent();
+        for requests in [first, first + 1, first + 2] {
+            assert_eq!(agent.runs("t", 50).await.unwrap()[0].run_id, "r60");
+            assert_eq!(server.seen().len(), requests, "{lists:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn active_runs_are_listed_with_and_without_a_status_filter() {
+    for lists in [Lists::NewestFirst, Lists::Sliced, Lists::Unfiltered, Lists::Whole] {
+        let runs = listing(lists, 61).await.agent().active_runs("t").await.unwrap();
+        let active: Vec<_> = runs.iter().map(|run| (run.run_id.as_str(), run.status.as_str())).collect();
+        assert_eq!(active, [("r60", "pending"), ("r59", "running")], "{lists:?}");
+    }
+}
+
+#[tokio::test]
+async fn pages_that_are_too_large_are_requested_again_in_a_smaller_size() {
+    let server = Server::start(|seen| {
+        let body = seen.json();
+        let (limit, offset) = (body["limit"].as_u64().unwrap(), body["offset"].as_u64().unwrap());
+        if limit > 100 {
+            return json(422, r#"{"detail":[{"loc":["body","limit"],"msg":"less than or equal to 100","type":"x"}]}"#);
+        }
+        let id = if seen.path.starts_with("/assistants") { "assistant_id" } else { "thread_id" };
+        // A row that moves to the next page between two requests.
+        let first = if offset > 0 { offset - 1 } else { 0 };
+        json(200, value!((first..(offset + limit).min(230)).map(|n| value!({id: format!("{n}")})).collect::<Vec<_>>()))
+    })
+    .await;
+    let agent = server.agent();
+    assert_eq!(agent.assistants(1000, 0).await.unwrap().len(), 230);
+    let limits = |seen: &[common::Seen]| seen.iter().map(|s| s.json()["limit"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(limits(&server.seen()), [1000, 100, 100, 100]);
+    // Another client of the same profile knows it too.
+    let query = ThreadQuery { limit: 150, ..ThreadQuery::default() };
+    assert_eq!(agent.thread_rows(&query).await.unwrap().len(), 150);
+    assert_eq!(limits(&server.seen())[4..], [100, 50]);
+}
+
+#[tokio::test]
+async fn answers_above_a_limit_are_errors_of_their_own() {
+    const ROW: &str = r#"{"run_id":"r","created_at":"2026-01-01T00:00:00Z","x":  1.50}"#;
+    let server = Server::start(|seen| {
+        json(
+            200,
+            if seen.path.ends_with("/runs") || seen.path.ends_with("/history") {
+                format!("[{ROW}]")
+            } else {
+                ROW.into()
+            },
+        )
+    })
+    .await;
+    let agent = server.agent();
+    // Received text is not changed.
+    assert_eq!(agent.thread_raw("t", 1000).await.unwrap().get(), ROW);
+    assert_eq!(agent.thread_state_raw("t", 1000).await.unwrap().get(), ROW);
+    assert_eq!(agent.thread_history_raw("t", 20, Some("c"), 1000).await.unwrap()[0].get(), ROW);
+    assert_eq!(agent.runs_raw("t", 5, 0, 1000).await.unwrap()[0].get(), ROW);
+    assert_eq!(server.seen()[2].query, "limit=20&before=c");
+    let errors = [
+        agent.thread_raw("t", 20).await.unwrap_err(),
+        agent.thread_state_raw("t", 20).await.unwrap_err(),
+        agent.thread_history_raw("t", 20, None, 20).await.unwrap_err(),
+        agent.runs_raw("t", 5, 0, 20).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind, Kind::TooLarge(20));
+        assert!(error.detail.contains("larger than 20 B") && !error.is_transient(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn streams() {
+    let server = Server::start(|seen| {
+        let mut answer = answer(200, "text/event-stream; charset=utf-8", "event: a\ndata: 1\n\n");
+        if seen.method == "POST" {
+            answer.headers_mut().insert("content-location", "/threads/t/runs/r-7".parse().unwrap());
+        }
+        answer
+    })
+    .await;
+    let agent = server.agent();
+    let body = RunCreate {
+        assistant_id: "agent".into(),
+        input: Some(Value::Null),
+        stream_mode: vec!["values".into()],
+        stream_resumable: true,
+        ..RunCreate::default()
+    };
+    let stream = agent.start_run(Some("t"), &body).await.unwrap();
+    assert_eq!((stream.status, stream.run_id.as_deref(), stream.thread_id.as_deref()), (200, Some("r-7"), Some("t")));
+    let bytes: Vec<_> = stream.body.map(Result::unwrap).collect().await;
+    assert_eq!(bytes.concat(), b"event: a\ndata: 1\n\n");
+    agent.start_run(None, &body).await.unwrap();
+    let modes = ["values".to_string(), "updates".to_string()];
+    agent.join_run("t", "r", &modes, Some("-1")).await.unwrap();
+    agent.join_run("t", "r", &modes[..1], None).await.unwrap();
+    agent.thread_stream("t", &modes, true, Some("-")).await.unwrap();
+    agent.thread_stream("t", &modes, false, None).await.unwrap();
+    let seen = server.seen();
+    let lines: Vec<String> = seen.iter().map(|s| format!("{} {}?{}", s.method, s.path, s.query)).collect();
+    assert_eq!(
+        lines,
+        [
+            "POST /threads/t/runs/stream?",
+            "POST /runs/stream?",
+            "GET /threads/t/runs/r/stream?stream_mode=%5B%22values%22%2C%22updates%22%5D",
+            "GET /threads/t/runs/r/stream?stream_mode=values",
+            "GET /threads/t/stream?stream_modes=values&stream_modes=updates",
+            "GET /threads/t/stream?stream_modes=values%2Cupdates",
+        ]
+    );
+    assert_eq!(
+        seen[0].json(),
+        value!({"assistant_id": "agent", "input": null, "stream_mode": ["values"], "stream_subgraphs": false, "stream_resumable": true})
+    );
+    assert_eq!(seen[2].header("last-event-id"), Some("-1"));
+    assert_eq!(seen[3].header("last-event-id"), None);
+    assert_eq!(seen[4].header("last-event-id"), Some("-"));
+    for one in &seen {
+        assert_eq!(
+            (one.header("accept"), one.header("accept-encoding")),
+            (Some("text/event-stream"), Some("identity"))
+        );
+        assert_eq!(one.header("x-api-key"), Some(CANARY));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_said() {
+    for (kind, detail) in
+        [("application/json", "application/json instead of a stream of events"), ("text/html", "HTML instead of JSON")]
+    {
+        let server = Server::start(move |_| answer(200, kind, "{}")).await;
+        let error = server.agent().thread_stream("t", &[], true, None).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Protocol);
+        assert!(error.detail.starts_with(detail), "{error}");
+    }
+    let server = Server::start(|_| json(404, r#"{"detail":"Thread or assistant not found."}"#)).await;
+    let error = server.agent().start_run(Some("t"), &RunCreate::default()).await.unwrap_err();
+    assert_eq!((error.kind, error.detail.as_str()), (Kind::NotFound, "Thread or assistant not found."));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_says_so() {
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata:\r\n";
+    let url = common::raw(head).await;
+    let agent = runtail_api::AgentServer::new(Http::new(&profile()).unwrap(), url);
+    let mut stream = agent.thread_stream("t", &[], true, None).await.unwrap();
+    assert_eq!(stream.body.next().await.unwrap().unwrap(), "data:");
+    assert_eq!(stream.body.next().await.unwrap().unwrap_err().kind, Kind::Network);
+}

@@ -1,0 +1,266 @@
+//! Every way in which a request can fail, and what the person reads then.
+
+use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Http, Kind, Retry};
+use runtail_core::config::{Profile, SecretSource};
+use runtail_testkit::common;
+use runtail_testkit::common::{BEARER, CANARY, Server, answer, json, profile, raw};
+use secrecy::SecretString;
+use std::time::Duration;
+use url::Url;
+
+/// The error of listing deployments on a server that always answers so.
+async fn listing(status: u16, kind: &'static str, body: &'static str) -> ApiError {
+    let server = Server::start(move |_| {
+        let mut answer = answer(status, kind, body);
+        answer.headers_mut().insert("x-request-id", "req-1".parse().unwrap());
+        answer
+    })
+    .await;
+    server.control().deployments(&DeploymentQuery::default()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn every_status_has_its_kind_its_words_and_its_hint() {
+    let cases: Vec<(u16, &str, Kind, &str, &str)> = vec![
+        (401, r#"{"detail":"bad key"}"#, Kind::Unauthorized, "bad key", "the key was not accepted"),
+        (403, r#"{"detail":"no"}"#, Kind::Forbidden, "no", "is the key one of this region"),
+        (403, r#"{"detail":"Deployments are not enabled"}"#, Kind::Forbidden, "not enabled", "organisation's plan"),
+        (404, r#"{"detail":"Not Found"}"#, Kind::NotFound, "Not Found", "/api-host"),
+        (405, r#"{"detail":"Method Not Allowed"}"#, Kind::Status(405), "Method Not Allowed", "prefix may be wrong"),
+        (409, r#"{"detail":"exists"}"#, Kind::Conflict, "exists", ""),
+        (400, r#"{"detail":"bad"}"#, Kind::Invalid(vec![]), "bad", ""),
+        (429, "slow down", Kind::RateLimited(None), "slow down", ""),
+        (500, "", Kind::Server(500), "500 Internal Server Error", ""),
+        (503, "<html><title>Down</title>", Kind::Server(503), "HTML instead of JSON (“Down”)", "is not ready"),
+        (418, r#"{"error":"teapot","message":"short"}"#, Kind::Status(418), "short", ""),
+        (204, "", Kind::Status(204), "204 No Content", ""),
+    ];
+    for (status, body, kind, detail, hint) in cases {
+        let error = listing(status, "text/plain", body).await;
+        assert_eq!(error.kind, kind, "{status} {body}");
+        assert!(error.detail.contains(detail), "{status}: {error}");
+        assert!(error.hint.as_deref().unwrap_or_default().contains(hint), "{status}: {error}");
+        assert_eq!(error.at.request_id.as_deref(), Some("req-1"), "{status}");
+        assert_eq!((error.at.profile.as_str(), error.at.path.as_str()), ("test", "/api-host/v2/deployments"));
+    }
+}
+
+#[tokio::test]
+async fn an_error_as_it_is_shown() {
+    let body = r#"{"detail":[{"loc":["query","limit"],"msg":"too large","type":"x"}]}"#;
+    let error = listing(422, "application/json", body).await;
+    let host = error.at.host.clone();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "test: GET {host}/api-host/v2/deployments: the server refused a field\n  query.limit: too large (request req-1)"
+        )
+    );
+    let error = listing(404, "application/json", r#"{"detail":"Not Found"}"#).await;
+    let first = error.to_string().lines().next().unwrap().to_string();
+    assert_eq!(first, format!("test: GET {}/api-host/v2/deployments: 404: Not Found (request req-1)", error.at.host));
+}
+
+#[tokio::test]
+async fn the_workspace_that_is_missing() {
+    let server = Server::start(|_| json(403, r#"{"detail":"This key Requires Workspace Specification"}"#)).await;
+    let mut profile = profile();
+    profile.workspace = None;
+    let control = ControlPlane::new(Http::new(&profile).unwrap(), server.url.clone());
+    let error = control.deployment("d").await.unwrap_err();
+    assert!(error.hint.unwrap().contains("set `workspace`"));
+}
+
+#[tokio::test]
+async fn answers_that_are_not_the_services() {
+    let error = listing(200, "text/html", "<!DOCTYPE html><html><head><title>Sign in</title>").await;
+    assert_eq!(error.kind, Kind::Protocol);
+    assert_eq!(error.detail, "HTML instead of JSON (“Sign in”): wrong URL or a proxy/login page?");
+    for body in ["{\"resources\": [", "", "3", "{\"resources\": 3}", "{\"resources\": [{\"name\": \"no id\"}]}"] {
+        let error = listing(200, "application/json", body).await;
+        assert_eq!(error.kind, Kind::Protocol, "{body}: {error}");
+    }
+    // An empty object is an empty list.
+    let server = Server::start(|_| json(200, "{}")).await;
+    assert!(server.control().deployments(&DeploymentQuery::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let other = Server::start(|_| json(200, "{}")).await;
+    let target = other.url.join("/login?token=canary").unwrap().to_string();
+    let server = Server::start(move |_| {
+        let mut answer = answer(307, "text/plain", "");
+        answer.headers_mut().insert("location", target.parse().unwrap());
+        answer
+    })
+    .await;
+    let error = server.control().deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Protocol);
+    let expected = format!("the server answers 307, a redirect to {}login", other.url);
+    assert_eq!(error.detail, expected);
+    let agent = server.agent();
+    assert_eq!(agent.thread_stream("t", &[], true, None).await.unwrap_err().detail, expected);
+    assert!(other.seen().is_empty(), "the key must not travel");
+}
+
+#[tokio::test]
+async fn connections_that_fail() {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let control = |url: &Url| ControlPlane::new(Http::new(&profile()).unwrap(), url.clone());
+    let url = Url::parse(&format!("http://127.0.0.1:{port}")).unwrap();
+    let error = control(&url).deployment("d").await.unwrap_err();
+    assert_eq!((error.kind, error.detail.as_str()), (Kind::Network, "connection refused"));
+    assert_eq!(error.hint.unwrap(), format!("nothing listens on 127.0.0.1:{port}; is the server running?"));
+
+    let error = control(&raw(b"").await).deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Network, "{error}");
+
+    let half = raw(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"id\":").await;
+    let error = control(&half).deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Network, "{error}");
+    assert!(error.detail.contains("in the middle of the answer"), "{error}");
+
+    // What a TLS server says to plain http: an alert record.
+    let tls = raw(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]).await;
+    let error = control(&tls).deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Network);
+    assert_eq!(error.hint.as_deref(), Some("plain http to a TLS port?"), "{error}");
+
+    let plain = raw(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    let https = Url::parse(&format!("https://127.0.0.1:{}", plain.port().unwrap())).unwrap();
+    let error = control(&https).deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Network);
+    assert_eq!(error.hint.as_deref(), Some("https to a plain http port?"), "{error}");
+}
+
+#[tokio::test]
+async fn names_that_do_not_resolve() {
+    let url = Url::parse("https://runtail-test.invalid").unwrap();
+    let error = ControlPlane::new(Http::new(&profile()).unwrap(), url).deployment("d").await.unwrap_err();
+    // Behind a proxy it is the proxy that does not find the name.
+    assert!(matches!(error.kind, Kind::Network | Kind::Timeout | Kind::Server(_)), "{error}");
+}
+
+#[tokio::test]
+async fn keys_stay_at_home() {
+    let server = Server::start(|_| json(200, r#"{"id":"d"}"#)).await;
+    let http = Http::new(&profile()).unwrap();
+    // Plain http to another machine.
+    let agent = AgentServer::new(http.clone(), Url::parse("http://192.0.2.7:2024").unwrap());
+    let error = agent.thread("t").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Refused);
+    assert!(error.hint.unwrap().contains("allow_http"));
+    // Identifiers that would address something else.
+    for id in ["", ".", "..", "a\nb"] {
+        let error = server.control().deployment(id).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Refused, "{id:?}");
+    }
+    assert!(server.seen().is_empty());
+    server.control().deployment("a/../b?x=1#y").await.unwrap();
+    assert_eq!(server.seen()[0].path, "/api-host/v2/deployments/a%2F..%2Fb%3Fx=1%23y");
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_had() {
+    let mut profile = profile();
+    profile.key = Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()));
+    let error = Http::new(&profile).unwrap_err();
+    assert_eq!(error.kind, Kind::Refused);
+    assert_eq!(
+        error.to_string(),
+        "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the profile's api_key_env, \
+         api_key_file or api_key_command says where the key is"
+    );
+}
+
+/// No secret in any message, even where the server repeats it.
+#[tokio::test]
+async fn no_secret_is_ever_shown() {
+    let server = Server::start(|seen| {
+        let key = seen.header("x-api-key").unwrap_or_default().to_string();
+        let bearer = seen.header("authorization").unwrap_or_default().to_string();
+        let echo = serde_json::json!({"detail": format!("bad: {key} {bearer} {}", seen.body)});
+        match seen.path.as_str() {
+            p if p.contains("fields") => json(
+                422,
+                serde_json::json!({"detail": [{"loc": ["h"], "msg": format!("{key} {}", seen.body), "type": "x"}]}),
+            ),
+            p if p.contains("text") => answer(500, "text/plain", format!("{key} {bearer} {}", seen.body)),
+            p if p.contains("html") => answer(502, "text/html", format!("<html><title>{key}</title>")),
+            p if p.contains("odd") => json(200, format!("{{\"id\": [\"{key}\"]}}")),
+            p if p.ends_with("/stream") => answer(200, "text/plain", key),
+            _ => json(400, echo),
+        }
+    })
+    .await;
+    let mut profile = profile();
+    profile.bearer = Some(SecretSource::Given(SecretString::from(BEARER.to_string())));
+    let http = Http::new(&profile).unwrap();
+    let control = ControlPlane::new(http.clone(), server.url.clone());
+    let agent = AgentServer::new(http.clone(), server.url.clone());
+    let mut shown = format!("{profile:?} {http:?} {control:?} {agent:?}");
+    for id in ["json", "fields", "text", "html", "odd"] {
+        let error = control.deployment(id).await.unwrap_err();
+        shown += &format!("{error} {error:?}");
+        let error = agent.thread(id).await.unwrap_err();
+        shown += &format!("{error} {error:?}");
+        let error = agent.thread_stream(id, &[], true, None).await.unwrap_err();
+        shown += &format!("{error} {error:?}");
+    }
+    assert!(shown.contains("***"), "{shown}");
+    for secret in [CANARY, BEARER, "hidden-canary", "canary"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn gets_are_retried_when_asked_and_posts_never() {
+    let answers = std::sync::atomic::AtomicUsize::new(0);
+    let flaky = move |seen: &common::Seen| match answers.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        _ if seen.method == "POST" => json(503, "{}"),
+        0 => json(503, "{}"),
+        1 => {
+            let mut answer = json(429, "{}");
+            answer.headers_mut().insert("retry-after", "0".parse().unwrap());
+            answer
+        }
+        _ => json(200, r#"{"id":"d"}"#),
+    };
+    let server = Server::start(flaky).await;
+    let retry = Retry { attempts: 3, base: Duration::from_millis(1), cap: Duration::from_millis(2), ..Retry::NONE };
+    let once = server.control().deployment("d").await.unwrap_err();
+    assert_eq!(once.kind, Kind::Server(503));
+    assert_eq!(server.control().retrying(retry).deployment("d").await.unwrap().id, "d");
+    assert_eq!(server.seen().len(), 3);
+    let body = serde_json::json!({});
+    assert!(server.control().retrying(retry).authenticate(&Default::default()).await.is_err());
+    let agent = server.agent().retrying(retry);
+    assert!(agent.start_run(Some("t"), &Default::default()).await.is_err());
+    assert!(agent.create_thread(&body).await.is_err());
+    assert_eq!(server.seen().len(), 6, "each once");
+}
+
+#[tokio::test]
+async fn a_wait_that_no_clock_can_hold_is_one_of_a_day() {
+    let server = Server::start(|_| {
+        let mut answer = json(429, "{}");
+        answer.headers_mut().insert("retry-after", "9999999999999999999".parse().unwrap());
+        answer
+    })
+    .await;
+    let error = server.control().retrying(Retry::PATIENT).deployment("d").await.unwrap_err();
+    assert_eq!(error.kind, Kind::RateLimited(Some(Duration::from_secs(24 * 3600))));
+    assert_eq!(server.seen().len(), 1, "nobody waits that long");
+}
+
+#[tokio::test]
+async fn a_profile_without_a_key_sends_none() {
+    let server = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
+    let http = Http::new(&Profile { name: "url".into(), ..Profile::default() }).unwrap();
+    let error = AgentServer::new(http, server.url.clone()).thread("t").await.unwrap_err();
+    assert!(error.hint.unwrap().contains("no key was sent"));
+    let seen = &server.seen()[0];
+    assert!(seen.header("x-api-key").is_none() && seen.header("authorization").is_none());
+}

@@ -1,0 +1,162 @@
+//! Who is told who asks: every way to configure a profile against a server of each kind, and against the documentation.
+
+use runtail_api::{AgentServer, ControlPlane, DeploymentQuery, Http, Kind};
+use runtail_core::config::{Profile, SecretSource};
+use runtail_testkit::common::{BEARER, CANARY, Seen, Server, json};
+use secrecy::SecretString;
+use std::collections::BTreeSet;
+
+/// A row of the table "Which headers go where" in docs/authentication.md.
+struct Row {
+    configured: String,
+    control: BTreeSet<String>,
+    agent: BTreeSet<String>,
+}
+
+fn table() -> Vec<Row> {
+    let text = include_str!("../../docs/authentication.md");
+    let (_, after) = text.split_once("## Which headers go where").expect("the section");
+    let rows = after.lines().filter(|line| line.starts_with('|')).skip(2);
+    let headers = |cell: &str| {
+        let named = cell.split(',').map(|h| h.trim().trim_matches('`')).filter(|h| !matches!(*h, "–" | ""));
+        named.map(str::to_lowercase).collect::<BTreeSet<String>>()
+    };
+    let of = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        Row { configured: cells[0].to_string(), control: headers(cells[1]), agent: headers(cells[2]) }
+    };
+    // The tables of later sections have other heads.
+    rows.take_while(|line| line.matches('|').count() == 4).map(of).collect()
+}
+
+/// The profile that a row is about.
+fn profile(configured: &str) -> Profile {
+    let given = |text: &str| Some(SecretSource::Given(SecretString::from(text.to_string())));
+    let mut profile = Profile { name: "test".into(), ..Profile::default() };
+    for word in configured.split(", ") {
+        match word {
+            "nothing" => {}
+            "key" => profile.key = given(CANARY),
+            "token" => profile.bearer = given(BEARER),
+            "workspace" => profile.workspace = Some("w-1".into()),
+            other => panic!("the table speaks of {other}"),
+        }
+    }
+    profile
+}
+
+/// The headers of a request that say who asks, with the right value in each.
+fn credentials(seen: &Seen) -> BTreeSet<String> {
+    let bearer = format!("Bearer {BEARER}");
+    let expected = [("x-api-key", CANARY), ("authorization", bearer.as_str()), ("x-tenant-id", "w-1")];
+    let sent = expected.into_iter().filter(|(name, value)| {
+        let header = seen.header(name);
+        assert!(header.is_none_or(|found| found == *value), "{name}: {header:?}");
+        header.is_some()
+    });
+    sent.map(|(name, _)| name.to_string()).collect()
+}
+
+#[tokio::test]
+async fn the_documentation_says_what_is_sent() {
+    let rows = table();
+    assert_eq!(rows.len(), 8, "every combination of the three");
+    let server = Server::start(|seen| json(200, if seen.path.ends_with("search") { "[]" } else { "{}" })).await;
+    for row in rows {
+        let http = Http::new(&profile(&row.configured)).unwrap();
+        let before = server.seen().len();
+        ControlPlane::new(http.clone(), server.url.clone()).deployments(&DeploymentQuery::default()).await.unwrap();
+        let agent = AgentServer::new(http, server.url.clone());
+        agent.info().await.unwrap();
+        agent.assistants(1, 0).await.unwrap();
+        // A stream is opened by another way than a plain request.
+        agent.thread_stream("t", &[], true, None).await.unwrap_err();
+        let seen = server.seen().split_off(before);
+        let [control, plain @ ..] = seen.as_slice() else { panic!("nothing was sent") };
+        assert_eq!(credentials(control), row.control, "control plane, {}", row.configured);
+        assert_eq!(plain.len(), 3);
+        for request in plain {
+            assert_eq!(credentials(request), row.agent, "{} of an agent server, {}", request.path, row.configured);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_names_what_was_sent() {
+    let server = Server::start(|_| json(401, r#"{"detail":"no"}"#)).await;
+    for (configured, control, agent) in [
+        ("nothing", "no key was sent", "no key was sent"),
+        ("key", "the key was not accepted: is it revoked, or a key of another region?", "the key was not accepted"),
+        ("token", "the token was not accepted: has it expired, or is it one of another", "the token was not accepted"),
+        ("key, token", "the key was not accepted", "neither the key nor the token was accepted"),
+    ] {
+        let http = Http::new(&profile(configured)).unwrap();
+        let error = ControlPlane::new(http.clone(), server.url.clone()).deployment("d").await.unwrap_err();
+        assert_eq!(error.kind, Kind::Unauthorized);
+        assert!(error.hint.as_deref().unwrap().starts_with(control), "{configured}: {error}");
+        let error = AgentServer::new(http, server.url.clone()).info().await.unwrap_err();
+        assert!(error.hint.as_deref().unwrap().starts_with(agent), "{configured}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_had_is_called_one() {
+    let profile = Profile { bearer: Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH".into())), ..profile("nothing") };
+    let error = Http::new(&profile).unwrap_err();
+    assert_eq!(error.detail, "the environment variable RUNTAIL_TEST_NO_SUCH is not set");
+    assert_eq!(error.hint.unwrap(), "the profile's bearer_env, bearer_file or bearer_command says where the token is");
+}
+
+/// The texts of refusals that the official clients know, and what is said of each.
+#[tokio::test]
+async fn known_refusals_are_explained() {
+    for (status, body, configured, hint) in [
+        (
+            403,
+            "This API key requires workspace specification. Set X-Tenant-ID",
+            "key",
+            "set `workspace` in the profile",
+        ),
+        (403, "This token requires workspace specification", "token", "this token is one of a whole organisation"),
+        (403, "requires workspace specification", "key, workspace", "the workspace of the profile was not accepted"),
+        (403, "LangSmith Deployment is not enabled for this org", "key", "/host/deployments tells which"),
+        (403, "Forbidden", "token", "is the token one of this region and this workspace"),
+        (409, "Tracing project with name 'bot' already exists", "key", "left its tracing project"),
+        (400, "'listener_id' is required for this org", "key", "`runtail listeners list`"),
+        (400, "Scale to zero deployments are not supported in AWS environments", "key", "deployment_type"),
+    ] {
+        let server = Server::start(move |_| json(status, format!("{{\"detail\":\"{body}\"}}"))).await;
+        let base = server.url.join("/api-host").unwrap();
+        let control = ControlPlane::new(Http::new(&profile(configured)).unwrap(), base);
+        let error = control.deployment("d").await.unwrap_err();
+        assert!(error.hint.as_deref().unwrap_or_default().contains(hint), "{status} {body}: {error}");
+    }
+    let body =
+        r#"{"detail":[{"loc":["path","deployment_id"],"msg":"Input should be a valid UUID","type":"uuid_parsing"}]}"#;
+    let server = Server::start(move |_| json(422, body)).await;
+    let error = server.control().deployment("my-bot").await.unwrap_err();
+    assert!(error.hint.as_deref().unwrap_or_default().contains("this is none"), "{error}");
+}
+
+/// A server that repeats what it was sent wherever an error looks: in the body, in the name of the request, in a redirect.
+#[tokio::test]
+async fn what_a_server_repeats_is_taken_out() {
+    for status in [401, 403, 307, 422, 200] {
+        let server = Server::start(move |seen| {
+            let sent = format!("{:?} {:?}", seen.header("x-api-key"), seen.header("authorization"));
+            let mut answer = json(status, serde_json::json!({"detail": [{"loc": ["body"], "msg": sent}]}));
+            let key = seen.header("x-api-key").or(seen.header("authorization")).unwrap().replace("Bearer ", "");
+            answer.headers_mut().insert("x-request-id", key.parse().unwrap());
+            answer.headers_mut().insert("location", format!("/login/{key}").parse().unwrap());
+            answer
+        })
+        .await;
+        let http = Http::new(&profile("key, token")).unwrap();
+        let control = ControlPlane::new(http.clone(), server.url.clone()).deployment("d").await.unwrap_err();
+        let agent = AgentServer::new(http, server.url.clone()).assistants(1, 0).await.unwrap_err();
+        for error in [control, agent] {
+            let shown = format!("{error} {error:?} {}", error.story());
+            assert!(!shown.contains(CANARY) && !shown.contains(BEARER), "{status}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,630 @@
+//! Links against small servers: what is sent, in which order, and how often.
+
+use axum::response::Response;
+use runtail_api::Kind;
+use runtail_core::model::RunCreate;
+use runtail_stream::{Item, JoinLink, Link, Outcome, Record, RunLink, Target, ThreadLink, Verdict};
+use runtail_testkit::common::follow::{collect, end};
+use runtail_testkit::common::{Seen, Server, answer, json};
+use serde_json::{Value, json as value};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+const ONE: &str = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n";
+
+fn failed(items: &[Item]) -> Option<&runtail_api::ApiError> {
+    items.iter().find_map(|i| if let Item::Failed(error) = i { Some(&**error) } else { None })
+}
+
+fn stream(body: &'static str) -> Response {
+    let mut answer = answer(200, "text/event-stream", body);
+    answer.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
+    answer
+}
+
+fn run(status: &str) -> Response {
+    json(200, value!({"run_id": "r1", "thread_id": "t1", "status": status}))
+}
+
+fn told(seen: &[Seen]) -> Vec<String> {
+    seen.iter().map(|s| format!("{} {}", s.method, s.path)).collect()
+}
+
+fn agent() -> RunCreate {
+    RunCreate { assistant_id: "agent".into(), metadata: Some(value!({"mine": 1})), ..RunCreate::default() }
+}
+
+#[tokio::test]
+async fn a_run_on_a_new_thread() {
+    let server = Server::start(|seen| match (&*seen.method, &*seen.path) {
+        ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"], "status": "idle"})),
+        ("POST", _) => stream(ONE),
+        ("GET", path) if path.ends_with("/runs/r1") => run("success"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    let link = RunLink::new(server.agent(), Target::NewThread, agent());
+    let thread = link.thread_id().unwrap().to_string();
+    let items = collect(link, None).await;
+    assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (Outcome::Success, 1, 0));
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    let seen = server.seen();
+    assert_eq!(
+        told(&seen),
+        [
+            "POST /threads".into(),
+            "GET /info".into(),
+            format!("POST /threads/{thread}/runs/stream"),
+            format!("GET /threads/{thread}/runs/r1"),
+            format!("GET /threads/{thread}"),
+        ]
+    );
+    let body = seen[2].json();
+    assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
+    assert!(body["metadata"]["runtail"].is_string() && body["metadata"]["mine"] == 1);
+}
+
+/// A server that loses the answer to a start, and knows (or not) the run.
+async fn losing(is_known: bool, status: u16) -> (Server, Arc<Mutex<Value>>) {
+    let notes: Arc<Mutex<Value>> = Arc::default();
+    let kept = notes.clone();
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => {
+            *kept.lock().unwrap() = seen.json()["metadata"].clone();
+            json(status, value!({"detail": "lost"}))
+        }
+        ("GET", "/threads/t1/runs") if is_known => {
+            let other = value!({"run_id": "r0", "metadata": {"runtail": "another"}});
+            json(200, value!([other, {"run_id": "r1", "metadata": *kept.lock().unwrap()}]))
+        }
+        ("GET", "/threads/t1/runs") => json(200, value!([])),
+        ("GET", "/threads/t1/runs/r1/stream") => answer(200, "text/event-stream", ONE),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    (server, notes)
+}
+
+fn starts(server: &Server) -> usize {
+    server.seen().iter().filter(|s| s.method == "POST").count()
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_looked_for_and_never_asked_for_again() {
+    let (server, _) = losing(true, 502).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!((end(&items).outcome, end(&items).events), (Outcome::Success, 1));
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    assert_eq!(starts(&server), 1);
+    let seen = server.seen();
+    let join = seen.iter().find(|s| s.path.ends_with("/r1/stream")).unwrap();
+    assert_eq!((join.header("last-event-id"), &*join.query), (Some("-1"), ""));
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_found_is_not_started_again() {
+    let (server, _) = losing(false, 502).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!(starts(&server), 1);
+    assert_eq!(failed(&items).unwrap().kind, Kind::Refused);
+    assert_eq!(end(&items).outcome, Outcome::Unknown);
+    let (server, _) = losing(false, 502).await;
+    let items = collect(RunLink::new(server.agent(), Target::Stateless, agent()), None).await;
+    assert_eq!(starts(&server), 1);
+    assert!(failed(&items).unwrap().detail.contains("may be running"));
+}
+
+#[tokio::test]
+async fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
+    let (server, _) = losing(true, 422).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!(starts(&server), 1);
+    assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream") && seen.method == "GET"));
+    assert!(matches!(failed(&items).unwrap().kind, Kind::Invalid(_)));
+    // A 429 that names a time to wait says that nothing was started; one without may come from a proxy behind its back.
+    let (server, _) = losing(true, 429).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!((starts(&server), &failed(&items).unwrap().kind), (1, &Kind::Status(429)));
+    assert!(failed(&items).unwrap().to_string().contains("was not sent again"));
+    let server = Server::start(|_| {
+        let answer = Response::builder().status(429).header("content-type", "application/json");
+        answer.header("retry-after", "0").body("{}".into()).unwrap()
+    })
+    .await;
+    collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!(starts(&server), 5);
+}
+
+async fn outcome(info: Value, status: &'static str, thread: Value, state: Value) -> (Outcome, Option<String>) {
+    let server = Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, &info),
+        "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", ONE),
+        "/threads/t1/runs/r1" if status == "gone" => json(404, "{}"),
+        "/threads/t1/runs/r1" => run(status),
+        "/threads/t1/state" => json(200, &state),
+        _ => json(200, &thread),
+    })
+    .await;
+    let mut link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
+    if status == "gone" {
+        // It was there when it was joined.
+        return match link.verdict().await.unwrap() {
+            Verdict::Gone(outcome, detail) => (outcome, detail),
+            other => panic!("{other:?}"),
+        };
+    }
+    let items = collect(link, Some("-1")).await;
+    (end(&items).outcome, end(&items).detail.clone())
+}
+
+#[tokio::test]
+async fn what_became_of_a_run() {
+    let python = || value!({"langgraph_py_version": "1"});
+    let idle = || value!({"thread_id": "t1", "status": "idle"});
+    let waiting =
+        value!({"thread_id": "t1", "status": "interrupted", "interrupts": {"x": [{"id": "1", "value": "Go?"}]}});
+    let broken = value!({"thread_id": "t1", "status": "error", "error": {"error": "ValueError", "message": "boom"}});
+    let none = || value!({});
+    assert_eq!(outcome(python(), "success", idle(), none()).await, (Outcome::Success, None));
+    assert_eq!(outcome(python(), "success", waiting.clone(), none()).await, (Outcome::Interrupted, Some("Go?".into())));
+    assert_eq!(outcome(python(), "interrupted", waiting, none()).await, (Outcome::Cancelled, None));
+    assert_eq!(outcome(python(), "error", broken, none()).await, (Outcome::Error, Some("ValueError: boom".into())));
+    assert_eq!(outcome(python(), "timeout", idle(), none()).await.0, Outcome::Timeout);
+    assert_eq!(outcome(python(), "gone", idle(), none()).await.0, Outcome::Cancelled);
+    let aegra = || value!({"name": "Aegra"});
+    let asks = value!({"tasks": [{"interrupts": [{"value": "Go?"}]}]});
+    assert_eq!(outcome(aegra(), "interrupted", idle(), asks).await, (Outcome::Interrupted, Some("Go?".into())));
+    assert_eq!(outcome(aegra(), "interrupted", idle(), none()).await.0, Outcome::Cancelled);
+    assert_eq!(outcome(aegra(), "odd", idle(), none()).await.0, Outcome::Unknown);
+}
+
+#[tokio::test]
+async fn an_unknown_run_or_thread_is_found_out_first() {
+    let python = |seen: &Seen| match &*seen.path {
+        "/info" => json(200, value!({"langgraph_py_version": "1"})),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    };
+    let server = Server::start(python).await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r9".into(), vec![]), Some("-1")).await;
+    assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+    assert_eq!(told(&server.seen()), ["GET /threads/t1/runs/r9", "GET /info"]);
+    let server = Server::start(python).await;
+    let items = collect(ThreadLink::new(server.agent(), "t9".into(), vec![]), None).await;
+    assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+    assert_eq!(told(&server.seen()), ["GET /threads/t9", "GET /info"]);
+}
+
+/// A server that offers no more than the contract names: nothing can be asked about threads and runs, but they stream.
+#[tokio::test]
+async fn what_cannot_be_asked_hides_no_stream() {
+    let two = "event: error\r\ndata: {\"error\":\"E\",\"message\":\"boom\"}\r\nid: 2-0\r\n\r\n";
+    let asks = "event: updates\r\ndata: {\"__interrupt__\":[]}\r\nid: 2-0\r\n\r\n";
+    for (more, outcome) in [("", Outcome::Success), (two, Outcome::Error), (asks, Outcome::Interrupted)] {
+        let body: &'static str = format!("{ONE}{more}").leak();
+        let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+            ("POST", "/threads") => json(200, value!({"thread_id": "t1"})),
+            (_, path) if path.ends_with("/stream") => stream(body),
+            _ => json(404, r#"{"detail":"Not Found"}"#),
+        })
+        .await;
+        let links = |server: &Server| {
+            let join = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
+            (RunLink::new(server.agent(), Target::NewThread, agent()), join)
+        };
+        let (started, joined) = links(&server);
+        for items in [collect(started, None).await, collect(joined, Some("-1")).await] {
+            assert_eq!((end(&items).outcome, end(&items).gaps), (outcome, 0), "{items:?}");
+            assert_eq!(end(&items).events, 1 + u64::from(!more.is_empty()));
+        }
+        let seen = server.seen();
+        assert!(seen.iter().all(|s| s.header("last-event-id") != Some("1-0")), "no end is taken for a cut");
+    }
+    // A thread that cannot be asked for is followed all the same, until its stream is gone.
+    let opened = Arc::new(AtomicU32::new(0));
+    let server = Server::start(move |seen| match &*seen.path {
+        "/threads/t1/stream" if opened.fetch_add(1, Ordering::Relaxed) < 2 => answer(200, "text/event-stream", ONE),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let items = collect(ThreadLink::new(server.agent(), "t1".into(), vec!["run_modes".into()]), Some("-")).await;
+    assert_eq!((end(&items).events, end(&items).connections), (1, 2));
+    assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+}
+
+#[tokio::test]
+async fn a_thread_is_tailed_until_it_is_gone() {
+    for (info, query, is_python) in [
+        (value!({"langgraph_py_version": "1"}), "stream_modes=run_modes%2Clifecycle", true),
+        (value!({"context": "js"}), "stream_modes=run_modes&stream_modes=lifecycle", false),
+    ] {
+        let asked = Arc::new(AtomicU32::new(0));
+        let server = Server::start(move |seen| match &*seen.path {
+            "/info" => json(200, &info),
+            "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 3 => json(404, "{}"),
+            "/threads/t1" => json(200, value!({"thread_id": "t1"})),
+            "/threads/t1/runs" => json(200, value!([{"run_id": "r1", "status": "success"}])),
+            _ => answer(200, "text/event-stream", ONE),
+        })
+        .await;
+        let modes = vec!["run_modes".into(), "lifecycle".into()];
+        let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), Some("-")).await;
+        let seen = server.seen();
+        let streams: Vec<_> = seen.iter().filter(|s| s.path.ends_with("/stream")).collect();
+        assert!(streams.iter().all(|s| s.query == query));
+        // The Python server has its past and its present asked for apart.
+        let asked: Vec<_> = streams.iter().map(|s| s.header("last-event-id")).collect();
+        let expected = if is_python { [None, Some("-")].repeat(3) } else { [Some("-")].repeat(3) };
+        assert_eq!(asked, expected);
+        assert_eq!((end(&items).events, end(&items).duplicates, end(&items).connections), (1, 2, 3));
+        assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
+        assert!(!items.iter().any(|i| matches!(i, Item::Started { .. })));
+    }
+}
+
+#[tokio::test]
+async fn a_state_that_was_changed_by_hand_during_an_outage_may_be_missing() {
+    for (modes, said) in [(&["run_modes", "state_update"][..], 1), (&["state_update"], 1), (&["run_modes"], 0)] {
+        let asked = Arc::new(AtomicU32::new(0));
+        let server = Server::start(move |seen| match &*seen.path {
+            "/info" => json(200, value!({"langgraph_py_version": "1"})),
+            "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 2 => json(404, "{}"),
+            "/threads/t1" => json(200, value!({"thread_id": "t1"})),
+            "/threads/t1/runs" => json(200, value!([])),
+            _ => answer(200, "text/event-stream", ONE),
+        })
+        .await;
+        let modes = modes.iter().map(|mode| mode.to_string()).collect();
+        let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), None).await;
+        let is_said = |item: &&Item| {
+            matches!(item, Item::Record(Record::Gap { why, .. })
+                if why.starts_with("away for") && why.contains("state updates are never repeated"))
+        };
+        assert_eq!(items.iter().filter(is_said).count(), said, "{items:?}");
+        assert_eq!(end(&items).connections, 2);
+    }
+}
+
+/// Joins a run that has this status, on a server whose ids count; tells which events were replayed.
+async fn replayed_of(status: &'static str) -> Vec<bool> {
+    let body = "event: metadata\ndata: {\"run_id\":\"r1\"}\nid: 0\n\nevent: values\ndata: {}\nid: 1\n\n";
+    let asked = Arc::new(AtomicU32::new(0));
+    let server = Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, value!({"langgraph_js_version": "1"})),
+        "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", body),
+        // What it was when it was joined; over when its stream has ended.
+        "/threads/t1/runs/r1" if asked.fetch_add(1, Ordering::Relaxed) > 0 => run("success"),
+        "/threads/t1/runs/r1" => json(200, value!({"run_id": "r1", "status": status, "kwargs": {"resumable": true}})),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), Some("-1")).await;
+    let event = |item: &Item| if let Item::Record(Record::Event(event)) = item { Some(event.replayed) } else { None };
+    items.iter().filter_map(event).collect()
+}
+
+#[tokio::test]
+async fn a_joined_run_is_replayed_unless_it_has_not_begun() {
+    assert_eq!(replayed_of("success").await, [true, true]);
+    assert_eq!(replayed_of("running").await, [true, true]);
+    assert_eq!(replayed_of("pending").await, [false, false]);
+}
+
+/// A server of this kind with the run r1, whose stream sends this body. Once the stream was read, the run is over.
+async fn with_run(info: Value, status: &'static str, kwargs: Value, body: &'static str) -> Server {
+    let read = Arc::new(AtomicU32::new(0));
+    Server::start(move |seen| match &*seen.path {
+        "/info" if info.is_null() => json(404, "{}"),
+        "/info" => json(200, &info),
+        "/threads/t1/runs/r1/stream" => {
+            read.fetch_add(1, Ordering::Relaxed);
+            answer(200, "text/event-stream", body)
+        }
+        // A server that offers only the contract's calls.
+        _ if info.is_null() => json(404, "{}"),
+        "/threads/t1/runs/r1" => {
+            let status = if read.load(Ordering::Relaxed) > 0 { "success" } else { status };
+            json(200, value!({"run_id": "r1", "status": status, "kwargs": kwargs}))
+        }
+        "/threads/t1/state" => json(200, "{}"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await
+}
+
+fn python() -> Value {
+    value!({"langgraph_py_version": "1"})
+}
+
+fn javascript() -> Value {
+    value!({"langgraph_js_version": "1"})
+}
+
+fn aegra() -> Value {
+    value!({"name": "Aegra"})
+}
+
+fn gaps(items: &[Item]) -> Vec<&str> {
+    let why = |item| match item {
+        &Item::Record(Record::Gap { ref why, .. }) => Some(&**why),
+        _ => None,
+    };
+    items.iter().filter_map(why).collect()
+}
+
+fn ids(items: &[Item]) -> Vec<&str> {
+    let id = |item| match item {
+        &Item::Record(Record::Event(ref event)) => Some(event.id.as_deref().unwrap_or("none")),
+        _ => None,
+    };
+    items.iter().filter_map(id).collect()
+}
+
+async fn joined(server: &Server, shared: bool, modes: &[&str]) -> Vec<Item> {
+    let modes = modes.iter().map(|mode| mode.to_string()).collect();
+    let link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), modes).shared(shared);
+    collect(link, Some("-1")).await
+}
+
+const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\n\n";
+const LATER: &str = "event: values\ndata: {}\n\n";
+
+#[tokio::test]
+async fn a_late_join_of_a_run_that_cannot_be_replayed_is_a_gap() {
+    let lost = || value!({"resumable": false});
+    let kept = || value!({"resumable": true});
+    let late = "earlier output isn't available";
+    let both: &'static str = format!("{BEGIN}{LATER}").leak();
+    for (info, kwargs, body, said) in [
+        (python(), lost(), LATER, Some(late)),
+        // What was verified by the first event is whole.
+        (python(), lost(), both, None),
+        (python(), kept(), both, None),
+        // Expired, or lost with a restart of the server.
+        (python(), kept(), LATER, Some(late)),
+        (python(), kept(), "", Some(late)),
+        // The contract alone: nothing but the first event can tell.
+        (Value::Null, lost(), LATER, Some(late)),
+        (Value::Null, lost(), both, None),
+    ] {
+        let server = with_run(info.clone(), "running", kwargs.clone(), body).await;
+        let items = joined(&server, false, &[]).await;
+        assert_eq!(gaps(&items).len(), said.iter().count(), "{info} {kwargs} {body:?}: {:?}", gaps(&items));
+        assert!(
+            said.is_none_or(|said| gaps(&items)[0].ends_with(said)),
+            "{info} {kwargs} {body:?}: {:?}",
+            gaps(&items)
+        );
+        assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, gaps(&items).len() as u64));
+        // The gap stands before the event that shows it.
+        if said.is_some() && !body.is_empty() {
+            let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
+            assert!(matches!(items[at + 1], Item::Record(Record::Event(_))));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_finished_run_without_events_ends_as_its_record_says_and_with_the_reason() {
+    for (info, resumable, status, outcome, why) in [
+        (python(), false, "error", Outcome::Error, "not started as resumable"),
+        (aegra(), true, "success", Outcome::Success, "keeps no events of finished runs"),
+        (aegra(), false, "error", Outcome::Error, "keeps no events of finished runs"),
+    ] {
+        let server = with_run(info, status, value!({"resumable": resumable}), "event: end\ndata: {}\n\n").await;
+        let items = joined(&server, false, &[]).await;
+        assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (outcome, 0, 1));
+        assert!(gaps(&items)[0].contains(why), "{:?}", gaps(&items));
+        assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if !head.modes.is_empty()));
+        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
+    }
+    // A server that keeps events, but not these any more.
+    let server = with_run(python(), "success", value!({"resumable": true}), "").await;
+    let items = joined(&server, false, &[]).await;
+    assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, 1));
+    assert!(gaps(&items)[0].contains("no longer has its events"), "{:?}", gaps(&items));
+    // And one of which nothing can be asked.
+    let server = with_run(Value::Null, "", Value::Null, "").await;
+    let items = joined(&server, false, &[]).await;
+    assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Unknown, 1));
+}
+
+#[tokio::test]
+async fn a_run_whose_events_go_to_one_reader_is_not_read_unasked() {
+    let body = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\nid: 0\n\n";
+    for (info, resumable) in [(javascript(), false), (aegra(), false), (aegra(), true)] {
+        let server = with_run(info.clone(), "running", value!({"resumable": resumable}), body).await;
+        let items = joined(&server, false, &[]).await;
+        let error = failed(&items).unwrap();
+        assert_eq!((&error.kind, end(&items).outcome), (&Kind::OneReader, Outcome::Unknown));
+        assert!(error.detail.contains("takes events away from the application"), "{error}");
+        assert!(error.at.path.ends_with("/threads/t1/runs/r1/stream"), "{error}");
+        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
+    }
+    // Asked to, it is read; and one that can be replayed, or is over, harms nobody.
+    for (resumable, status, shared) in
+        [(false, "running", true), (true, "running", false), (false, "success", false), (true, "success", false)]
+    {
+        let server = with_run(javascript(), status, value!({"resumable": resumable}), body).await;
+        let items = joined(&server, shared, &[]).await;
+        assert_eq!((end(&items).outcome, ids(&items), gaps(&items).len()), (Outcome::Success, vec!["0"], 0));
+    }
+}
+
+#[tokio::test]
+async fn missing_numbers_are_gaps_from_the_first_on_with_readers_that_alternate() {
+    let event = |n: u32| format!("event: custom\ndata: {n}\nid: {n}\n\n");
+    let body: &'static str = [99, 101, 103, 104].map(event).concat().leak();
+    let server = with_run(javascript(), "running", value!({"resumable": false}), body).await;
+    let items = joined(&server, true, &[]).await;
+    let said = gaps(&items);
+    assert!(said[0].ends_with("99 earlier events aren't available"), "{said:?}");
+    assert!(said[1].starts_with("1 event id is missing here") && said[2] == said[1], "{said:?}");
+    // Ids can't show what is missing at the end, but another reader was at work.
+    assert!(said[3].contains("the last ones may be missing"), "{said:?}");
+    assert_eq!((said.len(), end(&items).gaps), (4, 4));
+}
+
+/// Aegra sends what it stored, in another form, and again what is in the queue.
+#[tokio::test]
+async fn a_stored_event_that_comes_again_live_is_one_event_and_a_duplicate() {
+    let event = |(name, n, data): (&str, u32, &str)| format!("event: {name}\ndata: {data}\nid: r1_event_{n}\n\n");
+    let events = [
+        ("values", 2, r#"{"a":1,"b":2}"#),
+        ("values", 4, "{}"),
+        ("metadata", 1, r#"{"run_id":"r1","attempt":1}"#),
+        ("values", 2, r#"{"b":2,"a":1}"#),
+        ("custom", 3, "1"),
+        ("values", 4, "{}"),
+        ("values", 5, "{}"),
+    ];
+    let body: &'static str = events.map(event).concat().leak();
+    let server = with_run(aegra(), "running", value!({}), body).await;
+    let items = joined(&server, true, &[]).await;
+    assert_eq!(ids(&items), ["r1_event_1", "r1_event_2", "r1_event_3", "r1_event_4", "r1_event_5"]);
+    assert_eq!((end(&items).duplicates, gaps(&items).len(), end(&items).outcome), (2, 0, Outcome::Success));
+    let texts: Vec<_> = items
+        .iter()
+        .filter_map(
+            |item| if let Item::Record(Record::Event(event)) = item { Some(&**event.data.text()) } else { None },
+        )
+        .collect();
+    assert_eq!(texts[1], r#"{"b":2,"a":1}"#, "the live form");
+    // Only stored events: the application took the live ones.
+    let body: &'static str = [events[0], events[1]].map(event).concat().leak();
+    let server = with_run(aegra(), "running", value!({}), body).await;
+    let items = joined(&server, true, &[]).await;
+    assert_eq!(ids(&items), ["r1_event_2", "r1_event_4"]);
+    assert!(gaps(&items)[0].ends_with("1 earlier event isn't available"), "{:?}", gaps(&items));
+    assert!(gaps(&items)[1].starts_with("1 event id is missing here"), "{:?}", gaps(&items));
+}
+
+#[tokio::test]
+async fn modes_are_filtered_here_where_the_server_cannot() {
+    let event = |(name, n): (&str, u32)| {
+        let data = if name == "metadata" { r#"{"run_id":"r1","attempt":1}"# } else { "1" };
+        format!("event: {name}\ndata: {data}\nid: {n}\n\n")
+    };
+    let events = [("metadata", 0), ("values", 1), ("updates", 2), ("custom", 3), ("updates", 4), ("error", 5)];
+    let body: &'static str = events.map(event).concat().leak();
+    let kept = || value!({"resumable": true, "stream_mode": ["values", "updates", "custom"]});
+    let server = with_run(javascript(), "running", kept(), body).await;
+    let items = joined(&server, false, &["updates"]).await;
+    let names: Vec<_> = items
+        .iter()
+        .filter_map(
+            |item| if let Item::Record(Record::Event(event)) = item { Some((&*event.name, event.seq)) } else { None },
+        )
+        .collect();
+    assert_eq!(names, [("metadata", 1), ("updates", 2), ("updates", 3), ("error", 4)]);
+    assert_eq!((end(&items).events, end(&items).gaps), (4, 0));
+    let stream = server.seen().into_iter().find(|seen| seen.path.ends_with("/stream")).unwrap();
+    assert_eq!(stream.query, "", "the server ignores it");
+    // All that it has, named by what it was started with.
+    let items = joined(&server, false, &[]).await;
+    assert_eq!(end(&items).events, 6);
+    assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if head.modes == ["values", "updates", "custom"]));
+}
+
+/// A server whose run records carry no metadata, as Aegra's, and that loses the answer to a start. `new` are the runs that
+/// are there afterwards.
+async fn losing_without_metadata(new: Value) -> Server {
+    let started = Arc::new(AtomicU32::new(0));
+    Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        (_, "/info") => json(200, aegra()),
+        ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+        ("POST", "/assistants/search") => json(
+            200,
+            value!([{"assistant_id": "a-1", "graph_id": "agent"}, {"assistant_id": "a-2", "graph_id": "other"}]),
+        ),
+        ("POST", _) => {
+            started.fetch_add(1, Ordering::Relaxed);
+            json(502, "{}")
+        }
+        ("GET", path) if path.ends_with("/runs") => {
+            let mut runs = vec![value!({"run_id": "r0", "assistant_id": "a-1", "input": {"x": 1}})];
+            if started.load(Ordering::Relaxed) > 0 {
+                runs.extend(new.as_array().unwrap().clone());
+            }
+            json(200, Value::from(runs))
+        }
+        ("GET", path) if path.ends_with("/stream") => {
+            answer(200, "text/event-stream", "event: end\ndata: {\"status\":\"success\"}\n\n")
+        }
+        ("GET", path) if path.contains("/runs/r") => run("success"),
+        ("GET", path) if path.ends_with("/state") => json(200, "{}"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_lost_start_is_found_by_what_is_new_or_its_fate_is_unknown() {
+    let body = || RunCreate { assistant_id: "agent".into(), input: Some(value!({"x": 1})), ..RunCreate::default() };
+    let ours = || value!({"run_id": "r1", "assistant_id": "a-1", "status": "success", "input": {"x": 1}});
+    let starts = |server: &Server| server.seen().iter().filter(|s| s.path.ends_with("/runs/stream")).count();
+    let server = losing_without_metadata(value!([ours()])).await;
+    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+    assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Success, 1), "{items:?}");
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
+    // It was over before it was found, and nothing is kept of it.
+    assert_eq!(gaps(&items).len(), 1, "{:?}", gaps(&items));
+    let with = |key: &str, other: Value| {
+        let mut run = ours();
+        run[key] = other;
+        run
+    };
+    for new in [
+        value!([]),
+        value!([with("assistant_id", "a-2".into())]),
+        value!([with("input", value!({"x": 2}))]),
+        // Two that are alike: either may be ours.
+        value!([ours(), with("run_id", "r2".into())]),
+    ] {
+        let server = losing_without_metadata(new.clone()).await;
+        let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+        assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Unknown, 1), "{new}");
+        let error = failed(&items).unwrap().to_string();
+        assert!(error.contains("whether the run began is unknown") && error.contains("sent only once"), "{error}");
+        assert!(!error.contains("start it again"), "{error}");
+    }
+    // On a thread of its own any run is ours: r0 too, where it is alone.
+    let server = losing_without_metadata(value!([])).await;
+    let link = RunLink::new(server.agent(), Target::NewThread, body());
+    let items = collect(link, None).await;
+    assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r0")), "{items:?}");
+    assert_eq!(starts(&server), 1);
+}
+
+#[tokio::test]
+async fn a_cut_on_a_server_with_only_the_contracts_calls_is_no_success_unless_the_end_was_seen() {
+    for (rest, outcome) in [("", Outcome::Unknown), (LATER, Outcome::Success)] {
+        let cut: &'static str = format!("{BEGIN}{LATER}event: values\nda").leak();
+        let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+            ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+            ("POST", _) => answer(200, "text/event-stream", cut),
+            ("GET", path) if path.ends_with("/runs/r1/stream") => answer(200, "text/event-stream", rest),
+            _ => json(404, "{}"),
+        })
+        .await;
+        let items = collect(RunLink::new(server.agent(), Target::NewThread, agent()), None).await;
+        assert_eq!((end(&items).outcome, end(&items).connections), (outcome, 2), "{items:?}");
+        assert!(end(&items).gaps >= 1, "{:?}", gaps(&items));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_stopped_to_ask_is_interrupted_although_its_record_says_success() {
+    let asks = value!({"next": ["ask"], "tasks": [{"interrupts": [{"id": "1", "value": "Go?"}]}]});
+    for (thread, state, outcome) in [
+        ("idle", asks.clone(), Outcome::Interrupted),
+        // A breakpoint.
+        ("idle", value!({"next": ["ask"], "tasks": []}), Outcome::Interrupted),
+        ("idle", value!({"next": [], "tasks": []}), Outcome::Success),
+        // Another run is active by now, and the state is that of its steps.
+        ("busy", value!({"next": ["ask"], "tasks": []}), Outcome::Success),
+    ] {
+        let thread = value!({"thread_id": "t1", "status": thread});
+        assert_eq!(self::outcome(aegra(), "success", thread, state.clone()).await.0, outcome, "{state}");
+    }
+}

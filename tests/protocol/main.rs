@@ -1,0 +1,19 @@
+//! The clients, the sources and the simulator over HTTP, against small servers in the same process.
+
+mod api;
+mod api_errors;
+mod authentication;
+mod doctor;
+mod http2;
+mod journal;
+mod link;
+mod logs;
+mod network;
+mod plans;
+mod reconnect;
+mod requests;
+mod schema;
+mod secure_links;
+mod sim;
+mod tail;
+mod thread_page;

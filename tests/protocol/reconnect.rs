@@ -1,0 +1,221 @@
+//! Coming back over HTTP: what servers and what stands before them answer then, and where a key never goes.
+
+use axum::response::Response;
+use runtail_api::Kind;
+use runtail_core::model::RunCreate;
+use runtail_stream::{Item, JoinLink, Outcome, Record, RunLink, Target};
+use runtail_testkit::common::follow::{collect, end};
+use runtail_testkit::common::{Seen, Server, answer, json};
+use serde_json::json as value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn numbers(items: &[Item]) -> Vec<u32> {
+    let number = |item: &Item| match item {
+        Item::Record(Record::Event(event)) => event.data.text().parse().ok(),
+        _ => None,
+    };
+    items.iter().filter_map(number).collect()
+}
+
+fn event(n: u32) -> String {
+    format!("event: custom\r\ndata: {n}\r\nid: {n}-0\r\n\r\n")
+}
+
+/// Some events, and whether the answer breaks off in the middle of the next one.
+fn stream_of(events: impl Iterator<Item = u32>, breaks: bool) -> Response {
+    let mut body: String = events.map(event).collect();
+    if breaks {
+        body += "event: cust";
+    }
+    let mut answer = answer(200, "text/event-stream", body);
+    answer.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
+    answer
+}
+
+/// What comes of the five events behind the id that is asked for.
+fn rest(seen: &Seen) -> Response {
+    let after = seen.header("last-event-id").and_then(|id| id.split('-').next()?.parse::<u32>().ok()).unwrap_or(0);
+    stream_of(after + 1..=5, false)
+}
+
+fn run(status: &str) -> Response {
+    json(200, value!({"run_id": "r1", "thread_id": "t1", "status": status}))
+}
+
+fn idle() -> Response {
+    json(200, value!({"thread_id": "t1", "status": "idle"}))
+}
+
+fn start(server: &Server) -> RunLink {
+    let body = RunCreate { assistant_id: "agent".into(), ..RunCreate::default() };
+    RunLink::new(server.agent(), Target::Thread("t1".into()), body)
+}
+
+fn with_wait(mut answer: Response, seconds: &str) -> Response {
+    answer.headers_mut().insert("retry-after", seconds.parse().unwrap());
+    answer
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_when_we_come_back_is_left_alone_and_then_asked_again() {
+    // First what the question about the run is answered, then what the stream is.
+    let verdicts =
+        Mutex::new(VecDeque::from([json(502, "{}"), answer(502, "text/html", "<html><h1>Bad Gateway</h1></html>")]));
+    let refusals = Mutex::new(VecDeque::from([
+        with_wait(json(429, "{}"), "1"),
+        with_wait(json(503, "{}"), "1"),
+        answer(502, "text/html", "<html><h1>Bad Gateway</h1></html>"),
+        json(429, "{}"),
+    ]));
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => stream_of(1..=3, true),
+        ("GET", "/threads/t1/runs/r1") => verdicts.lock().unwrap().pop_front().unwrap_or_else(|| run("success")),
+        ("GET", "/threads/t1/runs/r1/stream") => match refusals.lock().unwrap().pop_front() {
+            Some(refusal) => refusal,
+            None => rest(seen),
+        },
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server), None).await;
+    assert_eq!(numbers(&items), [1, 2, 3, 4, 5]);
+    assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, 0), "{items:?}");
+    let long = Duration::from_secs(1);
+    let waits =
+        items.iter().filter_map(|i| if let Item::Retrying { wait, why, .. } = i { Some((wait, why)) } else { None });
+    let asked: Vec<&str> = waits.filter(|(wait, _)| **wait >= long).map(|(_, why)| &**why).collect();
+    assert!(matches!(&asked[..], [a, b] if a.contains("429") && b.contains("503")), "{asked:?}");
+    assert_eq!(server.seen().iter().filter(|s| s.method == "POST").count(), 1, "nothing is started twice");
+}
+
+#[tokio::test]
+async fn an_address_elsewhere_gets_neither_a_request_nor_the_key() {
+    let elsewhere = Server::start(|_| json(200, "{}")).await;
+    let target = elsewhere.url.join("/threads/t1/runs/r1/stream").unwrap().to_string();
+    let notes: Arc<Mutex<serde_json::Value>> = Arc::default();
+    let (kept, location) = (notes.clone(), target.clone());
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => {
+            *kept.lock().unwrap() = seen.json()["metadata"].clone();
+            let mut answer = stream_of(1..=3, true);
+            for name in ["location", "content-location"] {
+                answer.headers_mut().insert(name, location.parse().unwrap());
+            }
+            answer
+        }
+        ("GET", "/threads/t1/runs") => json(200, value!([{"run_id": "r1", "metadata": *kept.lock().unwrap()}])),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        ("GET", "/threads/t1/runs/r1/stream") => rest(seen),
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server), None).await;
+    assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
+    // A redirect is no way there either.
+    let server = Server::start(move |seen: &Seen| match &*seen.path {
+        "/threads/t1/runs/r1/stream" => {
+            let mut answer = answer(307, "text/plain", "");
+            answer.headers_mut().insert("location", target.parse().unwrap());
+            answer
+        }
+        _ => run("running"),
+    })
+    .await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
+    let failed = items.iter().find_map(|i| if let Item::Failed(error) = i { Some(error) } else { None }).unwrap();
+    assert_eq!(failed.kind, Kind::Protocol);
+    assert_eq!(elsewhere.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_was_started_afresh_is_told_from_a_run_that_was_taken_back() {
+    for (knows_thread, outcome) in [(true, Outcome::Cancelled), (false, Outcome::Unknown)] {
+        let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+            ("POST", _) => stream_of(1..=3, true),
+            ("GET", "/threads/t1") if knows_thread => idle(),
+            // As the Python server answers to a join of a run that it does not know.
+            ("GET", path) if path.ends_with("/stream") => answer(
+                200,
+                "text/event-stream",
+                "event: error\r\ndata: {\"error\":\"HTTPException\",\"message\":\"404\"}\r\n\r\n",
+            ),
+            ("GET", "/info") => json(200, value!({"langgraph_py_version": "1"})),
+            _ => json(404, r#"{"detail":"Not Found"}"#),
+        })
+        .await;
+        let items = collect(start(&server), None).await;
+        assert_eq!((numbers(&items), end(&items).outcome, end(&items).gaps), (vec![1, 2, 3], outcome, 1), "{items:?}");
+        assert_eq!(end(&items).events, 3, "what it says of an unknown run is no event of the run");
+    }
+}
+
+#[tokio::test]
+async fn a_page_in_place_of_an_answer_on_the_way_back_is_no_end() {
+    // A login page of something in between, first for the question about the run, then for its stream.
+    let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
+    let (verdicts, streams) = (Mutex::new(vec![page()]), Mutex::new(vec![page(), page()]));
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => stream_of(1..=3, true),
+        ("GET", "/threads/t1/runs/r1") => verdicts.lock().unwrap().pop().unwrap_or_else(|| run("success")),
+        ("GET", "/threads/t1/runs/r1/stream") => streams.lock().unwrap().pop().unwrap_or_else(|| rest(seen)),
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server), None).await;
+    assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0), "{items:?}");
+    let said = items.iter().filter(|i| matches!(i, Item::Retrying { why, .. } if why.contains("HTML"))).count();
+    assert_eq!(said, 3, "{items:?}");
+    // Where there never was a stream it is the wrong address.
+    let server = Server::start(move |_| page()).await;
+    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
+    assert_eq!((server.seen().len(), items.iter().filter(|i| matches!(i, Item::Failed(_))).count()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_wait_that_is_asked_for_by_a_date_is_kept() {
+    let asked = Mutex::new(false);
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => stream_of(1..=3, true),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        ("GET", "/threads/t1/runs/r1/stream") if !std::mem::replace(&mut *asked.lock().unwrap(), true) => {
+            let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
+            with_wait(json(429, "{}"), &until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+        }
+        ("GET", "/threads/t1/runs/r1/stream") => rest(seen),
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server), None).await;
+    assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
+    // The date knows whole seconds only.
+    let (second, three) = (Duration::from_secs(1), Duration::from_secs(3));
+    let is_kept = |i: &&Item| matches!(i, Item::Retrying { wait, .. } if (second..=three).contains(wait));
+    assert_eq!(items.iter().filter(is_kept).count(), 1, "{items:?}");
+}
+
+/// What the server stores grows while it is replayed, and what came meanwhile is in its queue as well. Who lost the answer
+/// to a start joins the run from its beginning, and gets that.
+#[tokio::test]
+async fn a_run_whose_start_was_not_answered_is_not_said_twice() {
+    let notes: Arc<Mutex<serde_json::Value>> = Arc::default();
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => {
+            *notes.lock().unwrap() = seen.json()["metadata"].clone();
+            json(502, "{}")
+        }
+        ("GET", "/threads/t1/runs") => json(200, value!([{"run_id": "r1", "metadata": *notes.lock().unwrap()}])),
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        ("GET", "/threads/t1/runs/r1/stream") => {
+            let begin = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n".to_string();
+            let events = std::iter::once(begin).chain((1..=5).chain(3..=6).map(event));
+            answer(200, "text/event-stream", events.collect::<String>())
+        }
+        _ => idle(),
+    })
+    .await;
+    let items = collect(start(&server), None).await;
+    assert_eq!(numbers(&items), [1, 2, 3, 4, 5, 6]);
+    assert_eq!((end(&items).duplicates, end(&items).gaps, end(&items).outcome), (3, 0, Outcome::Success));
+}

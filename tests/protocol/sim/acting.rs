@@ -1,0 +1,183 @@
+//! Requests that were sent to real servers, with their answers: the simulator answers the same. How they were recorded is
+//! told by `tests/fixtures/acting/record.py`.
+
+use crate::sim::{World, events, world};
+use regex::{Captures, Regex};
+use reqwest::Method;
+use runtail_sim::{Options, Scenario};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+const STEPS: &str = include_str!("../../fixtures/acting/steps.json");
+
+type Kept = BTreeMap<String, String>;
+
+/// What differs from one run to the next, and from one server to the next.
+static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        (r"http://(127\.0\.0\.1|localhost):\d+", "<url>"),
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>"),
+        (r"\b[0-9a-f]{32}\b", "<hex>"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", "<time+00:00>"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "<time.6Z>"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time.3Z>"),
+        (r"registered graphs: .*", "registered graphs: …"),
+        (r"in schema(\[[^\]]*\])*", "in schema"),
+        (r"\b1[789]\d{11}\b", "<millis>"),
+    ]
+    .into_iter()
+    .map(|(rule, word)| (Regex::new(rule).expect("a regular expression"), word))
+    .collect()
+});
+
+fn normal(value: &Value, kept: &Kept) -> Value {
+    let text = |text: &str| {
+        let mut text = text.to_owned();
+        for (name, known) in kept {
+            text = text.replace(known, &format!("<{name}>"));
+        }
+        for (rule, word) in RULES.iter() {
+            text = rule.replace_all(&text, *word).into_owned();
+        }
+        text
+    };
+    match value {
+        Value::Object(map) => map.iter().map(|(key, item)| (text(key), normal(item, kept))).collect(),
+        Value::Array(list) => list.iter().map(|item| normal(item, kept)).collect(),
+        Value::String(string) => json!(text(string)),
+        Value::Number(number) => match number.as_f64() {
+            Some(large) if large > 1e12 => json!("<millis>"),
+            // 5 and 5.0 are the same in JSON.
+            Some(whole) if whole.fract() == 0.0 => json!(whole as i64),
+            _ => value.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// JavaScript does not allow a node to be named like a key of the state, so its `draft` is called `text`.
+fn renamed(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let name = |key: &String| if key == "text" { "draft".to_owned() } else { key.clone() };
+            map.iter().map(|(key, item)| (name(key), renamed(item))).collect()
+        }
+        Value::Array(list) => list.iter().map(renamed).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Fills in the ids that earlier answers gave.
+fn filled(value: &Value, kept: &Kept) -> Value {
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{(\w+)\}").expect("a regular expression"));
+    let text = |text: &str| {
+        let id = |found: &Captures<'_>| kept.get(&found[1]).cloned().unwrap_or_else(|| found[0].to_owned());
+        PLACE.replace_all(text, id).into_owned()
+    };
+    match value {
+        Value::Object(map) => map.iter().map(|(key, item)| (text(key), filled(item, kept))).collect(),
+        Value::Array(list) => list.iter().map(|item| filled(item, kept)).collect(),
+        Value::String(string) => json!(text(string)),
+        other => other.clone(),
+    }
+}
+
+async fn ask(world: &World, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let method: Method = method.parse().expect("a method");
+    let mut request = world.http.request(method, format!("{}{path}", world.agent));
+    if !body.is_null() {
+        request = request.header("content-type", "application/json").body(body.to_string());
+    }
+    let response = request.send().await.expect("an answer");
+    let status = response.status().as_u16();
+    let streamed =
+        response.headers().get("content-type").is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
+    let text = response.text().await.expect("a clean end");
+    if streamed {
+        return (status, events(&text).into_iter().map(|event| json!([event.name, event.data])).collect());
+    }
+    let text = text.trim();
+    (status, if text.is_empty() { Value::Null } else { serde_json::from_str(text).unwrap_or_else(|_| json!(text)) })
+}
+
+/// Sends the requests of a family and compares the answers; returns what differs.
+async fn play(world: &World, family: &str, steps: &[Value], recorded: &[Value]) -> Vec<String> {
+    let (mut kept, mut differences) = (Kept::new(), Vec::new());
+    let mut recorded = recorded.iter();
+    for (n, step) in steps.iter().enumerate() {
+        let path = filled(&step["path"], &kept);
+        let (path, body) = (path.as_str().expect("a path"), filled(&step["body"], &kept));
+        let method = step["method"].as_str().expect("a method");
+        let (status, answer) = loop {
+            let (status, answer) = ask(world, method, path, &body).await;
+            match step["until"].as_array().map(Vec::as_slice) {
+                Some([Value::String(at), wanted @ ..]) if !answer.pointer(at).is_some_and(|is| wanted.contains(is)) => {
+                }
+                _ => break (status, answer),
+            }
+        };
+        for (name, place) in step["keep"].as_object().into_iter().flatten() {
+            let id = place.as_str().and_then(|place| answer.pointer(place)).and_then(Value::as_str);
+            kept.insert(name.clone(), id.unwrap_or_else(|| panic!("{family}: {name} in {answer}")).to_owned());
+        }
+        if step["until"].is_null() {
+            let real = renamed(recorded.next().expect("a recorded answer"));
+            let own = renamed(&json!({"status": status, "body": normal(&answer, &kept)}));
+            let mut found = Vec::new();
+            compare(&normal(&real, &Kept::new()), &own, "", &mut found);
+            differences.extend(found.into_iter().map(|what| format!("{family}, step {n}, {method} {path}: {what}")));
+        }
+    }
+    differences
+}
+
+fn compare(real: &Value, own: &Value, at: &str, found: &mut Vec<String>) {
+    match (real, own) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = |a: &Map<String, Value>, b: &Map<String, Value>| -> Vec<String> {
+                a.keys().filter(|key| !b.contains_key(*key)).cloned().collect()
+            };
+            found.extend(keys(a, b).iter().map(|key| format!("{at}.{key} is missing")));
+            found.extend(keys(b, a).iter().map(|key| format!("{at}.{key} should not be there")));
+            for (key, real) in a {
+                b.get(key).into_iter().for_each(|own| compare(real, own, &format!("{at}.{key}"), found));
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().for_each(|(n, (real, own))| compare(real, own, &format!("{at}[{n}]"), found));
+        }
+        _ if real == own => {}
+        _ => found.push(format!("{at} should be {real} and is {own}")),
+    }
+}
+
+async fn same_answers(dialect: &str, scenario: Scenario, recorded: &str) {
+    let world = world(Options { scenario, speed: 50.0, ..Options::default() }).await;
+    let steps: Map<String, Value> = serde_json::from_str(STEPS).expect("JSON");
+    let recorded: Map<String, Value> = serde_json::from_str(recorded).expect("JSON");
+    let families =
+        steps.iter().filter(|(_, family)| family["on"].as_array().is_some_and(|on| on.contains(&json!(dialect))));
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let plays =
+        families.map(async |(name, family)| play(&world, name, &list(&family["steps"]), &list(&recorded[name])).await);
+    let all = tokio::time::timeout(Duration::from_secs(50), futures::future::join_all(plays));
+    let differences: Vec<String> = all.await.expect("every wait ends").into_iter().flatten().collect();
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+}
+
+#[tokio::test]
+async fn the_python_server() {
+    same_answers("python", Scenario::Empty, include_str!("../../fixtures/acting/python.json")).await;
+}
+
+#[tokio::test]
+async fn the_javascript_server() {
+    same_answers("javascript", Scenario::JavaScript, include_str!("../../fixtures/acting/javascript.json")).await;
+}
+
+#[tokio::test]
+async fn aegra() {
+    same_answers("aegra", Scenario::Aegra, include_str!("../../fixtures/acting/aegra.json")).await;
+}

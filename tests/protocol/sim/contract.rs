@@ -1,0 +1,96 @@
+//! The strict dialect: the written contract and nothing else.
+
+use crate::sim::{Live, events, keys, names, world};
+use runtail_sim::{Dialect, KEY, Options, Scenario};
+use serde_json::{Value, json};
+
+fn strict() -> Options {
+    Options { scenario: Scenario::Contract, speed: 1000.0, ..Options::default() }
+}
+
+#[tokio::test]
+async fn what_the_contract_does_not_name_is_not_there() {
+    let world = world(strict()).await;
+    for path in ["/ok", "/info", "/assistants/agent", "/threads/00000000-0000-4000-8000-000000000000"] {
+        assert_eq!(world.get(path).await.status(), 404, "{path}");
+    }
+    assert_eq!(world.post("/threads/search", json!({})).await.status(), 404);
+    for path in ["/v2/listeners", "/v2/deployments/free-count/logs", "/v1/integrations/github/install"] {
+        let answer = world.http.get(format!("{}{path}", world.plane)).header("X-Api-Key", KEY).send().await;
+        assert_eq!(answer.expect("an answer").status(), 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn ids_are_unique_and_resuming_loses_nothing() {
+    let world = world(strict()).await;
+    let thread = world.thread().await;
+    let body = json!({"assistant_id": "firehose", "input": {"n": 21}, "stream_mode": ["custom"]});
+    let (run, all) = world.run(&thread, body).await;
+    let done = |event: &crate::sim::Event| event.data == json!({"status": "run_done", "run_id": run});
+    let mut replay = Live::new(world.tail(&thread, "", Some("-")).await);
+    let replayed = replay.until(done).await;
+    assert_eq!(replayed.len(), all.len() + 1, "nothing is forgotten");
+    for cut in [0, 4, 9] {
+        let mut rest = Live::new(world.tail(&thread, "", replayed[cut].id.as_deref()).await);
+        assert_eq!(rest.until(done).await, replayed[cut + 1..]);
+    }
+    assert_eq!(world.join(&thread, &run, Some("-")).await, [], "a joined run gives only what comes later");
+}
+
+#[tokio::test]
+async fn repeated_modes_all_count_and_a_comma_does_not_split() {
+    let world = world(strict()).await;
+    let thread = world.thread().await;
+    let mut both = Live::new(world.tail(&thread, "?stream_modes=lifecycle&stream_modes=state_update", None).await);
+    let (run, _) = world.run(&thread, json!({"assistant_id": "slow", "input": {"seconds": 0}})).await;
+    let all = both.until(|event| event.name == "state_update").await;
+    assert_eq!(names(&all), ["metadata", "metadata", "state_update"]);
+    assert_eq!(all[1].data, json!({"status": "run_done", "run_id": run}));
+    assert_eq!(all[2].data["state"]["values"]["log"], json!(["napped", "woke"]));
+    assert_eq!(world.tail(&thread, "?stream_modes=lifecycle,state_update", None).await.status(), 422);
+    let stateless = world.post("/runs/stream", json!({"assistant_id": "slow", "input": {"seconds": 0}})).await;
+    assert_eq!(events(&stateless.text().await.expect("text"))[0].data["attempt"], 1);
+}
+
+#[tokio::test]
+async fn the_control_plane_uses_the_neutral_words() {
+    let world = world(Options { dialect: Dialect::Contract, ..strict() }).await;
+    let call = |method: reqwest::Method, path: &str, body: Value| {
+        let request = world.http.request(method, format!("{}{path}", world.plane)).header("X-Api-Key", KEY);
+        request.header("content-type", "application/json").body(body.to_string()).send()
+    };
+    use reqwest::Method as M;
+    let new = json!({
+        "name": "bot", "source": "github",
+        "source_config": {"integration_id": "i", "repo_url": "https://github.com/acme/bot", "deployment_type": "dev",
+            "build_on_push": true, "custom_url": null, "resource_spec": null},
+        "source_revision_config": {"repo_ref": "main", "graph_config_path": "graphs.json", "image_uri": null},
+        "secrets": [{"name": "A", "value": "b"}],
+    });
+    let made = call(M::POST, "/v2/deployments", new).await.expect("an answer");
+    assert_eq!(made.status(), 201);
+    let made: Value = made.json().await.expect("JSON");
+    assert_eq!(
+        keys(&made),
+        ["id", "latest_revision_id", "name", "secrets", "source", "source_config", "source_revision_config"]
+    );
+    assert_eq!(
+        made["source_revision_config"],
+        json!({"repo_ref": "main", "graph_config_path": "graphs.json", "image_uri": null})
+    );
+    assert_eq!(made["secrets"], json!([{"name": "A", "value": "b"}]));
+    let id = made["id"].as_str().expect("an id");
+    let path = format!("/v2/deployments/{id}");
+    let patch = json!({"source_config": {"build_on_push": false}});
+    assert_eq!(call(M::PATCH, &path, patch).await.expect("an answer").status(), 200);
+    let patch = json!({"source_revision_config": {"repo_ref": "next", "graph_config_path": "g.json"}});
+    assert_eq!(call(M::PATCH, &path, patch).await.expect("an answer").status(), 200);
+    let list: Value =
+        call(M::GET, &format!("{path}/revisions"), json!({})).await.expect("an answer").json().await.expect("JSON");
+    assert_eq!((keys(&list), list["resources"].as_array().map(Vec::len)), (vec!["resources"], Some(2)));
+    assert_eq!(keys(&list["resources"][0]), ["created_at", "id", "status"]);
+    assert!(list["resources"][0]["created_at"].as_str() > list["resources"][1]["created_at"].as_str());
+    assert_eq!(call(M::DELETE, &path, json!({})).await.expect("an answer").status(), 204);
+    assert_eq!(call(M::GET, &path, json!({})).await.expect("an answer").status(), 404);
+}

@@ -1,0 +1,274 @@
+//! A thread page: snapshots of a thread beside its stream, as one log. What is of the past stands before what comes, nothing
+//! that the stream sends is lost, and what a server doesn't have is said and holds nobody up.
+
+use runtail_api::AgentServer;
+use runtail_stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, SnapshotLoader, follow_page};
+use runtail_testkit::common::{Server, json};
+use serde_json::{Value, json as value};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How long a page may take for what a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes of a state that are loaded.
+const MAX_STATE: usize = 10_000;
+
+/// What the server says of the thread: of each part the answer's status and body; none hangs.
+#[derive(Clone)]
+struct World {
+    thread: Option<(u16, Value)>,
+    state: Option<(u16, Value)>,
+    history: Option<(u16, Value)>,
+    runs: Option<(u16, Value)>,
+}
+
+impl World {
+    fn idle(words: &str) -> World {
+        let state = value!({"values": {"said": words}, "next": [], "tasks": [], "metadata": {}, "checkpoint": {"checkpoint_id": "c"}});
+        World {
+            thread: Some((200, value!({"thread_id": "t", "status": "idle"}))),
+            state: Some((200, state.clone())),
+            history: Some((200, value!([state]))),
+            runs: Some((200, value!([{"run_id": "r", "thread_id": "t", "status": "success"}]))),
+        }
+    }
+
+    fn all(status: u16) -> World {
+        let part = || Some((status, value!({"detail": "Not Found"})));
+        World { thread: part(), state: part(), history: part(), runs: part() }
+    }
+}
+
+struct Page {
+    world: Arc<Mutex<World>>,
+    _server: Server,
+    stream: Option<mpsc::Sender<Vec<Item>>>,
+    refresh: watch::Sender<u64>,
+    log: mpsc::Receiver<Vec<Item>>,
+    /// What the page has sent and nobody has looked at.
+    waiting: std::collections::VecDeque<Item>,
+    seq: u64,
+}
+
+impl Page {
+    async fn open(world: World) -> Page {
+        let world = Arc::new(Mutex::new(world));
+        let answers = world.clone();
+        let server = Server::start(move |seen| {
+            let world = answers.lock().unwrap().clone();
+            let part = match seen.path.as_str() {
+                "/info" => Some((200, value!({"version": "0.16.7", "langgraph_py_version": "1.0.0"}))),
+                "/threads/t" => world.thread,
+                "/threads/t/state" => world.state,
+                "/threads/t/history" => world.history,
+                "/threads/t/runs" => world.runs,
+                _ => Some((404, value!({"detail": "Not Found"}))),
+            };
+            match part {
+                Some((status, body)) => json(status, body.to_string()),
+                // An answer that never comes: its body has no end.
+                None => axum::response::Response::new(axum::body::Body::from_stream(futures::stream::pending::<
+                    Result<Vec<u8>, std::io::Error>,
+                >())),
+            }
+        })
+        .await;
+        let client: AgentServer = server.agent();
+        let (stream, items) = mpsc::channel(8);
+        let (out, log) = mpsc::channel(8);
+        let (refresh, asked) = watch::channel(0);
+        let options = PageOptions {
+            loader: LoaderFor(Box::new(move |thread| SnapshotLoader::new(client.clone(), thread, MAX_STATE))),
+            thread: Some("t".into()),
+            head: Head { thread_id: Some("t".into()), ..Head::default() },
+            refresh: asked,
+        };
+        tokio::spawn(follow_page(options, items, out));
+        let waiting = Default::default();
+        Page { world, _server: server, stream: Some(stream), refresh, log, waiting, seq: 0 }
+    }
+
+    /// The stream sends an event.
+    async fn sends(&mut self, name: &str, data: &str, replayed: bool) {
+        self.seq += 1;
+        let (seq, at) = (self.seq, jiff::Timestamp::now());
+        let data = Data::Json(data.into());
+        let event = Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
+        self.send(Item::Record(Record::Event(event))).await;
+    }
+
+    async fn send(&self, item: Item) {
+        self.stream.as_ref().expect("open").send(vec![item]).await.expect("the page reads");
+    }
+
+    async fn next(&mut self) -> Item {
+        loop {
+            if let Some(item) = self.waiting.pop_front() {
+                return item;
+            }
+            let items = tokio::time::timeout(PATIENCE, self.log.recv()).await.expect("something comes");
+            self.waiting.extend(items.expect("the page goes on"));
+        }
+    }
+
+    /// The next event or snapshot, as its name and data.
+    async fn next_event(&mut self) -> (String, Value) {
+        loop {
+            if let Item::Record(Record::Event(event)) = self.next().await {
+                let data = serde_json::from_str(event.data.json().map_or("null", |json| json)).expect("JSON");
+                return (event.name.to_string(), data);
+            }
+        }
+    }
+
+    /// The next snapshots, up to one with this part, merged.
+    async fn snapshot_with(&mut self, part: &str) -> Value {
+        let mut all = value!({"missing": {}});
+        loop {
+            let (name, data) = self.next_event().await;
+            assert_eq!(name, "snapshot", "{data}");
+            for (key, value) in data.as_object().expect("an object") {
+                match key.as_str() {
+                    "missing" => {
+                        let missing = value.as_object().into_iter().flatten();
+                        missing.for_each(|(part, why)| all["missing"][part] = why.clone());
+                    }
+                    key => all[key] = value.clone(),
+                }
+            }
+            if all.get(part).is_some() || all["missing"].get(part).is_some() {
+                return all;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn history_precedes_the_stream_and_the_head_precedes_history() {
+    let mut page = Page::open(World::idle("before")).await;
+    page.send(Item::Record(Record::Tape(Head::default()))).await;
+    page.sends("custom", r#"{"n":1}"#, false).await;
+    assert!(matches!(page.next().await, Item::Record(Record::Tape(head)) if head.thread_id.as_deref() == Some("t")));
+    let mut seen = Vec::new();
+    while seen.last().map(|(name, _): &(String, Value)| name.as_str()) != Some("custom") {
+        seen.push(page.next_event().await);
+    }
+    assert!(seen.len() > 1, "{seen:?}");
+    let told = Value::Array(seen.iter().map(|(_, data)| data.clone()).collect()).to_string();
+    for part in [r#""said":"before""#, r#""history""#, r#""status":"idle""#, r#""run_id":"r""#] {
+        assert!(told.contains(part), "no {part} in {told}");
+    }
+}
+
+#[tokio::test]
+async fn connection_signs_are_not_held_back() {
+    let mut page = Page::open(World { state: None, ..World::idle("") }).await;
+    page.send(Item::Connecting { at: jiff::Timestamp::now(), conn: 1 }).await;
+    loop {
+        match page.next().await {
+            Item::Connecting { .. } => break,
+            Item::Record(Record::Event(event)) => assert!(event.is_snapshot()),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_missing_state_delays_the_stream_for_a_limited_time() {
+    let mut page = Page::open(World { state: None, history: None, ..World::idle("") }).await;
+    page.sends("custom", r#"{"n":1}"#, false).await;
+    page.sends("custom", r#"{"n":2}"#, false).await;
+    let mut names = Vec::new();
+    while names.len() < 2 {
+        let (name, data) = page.next_event().await;
+        if name == "custom" {
+            names.push(data);
+        } else {
+            assert!(data.get("state").is_none(), "{data}");
+        }
+    }
+    assert_eq!(names, [value!({"n": 1}), value!({"n": 2})], "in order, and whole");
+}
+
+#[tokio::test]
+async fn a_finished_run_reloads_the_state() {
+    let mut page = Page::open(World::idle("before")).await;
+    page.snapshot_with("history").await;
+    *page.world.lock().unwrap() = World::idle("after");
+    page.sends("metadata", r#"{"run_id":"r2","attempt":1}"#, false).await;
+    page.sends("metadata", r#"{"run_id":"r2","status":"run_done"}"#, false).await;
+    loop {
+        let (name, data) = page.next_event().await;
+        if name == "snapshot" && data["state"]["values"]["said"] == "after" {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_loads_the_newest_state() {
+    let mut page = Page::open(World::idle("before")).await;
+    page.snapshot_with("history").await;
+    *page.world.lock().unwrap() = World::idle("after");
+    page.refresh.send_modify(|n| *n += 1);
+    let snapshot = page.snapshot_with("state").await;
+    assert_eq!(snapshot["state"]["values"]["said"], "after");
+}
+
+#[tokio::test]
+async fn a_deleted_thread_is_noticed() {
+    let mut page = Page::open(World::idle("before")).await;
+    page.snapshot_with("history").await;
+    *page.world.lock().unwrap() = World::all(404);
+    page.refresh.send_modify(|n| *n += 1);
+    let snapshot = page.snapshot_with("thread").await;
+    assert!(snapshot["missing"]["thread"].as_str().is_some_and(|why| why.starts_with("404")), "{snapshot}");
+}
+
+#[tokio::test]
+async fn a_missing_history_hides_nothing_else() {
+    let world = World { history: Some((404, value!({"detail": "Not Found"}))), ..World::idle("before") };
+    let mut page = Page::open(world).await;
+    page.sends("custom", r#"{"n":1}"#, false).await;
+    let mut told = String::new();
+    loop {
+        let (name, data) = page.next_event().await;
+        if name == "custom" {
+            break;
+        }
+        told += &data.to_string();
+    }
+    assert!(told.contains(r#""said":"before""#) && told.contains(r#""history":"#), "{told}");
+}
+
+#[tokio::test]
+async fn a_state_over_the_limit_is_named_and_the_rest_is_shown() {
+    let mut page = Page::open(World::idle(&"x".repeat(2 * MAX_STATE))).await;
+    let snapshot = page.snapshot_with("state").await;
+    assert!(snapshot.get("state").is_none(), "{snapshot}");
+    let why = snapshot["missing"]["state"].as_str().unwrap_or_default().to_string();
+    assert!(why.contains("10"), "it names the limit: {why}");
+}
+
+#[tokio::test]
+async fn a_page_reloads_after_its_stream_has_ended() {
+    let mut page = Page::open(World::idle("before")).await;
+    page.snapshot_with("history").await;
+    *page.world.lock().unwrap() = World::idle("after");
+    page.stream = None;
+    loop {
+        let snapshot = page.snapshot_with("state").await;
+        if snapshot["state"]["values"]["said"] == "after" {
+            break;
+        }
+    }
+    *page.world.lock().unwrap() = World::idle("later");
+    page.refresh.send_modify(|n| *n += 1);
+    loop {
+        let snapshot = page.snapshot_with("state").await;
+        if snapshot["state"]["values"]["said"] == "later" {
+            return;
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! The dashboard in a real terminal: what it shows first, and that every way out leaves the terminal as it was.
+
+use runtail_testkit::process;
+use runtail_testkit::term::Term;
+use runtail_testkit::tmux::Tmux;
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::keys::BINDINGS;
+use std::time::Duration;
+
+/// The dashboard of the simulator, once it is there.
+#[track_caller]
+fn demo(cols: u16, rows: u16) -> Term {
+    let term = Term::spawn(&["--demo"], cols, rows);
+    term.wait_for("DEMO");
+    term
+}
+
+#[track_caller]
+fn assert_restored(term: &Term) {
+    let left = term.left_behind();
+    let raw = term.raw_output();
+    let end = String::from_utf8_lossy(&raw[raw.len().saturating_sub(200)..]).into_owned();
+    assert!(left.is_empty(), "left behind: {left:?}; the last that was written: {end:?}");
+}
+
+#[test]
+fn the_demo_shows_deployments() {
+    let term = demo(140, 40);
+    term.wait_for("DEPLOYMENTS");
+    term.wait_for("support-bot");
+    assert!(term.screen().contains("DEMO"), "always said: {}", term.screen());
+    assert!(term.left_behind().contains(&"the alternate screen"), "the harness sees what is set");
+    assert!(term.left_behind().contains(&"raw mode"), "the harness sees what is set");
+}
+
+#[test]
+fn the_first_frame_comes_before_anybody_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    // What both write to one terminal stands there in its order.
+    let text = r#"
+        [profiles.slow]
+        url = "http://127.0.0.1:9"
+        api_key_command = ["sh", "-c", "printf 'who wants a key?' > /dev/tty; echo key"]
+    "#;
+    std::fs::write(&file, text).unwrap();
+    let term = Term::spawn(&["--config", &file.to_string_lossy()], 140, 40);
+    let at = |text: &str| String::from_utf8_lossy(&term.raw_output()).find(text);
+    term.wait_until("the key is asked for", |_| at("who wants a key?").is_some());
+    assert!(at("Asking the control planes") < at("who wants a key?"), "{}", term.screen());
+    assert!(at("Asking the control planes").is_some(), "{}", term.screen());
+}
+
+#[test]
+fn q_quits_and_leaves_a_normal_terminal() {
+    for (cols, rows) in [(140, 40), (80, 24)] {
+        let mut term = demo(cols, rows);
+        term.keys("q");
+        let status = term.exit_status();
+        assert_eq!(status.exit_code(), 0, "{status:?}: {}", term.screen());
+        assert_restored(&term);
+    }
+}
+
+#[test]
+fn signals_leave_a_normal_terminal() {
+    for (name, signal, code) in [
+        ("INT", libc::SIGINT, 130),
+        ("TERM", libc::SIGTERM, 143),
+        ("HUP", libc::SIGHUP, 129),
+        ("QUIT", libc::SIGQUIT, 131),
+    ] {
+        let mut term = demo(100, 30);
+        term.signal(signal);
+        let status = term.exit_status();
+        // Ended by the signal itself (after cleaning up) or with the shell's code for it: both say the same.
+        let by_signal = status.signal().is_some();
+        assert!(by_signal || status.exit_code() == code, "SIG{name}: {status:?}");
+        assert_restored(&term);
+    }
+}
+
+/// Also those that only a fault, an abort or a limit sends.
+#[test]
+fn every_signal_that_ends_it_leaves_a_normal_terminal() {
+    let signals = [
+        libc::SIGABRT,
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGSYS,
+        libc::SIGTRAP,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGXCPU,
+        libc::SIGXFSZ,
+    ];
+    for signal in signals {
+        let mut term = demo(100, 30);
+        term.signal(signal);
+        let status = term.exit_status();
+        assert!(status.signal().is_some(), "{signal}: it is the signal that ends it: {status:?}");
+        assert_restored(&term);
+    }
+}
+
+#[test]
+fn a_failed_allocation_leaves_a_normal_terminal() {
+    let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "memory")], &["--demo"], 100, 30);
+    term.wait_for("support-bot");
+    term.keys("\x1b[24~");
+    assert!(term.exit_status().signal().is_some());
+    assert_restored(&term);
+    assert!(String::from_utf8_lossy(&term.raw_output()).contains("memory allocation of 8 bytes failed"));
+}
+
+#[test]
+fn a_closed_terminal_ends_it() {
+    let mut term = demo(100, 30);
+    term.hang_up();
+    let _ = term.exit_status(); // it ends: that is all
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_brings_it_again() {
+    let term = Term::spawn_as_job(&["--demo"], 100, 30);
+    term.wait_for("DEMO");
+    term.keys("\x1a");
+    term.wait_for("job stopped");
+    assert_restored(&term);
+    term.keys("\r");
+    term.wait_for("DEMO");
+    assert!(term.left_behind().contains(&"the alternate screen"), "it is back");
+    assert!(!term.screen().contains("job stopped"), "the whole screen is drawn again:\n{}", term.screen());
+    term.keys("q");
+    term.wait_for("job ended 0");
+    assert_restored(&term);
+}
+
+#[test]
+fn a_small_terminal_is_told_so() {
+    let mut term = Term::spawn(&["--demo"], 50, 10);
+    term.wait_for("too small");
+    term.resize(120, 36);
+    term.wait_for("DEPLOYMENTS");
+    assert!(!term.screen().contains("too small"), "{}", term.screen());
+    term.resize(50, 10);
+    term.wait_for("too small");
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn every_size_is_survived() {
+    let mut term = demo(120, 36);
+    for (cols, rows) in [(1, 1), (300, 5), (2, 80), (80, 24), (79, 23), (1000, 200), (60, 15), (140, 40)] {
+        term.resize(cols, rows);
+        std::thread::sleep(Duration::from_millis(60));
+    }
+    term.wait_for("DEPLOYMENTS");
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn pasted_text_is_no_command() {
+    let mut term = demo(120, 36);
+    term.keys("\x1b[200~q\x03q\x1b[201~");
+    term.wait_for_rest(Duration::from_millis(300));
+    term.keys("?"); // it lives, and answers
+    term.wait_until("an answer to ?", |term| term.screen().to_lowercase().contains("quit"));
+    term.keys("\x1b");
+    term.wait_for_rest(Duration::from_millis(300)); // Esc closes the help; with more keys behind it, it would be another key
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let done = process::run(["--demo"]).expect(2);
+    assert!(done.stderr.contains("terminal"), "{done:?}");
+    assert!(done.stdout.is_empty(), "no escape sequences into a pipe: {done:?}");
+}
+
+#[test]
+fn a_panic_in_the_loop_gives_the_terminal_back_before_its_message() {
+    let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "loop")], &["--demo"], 100, 30);
+    term.wait_for("support-bot");
+    term.keys("\x1b[24~");
+    assert_eq!(term.exit_status().exit_code(), 101);
+    assert_restored(&term);
+    let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    let (left, said) = (raw.rfind("\x1b[?1049l").unwrap(), raw.rfind("a test asked the loop to panic").unwrap());
+    assert!(left < said, "the message comes after the alternate screen is left, where it can be read");
+}
+
+#[test]
+fn a_panic_in_a_task_is_a_message_and_the_rest_goes_on() {
+    let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "task")], &["--demo"], 120, 30);
+    term.wait_for("support-bot");
+    term.keys("\x1b[24~");
+    term.wait_for("A background task failed");
+    term.keys("!");
+    term.wait_for("MESSAGES");
+    assert!(term.screen().contains("a test asked this task to panic"), "{}", term.screen());
+    term.keys("\x1b");
+    term.wait_for("DEPLOYMENTS");
+    term.keys("q");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+/// From the deployments to the composer of a run, by way of the assistants.
+#[track_caller]
+fn compose(term: &Term, assistant: &str) {
+    term.wait_for("contract-rev");
+    term.keys("\r");
+    term.wait_for("Assistants ");
+    term.compose(assistant);
+    term.wait_for("NEW RUN");
+}
+
+#[test]
+fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
+    let mut term = demo(120, 36);
+    compose(&term, "support");
+    term.keys("where is my order?");
+    term.wait_for("where is my order?");
+    term.keys("\x13");
+    term.wait_for("● idle");
+    term.keys("g");
+    term.wait_for("‖ paused");
+    let screen = term.screen();
+    assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
+    // The first entry is what the server's records said when the run began.
+    term.keys("7g");
+    term.wait_for("metadata");
+    term.keys("\r");
+    term.wait_for("loaded from the server's records");
+    term.keys("\x1b");
+    term.wait_for("‖ paused");
+    term.keys("\x1b[B\r");
+    term.wait_for("event ");
+    term.keys("q");
+    term.wait_for("‖ paused");
+    term.keys("q");
+    term.wait_for("› assistants");
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+/// The end of the thread's id in the breadcrumb, behind the thread's graph: in little room there is no more of it.
+fn shown_thread(term: &Term) -> Option<String> {
+    let screen = term.screen();
+    let id = screen.split("contract-review › support ").nth(1)?.split_whitespace().next()?;
+    id.get(id.len().checked_sub(4)?..).map(str::to_owned)
+}
+
+#[test]
+fn leaving_a_stream_does_not_cancel_its_run() {
+    let mut term = demo(120, 36);
+    compose(&term, "support");
+    term.keys("hello");
+    term.wait_for("hello");
+    term.keys("\x13");
+    term.wait_until("the new thread's id", |term| shown_thread(term).is_some());
+    let thread = shown_thread(&term).unwrap();
+    term.keys("\x1b");
+    term.wait_for("› assistants");
+    term.keys("1");
+    term.wait_for("› threads");
+    // The thread that one comes from is selected: its runs are shown.
+    term.wait_until("the thread, selected", |term| {
+        term.screen().lines().any(|l| l.split('│').nth(1).is_some_and(|r| r.contains('▌') && r.contains(&thread)))
+    });
+    term.keys("v");
+    term.wait_for("TOOK");
+    term.wait_until("the run, finished", |term| {
+        term.screen().lines().any(|l| l.contains("● finished") && l.contains("support"))
+    });
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
+#[test]
+fn a_terminal_that_shrank_while_we_were_stopped_is_drawn_at_its_new_size() {
+    let term = Term::spawn_as_job(&["--demo"], 160, 50);
+    term.wait_for("vendor-intake");
+    term.keys("G\x1a");
+    term.wait_for("job stopped");
+    term.resize(100, 14);
+    term.keys("\r");
+    term.wait_for("DEMO");
+    term.wait_for("vendor-intake");
+    term.keys("q");
+    term.wait_for("job ended 0");
+    assert_restored(&term);
+}
+
+/// The dashboard in tmux, started from a shell whose screen has something to come back to.
+#[track_caller]
+fn demo_in_tmux(term: &str) -> Option<Tmux> {
+    let tmux = Tmux::start(term, 120, 36)?;
+    tmux.line("echo before the dashboard");
+    tmux.wait_for("\nbefore the dashboard");
+    tmux.start_binary("--demo");
+    tmux.wait_for("support-bot");
+    let screen = tmux.screen();
+    assert!(screen.contains("DEMO") && screen.contains("DEPLOYMENTS") && screen.contains('│'), "{screen}");
+    assert!(!screen.contains("before the dashboard"), "{screen}");
+    assert_eq!((tmux.variable("alternate_on"), tmux.variable("cursor_flag")), ("1".into(), "0".into()));
+    Some(tmux)
+}
+
+#[track_caller]
+fn assert_restored_in_tmux(tmux: &Tmux, code: &str) {
+    tmux.wait_for(&format!("ended {code}"));
+    let screen = tmux.screen();
+    assert!(screen.contains("\nbefore the dashboard") && !screen.contains("DEPLOYMENTS"), "{screen}");
+    for (name, normal) in [("alternate_on", "0"), ("cursor_flag", "1"), ("mouse_any_flag", "0"), ("keypad_flag", "0")] {
+        assert_eq!(tmux.variable(name), normal, "{name}: {screen}");
+    }
+    // Only a terminal in its usual modes shows what is typed and takes a line.
+    tmux.line("stty -a | grep -o ' icanon' && echo typed");
+    tmux.wait_for(" icanon\ntyped");
+    assert!(tmux.screen().contains("grep -o"), "{}", tmux.screen());
+}
+
+#[test]
+fn tmux_shows_the_dashboard_and_gets_its_screen_back() {
+    for term in ["screen-256color", "tmux-256color"] {
+        let Some(tmux) = demo_in_tmux(term) else { return };
+        tmux.resize(50, 10);
+        tmux.wait_for("too small");
+        tmux.resize(90, 28);
+        tmux.wait_for("support-bot");
+        assert!(tmux.screen().lines().all(|line| line.chars().count() <= 90), "{}", tmux.screen());
+        tmux.key("?");
+        tmux.wait_for("Everywhere");
+        tmux.key("Escape");
+        tmux.wait_for("support-bot");
+        tmux.key("q");
+        assert_restored_in_tmux(&tmux, "0");
+    }
+}
+
+#[test]
+fn a_signal_leaves_a_normal_pane_in_tmux() {
+    for (term, signal, code) in [("screen-256color", libc::SIGTERM, "143"), ("tmux-256color", libc::SIGSEGV, "139")] {
+        let Some(tmux) = demo_in_tmux(term) else { return };
+        tmux.signal(signal);
+        assert_restored_in_tmux(&tmux, code);
+    }
+}
+
+/// The bytes that a terminal sends for a key.
+fn bytes_of(key: Key) -> String {
+    let alt = if key.alt { "\x1b" } else { "" };
+    let text = match key.code {
+        Code::Char(c) if key.ctrl => char::from(c as u8 & 0x1f).to_string(),
+        Code::Char(c) => c.to_string(),
+        Code::F(n @ 1..=4) => format!("\x1bO{}", char::from(b'O' + n)),
+        Code::F(_) => "\x1b[15~".into(),
+        Code::Enter => "\r".into(),
+        Code::Esc => "\x1b".into(),
+        Code::Tab => "\t".into(),
+        Code::BackTab => "\x1b[Z".into(),
+        Code::Backspace => "\x7f".into(),
+        Code::Delete => "\x1b[3~".into(),
+        Code::Up => "\x1b[A".into(),
+        Code::Down => "\x1b[B".into(),
+        Code::Right => "\x1b[C".into(),
+        Code::Left => "\x1b[D".into(),
+        Code::Home => "\x1b[H".into(),
+        Code::End => "\x1b[F".into(),
+        Code::PageUp => "\x1b[5~".into(),
+        Code::PageDown => "\x1b[6~".into(),
+    };
+    format!("{alt}{text}")
+}
+
+/// The monkey of `tests/monkey/main.rs`, with the binary in a terminal. `RUNTAIL_MONKEY_SEED` repeats a run.
+#[test]
+fn random_keys_leave_a_normal_terminal() {
+    let seed = std::env::var("RUNTAIL_MONKEY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    println!("RUNTAIL_MONKEY_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let folder = tempfile::tempdir().unwrap();
+    // Exports go to the folder, and no browser or editor is found.
+    let script = format!("cd '{}' && PATH=/nonexistent exec \"$@\"", folder.path().display());
+    let mut term = Term::spawn_under(&script, &["--demo"], 120, 36);
+    term.wait_for("support-bot");
+    // These leave, stop the process, or begin a command, of which some leave.
+    let kept = |key: &Key| !matches!(bytes_of(*key).as_str(), "q" | "\x03" | "\x1a" | ":");
+    let keys = BINDINGS.iter().flat_map(|row| row.keys).map(|key| key.parse::<Key>().unwrap());
+    let keys: Vec<Key> = keys.filter(kept).collect();
+    for _ in 0..300 {
+        match random.u8(0..12) {
+            0 => term.resize(random.u16(1..200), random.u16(1..60)),
+            1 => term.keys(&format!("\x1b[200~{}\x1b[201~", ["hello", "q\x1b:quit\r", "日本語"][random.usize(0..3)])),
+            2 => term.keys(&format!("\x1b[<{};{};{}M", random.u8(0..3), random.u16(1..200), random.u16(1..60))),
+            3 => term.keys("\r"),
+            _ => term.keys(&bytes_of(keys[random.usize(0..keys.len())])),
+        }
+        term.wait_for_rest(Duration::from_millis(5));
+    }
+    term.wait_for_rest(Duration::from_millis(200));
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}

@@ -1,0 +1,258 @@
+//! The dashboard over several control planes of the simulator, in a pseudo-terminal: what it shows, and what it asks.
+
+use runtail_sim::{Options, Rule, Scenario, Sim};
+use runtail_testkit::term::Term;
+use std::time::Duration;
+
+/// A simulator, and a configuration with profiles that lead to it.
+struct World {
+    runtime: tokio::runtime::Runtime,
+    sim: Sim,
+    config: String,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new(options: Options, profiles: &[&str], more: &str) -> World {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let sim = runtime.block_on(Sim::start(options)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let url = &sim.regions()[0].url;
+        let mut text = "[poll]\ninterval = \"1s\"\n".to_string();
+        for profile in profiles {
+            text.push_str(&format!(
+                "[profiles.{profile}]\ncontrol_plane = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n{more}\n"
+            ));
+        }
+        std::fs::write(&path, text).unwrap();
+        World { runtime, sim, config: path.to_string_lossy().into_owned(), _folder: folder }
+    }
+
+    fn fleet(deployments: usize) -> World {
+        let options = Options { scenario: Scenario::Fleet { deployments }, speed: 1.0, ..Options::default() };
+        World::new(options, &["here"], "")
+    }
+
+    #[track_caller]
+    fn open(&self, cols: u16, rows: u16) -> Term {
+        let key = self.sim.regions()[0].api_key.clone();
+        Term::spawn_with(&[("RUNTAIL_TEST_KEY", &key)], &["--config", &self.config], cols, rows)
+    }
+
+    /// The answer of the control plane to a GET.
+    fn get(&self, path: &str) -> serde_json::Value {
+        let region = &self.sim.regions()[0];
+        let (url, key) = (format!("{}{path}", region.url), region.api_key.clone());
+        self.runtime.block_on(async {
+            let http = reqwest::Client::builder().no_proxy().build().unwrap();
+            http.get(url).header("x-api-key", key).send().await.unwrap().json().await.unwrap()
+        })
+    }
+
+    /// The deployments, in the order of their names.
+    fn deployments(&self) -> Vec<serde_json::Value> {
+        let mut rows = self.get("/v2/deployments?limit=100")["resources"].as_array().unwrap().clone();
+        rows.sort_by_key(|row| row["name"].to_string());
+        rows
+    }
+
+    fn asked(&self, part: &str) -> usize {
+        self.sim.requests().iter().filter(|r| format!("{} {}?{}", r.method, r.path, r.query).contains(part)).count()
+    }
+}
+
+#[test]
+fn all_pages_of_all_profiles_are_one_list() {
+    let options = Options { scenario: Scenario::Fleet { deployments: 250 }, speed: 1.0, ..Options::default() };
+    let world = World::new(options, &["one", "two"], "");
+    let term = world.open(140, 40);
+    term.wait_for("DEPLOYMENTS  500");
+    assert!(world.asked("limit=100&offset=200") >= 2, "to the end, in each profile");
+    // What is newest fills in, those on the screen first, and each final one is asked for once.
+    term.wait_until("every newest revision", |term| !term.screen().contains('…'));
+    term.keys("/newest:failed !two\r");
+    term.wait_until("the filter", |term| term.screen().contains(" of 500") && !term.screen().contains("DEPLOYED  "));
+    let newest = |world: &World| {
+        let mut asked: Vec<String> = world.sim.requests().iter().map(|r| r.path.clone()).collect();
+        asked.retain(|path| path.contains("/revisions/"));
+        asked.sort();
+        asked
+    };
+    let all = newest(&world);
+    let mut twice = all.clone();
+    twice.dedup_by(|a, b| a == b);
+    assert!(all.len() <= 2 * twice.len(), "two profiles ask for each once: {} of {}", all.len(), twice.len());
+}
+
+#[test]
+fn a_server_that_ignores_the_offset_is_noticed() {
+    let world = World::fleet(150);
+    let first = world.get("/v2/deployments?limit=100");
+    world.sim.rule(Rule::on("GET", "/v2/deployments?").status(200).json(&first));
+    let term = world.open(140, 40);
+    term.wait_for("here ◐ partial");
+    term.keys("!");
+    term.wait_for("sends the same page again");
+}
+
+#[test]
+fn a_watched_revision_that_ends_calls_by_the_bell_or_the_desktop() {
+    for (notify, called) in [("bell", "\u{7}"), ("osc9", "\u{1b}]9;here › "), ("osc777", "\u{1b}]777;notify;here › ")]
+    {
+        let world = World::fleet(3);
+        let revision = world.deployments()[0]["latest_revision_id"].as_str().unwrap().to_string();
+        world.sim.force_status(&revision, "BUILDING");
+        let config = std::fs::read_to_string(&world.config).unwrap();
+        std::fs::write(&world.config, format!("{config}\n[ui]\nnotify = \"{notify}\"\n")).unwrap();
+        let term = world.open(140, 40);
+        term.wait_for("◐ BUILDING");
+        term.keys("w");
+        term.wait_for("1 watched");
+        // Wherever one is by then.
+        term.keys("G");
+        world.sim.force_status(&revision, "BUILD_FAILED");
+        term.wait_for("is BUILD_FAILED (");
+        term.wait_until("the call", |term| String::from_utf8_lossy(&term.raw_output()).contains(called));
+    }
+}
+
+#[test]
+fn what_vanished_between_the_list_and_a_key_is_said_to_be_gone() {
+    let world = World::fleet(3);
+    let row = world.deployments()[0].clone();
+    let (id, name) = (row["id"].as_str().unwrap(), row["name"].as_str().unwrap());
+    let term = world.open(140, 40);
+    term.wait_for(name);
+    world.sim.rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
+    term.keys("d");
+    term.wait_for(&format!("deployment {name} is gone"));
+}
+
+#[test]
+fn a_deployment_is_shown_with_all_its_fields_and_without_a_secret() {
+    let world = World::fleet(3);
+    let row = world.deployments()[0].clone();
+    let secret = row["secrets"][0]["value"].as_str().unwrap().to_string();
+    let term = world.open(120, 60);
+    term.wait_for(row["name"].as_str().unwrap());
+    term.keys("d");
+    term.wait_for("OPENAI_API_KEY");
+    term.keys("+/image_version");
+    term.wait_for("1 of 1");
+    term.wait_for("***");
+    let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    assert!(!everything.contains(&secret[..12]), "a secret was on the screen");
+}
+
+#[test]
+fn a_log_that_repeats_a_secret_does_not_show_it() {
+    let world = World::fleet(3);
+    let row = world.deployments()[0].clone();
+    let secret = row["secrets"][0]["value"].as_str().unwrap();
+    let line = format!("the key is {secret}, from https://me:hunter2@git.example/x");
+    let logs = serde_json::json!({"logs": [{"timestamp": 1_795_000_000_000u64, "message": line}], "next_offset": null});
+    world.sim.rule(Rule::on("POST", "_logs").status(200).json(&logs));
+    let term = world.open(140, 40);
+    term.wait_for(row["name"].as_str().unwrap());
+    term.keys("l");
+    term.wait_for("the key is ***, from https://***@git.example/x");
+    let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    assert!(!everything.contains(secret) && !everything.contains("hunter2"));
+}
+
+#[test]
+fn pinned_deployments_of_a_server_without_a_list() {
+    let options = Options { scenario: Scenario::Contract, ..Options::default() };
+    let world = World::new(options, &["here"], "");
+    let made = world.runtime.block_on(async {
+        let region = &world.sim.regions()[0];
+        let body = serde_json::json!({"name": "pinned-bot", "source": "github", "source_config": {"deployment_type": "dev",
+            "integration_id": "33333333-3333-4333-8333-333333333333", "repo_url": "https://github.com/acme/bot", "build_on_push": false},
+            "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"}, "secrets": []});
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let ask = http.post(format!("{}/v2/deployments", region.url)).header("x-api-key", &region.api_key).json(&body);
+        ask.send().await.unwrap().json::<serde_json::Value>().await.unwrap()
+    });
+    let id = made["id"].as_str().unwrap_or_else(|| panic!("{made}"));
+    let config = std::fs::read_to_string(&world.config).unwrap();
+    let unknown = "99999999-9999-4999-8999-999999999999";
+    std::fs::write(&world.config, format!("{config}deployments = [\"{id}\", \"{unknown}\"]\n")).unwrap();
+    let term = world.open(140, 40);
+    term.wait_for("pinned-bot");
+    term.wait_for("here ◐ partial");
+    term.wait_until("its newest revision", |term| term.screen().contains("● DEPLOYED"));
+    term.keys("!");
+    term.wait_for(unknown);
+}
+
+#[test]
+fn a_rate_limit_is_obeyed_and_shown() {
+    let world = World::fleet(3);
+    let term = world.open(140, 40);
+    term.wait_for("here ●");
+    world.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(429).header("retry-after", "2"));
+    term.wait_for("here ◌ 429");
+    // Everything of the profile waits, and goes on by itself.
+    term.wait_for("here ●");
+}
+
+#[test]
+fn a_refused_key_stops_the_profile_and_r_asks_again() {
+    let world = World::fleet(3);
+    let term = world.open(140, 40);
+    term.wait_for("here ●");
+    world.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
+    term.wait_for("✗ 401, r asks again");
+    // The rows stay, as old as they are.
+    assert!(term.screen().contains("DEPLOYED"), "{}", term.screen());
+    term.keys("r");
+    term.wait_for("here ●");
+}
+
+#[test]
+fn logs_are_followed_over_a_failed_look() {
+    let world = World::fleet(3);
+    let term = world.open(140, 40);
+    term.wait_for("DEPLOYED");
+    world.sim.rule(Rule::on("POST", "_logs").skip(1).times(1).status(503));
+    term.keys("l");
+    term.wait_for("SERVER LOG of here");
+    term.wait_for("lines");
+    term.wait_for("✗ 503");
+    let count = |term: &Term| {
+        let screen = term.screen();
+        let at = screen.find(" lines")?;
+        screen[..at].rsplit(['│', ' ']).next()?.replace(',', "").parse::<usize>().ok()
+    };
+    let before = count(&term);
+    term.wait_until("more lines", |term| count(term) > before && !term.screen().contains("✗ 503"));
+    // The lines of a view are all different: none was shown twice.
+    term.keys("f");
+    term.wait_for_rest(Duration::from_millis(300));
+    let screen = term.screen();
+    let lines: Vec<&str> = screen.lines().filter(|l| l.contains(" INFO ") || l.contains(" DEBUG ")).collect();
+    let mut once = lines.clone();
+    once.dedup();
+    assert_eq!(lines, once);
+}
+
+#[test]
+fn a_failed_revision_is_explained_with_its_log() {
+    let world = World::fleet(60);
+    let term = world.open(140, 44);
+    term.wait_for("DEPLOYED");
+    term.keys("/newest:build_failed\r");
+    term.wait_for("✗ BUILD_FAILED");
+    term.keys("ge");
+    term.wait_for("No solution found when resolving dependencies");
+    // The frame may not have come as a whole yet.
+    for part in ["what to do:", "the end of the build log", "runtail --config", "the last good revision"] {
+        term.wait_for(part);
+    }
+    term.keys("b");
+    term.wait_for("BUILD LOG of here");
+    term.keys("f");
+    term.wait_for("exited with non-zero status");
+}

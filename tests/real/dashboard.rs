@@ -1,0 +1,289 @@
+//! The dashboard in a real terminal on the real agent servers (`tests/real/serve`).
+
+use runtail_testkit::term::Term;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Sends: Ctrl-S.
+const SEND: &str = "\x13";
+
+fn open_at(url: &str) -> Term {
+    let term = Term::spawn(&["--url", url], 140, 40);
+    term.wait_for("   2 Assistants ");
+    term
+}
+
+fn quit(term: &mut Term) {
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+}
+
+fn post(url: &str, path: &str, body: &Value) -> Value {
+    let (status, answer) =
+        runtail_testkit::server::request_at(url.trim_start_matches("http://"), "POST", path, Some(body));
+    assert!((200..300).contains(&status), "POST {path}: {status} {answer}");
+    answer
+}
+
+fn get(url: &str, path: &str) -> Value {
+    let (status, answer) = runtail_testkit::server::request_at(url.trim_start_matches("http://"), "GET", path, None);
+    assert_eq!(status, 200, "GET {path}: {answer}");
+    answer
+}
+
+/// Makes a run on a thread and waits for its end.
+fn run_to_end(url: &str, thread: &str, body: &Value) {
+    let run = runtail_testkit::server::text(&post(url, &format!("/threads/{thread}/runs"), body), "run_id");
+    let patience = Instant::now() + Duration::from_secs(30);
+    while matches!(get(url, &format!("/threads/{thread}/runs/{run}"))["status"].as_str(), Some("pending" | "running")) {
+        assert!(Instant::now() < patience, "run {run} does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A new thread on which this run has ended.
+fn thread_of(url: &str, body: &Value) -> String {
+    let thread = runtail_testkit::server::text(&post(url, "/threads", &json!({})), "thread_id");
+    run_to_end(url, &thread, body);
+    thread
+}
+
+/// Opens the page of a thread, whose head has this badge.
+fn open_page(term: &Term, thread: &str, badge: &str) {
+    term.keys(&format!(":{thread}\r"));
+    let last_four = &thread[thread.len() - 4..];
+    term.wait_until(&format!("the page of {thread} with {badge:?}"), |term| {
+        term.screen().lines().nth(2).is_some_and(|head| head.contains(last_four) && head.contains(badge))
+    });
+}
+
+/// Sends what a preview shows, once it shows it: what is pressed before is taken for a key that was held down.
+fn confirm(term: &Term) {
+    term.wait_for("ctrl-s sends it");
+    term.keys(SEND);
+}
+
+/// Replaces the input of the composer.
+fn input(term: &Term, text: &str) {
+    term.keys("\x05\x15"); // to the end of the line, and away with it
+    term.keys(text);
+    term.wait_for("● JSON");
+    term.wait_for(text);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn a_run_is_composed_and_read_in_every_view() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        term.compose("agent");
+        term.keys("weather in Kraków?");
+        term.wait_for("weather in Kraków?");
+        term.keys(SEND);
+        term.wait_for(" finished · ");
+        term.wait_for("● idle · last run finished ");
+        let messages = term.screen();
+        assert!(messages.contains("→ weather {\"city\":"), "{messages}");
+        assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
+        for (key, shown) in
+            [("2", "chat"), ("3", "messages"), ("5", "run 1 started"), ("7", "messages"), ("8", "BY TYPE")]
+        {
+            term.keys(key);
+            term.wait_for(shown);
+        }
+        quit(&mut term);
+    }
+}
+
+/// From the page or from the list, by a text, on the page that is open.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn a_question_is_answered_where_it_is_asked() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        open_page(&term, &thread, "◆ waiting for you ");
+        term.keys("a");
+        term.wait_for("Answer as");
+        // Nothing is sent by two keys.
+        term.keys(SEND);
+        term.wait_for("Nothing is answered yet");
+        term.keys("yes");
+        term.keys(SEND);
+        term.wait_for("Answer sent. Following run 2.");
+        term.wait_for("run 2 finished");
+        term.wait_for("● idle · last run finished ");
+        assert!(!term.screen().contains("► 2 streams"), "no second tab: {}", term.screen());
+        let state = get(&url, &format!("/threads/{thread}/state"));
+        assert!(state["values"].to_string().contains("yes"), "it was sent as text: {state}");
+        quit(&mut term);
+    }
+}
+
+/// Each of two questions by its id, one after the other.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn two_questions_are_answered_by_their_ids() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "two", "input": {}}));
+        open_page(&term, &thread, " · 2 questions");
+        term.keys("a");
+        term.wait_for("Answer as");
+        term.keys("first");
+        term.keys(SEND);
+        term.wait_for("Following run 2.");
+        term.wait_until("one question is left", |term| {
+            let screen = term.screen();
+            screen.contains("◆ waiting for you ") && !screen.contains("2 questions") && !screen.contains("Answer as")
+        });
+        term.keys("a");
+        term.wait_for("Answer as");
+        term.keys("second");
+        term.keys(SEND);
+        term.wait_for("Following run 3.");
+        term.wait_for("● idle · last run finished ");
+        let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
+        assert!(values.contains("first") && values.contains("second"), "{values}");
+        quit(&mut term);
+    }
+}
+
+/// The second of two people learns that the question is gone, and keeps the draft.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn a_question_answered_by_someone_else_is_gone() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        open_page(&term, &thread, "◆ waiting for you ");
+        term.keys("a");
+        term.wait_for("Answer as");
+        term.keys("mine");
+        run_to_end(&url, &thread, &json!({"assistant_id": "approval", "command": {"resume": "theirs"}}));
+        term.keys(SEND);
+        term.wait_for("no longer open");
+        let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
+        assert!(values.contains("theirs") && !values.contains("mine"), "{values}");
+        quit(&mut term);
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn a_failed_run_says_why_everywhere_and_is_retried() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "broken", "input": {}}));
+        open_page(&term, &thread, "✗ failed ");
+        term.wait_until("the error in the banner", |term| {
+            term.screen().lines().any(|line| line.contains("✗ ") && line.contains("boom: the node failed"))
+        });
+        term.keys("e");
+        term.wait_for(" failed in boom. The steps that it had finished are saved.");
+        term.keys("\x1b");
+        term.wait_until("the card is closed", |term| !term.screen().contains("WHY"));
+        term.keys("R");
+        // Aegra can't retry a step, so the input runs again there.
+        term.wait_until("the preview", |term| term.screen().contains("RETRY") || term.screen().contains("RUN AGAIN"));
+        confirm(&term);
+        term.wait_for("run 2 failed in boom");
+        quit(&mut term);
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn a_run_is_cancelled_and_read_back() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = runtail_testkit::server::text(&post(&url, "/threads", &json!({})), "thread_id");
+        let run = json!({"assistant_id": "slow", "input": {"seconds": 30}});
+        let run = runtail_testkit::server::text(&post(&url, &format!("/threads/{thread}/runs"), &run), "run_id");
+        open_page(&term, &thread, "◐ running ");
+        term.keys("x");
+        term.wait_for("/cancel?");
+        confirm(&term);
+        term.wait_for("■ cancelled ");
+        let status = get(&url, &format!("/threads/{thread}/runs/{run}"))["status"].to_string();
+        assert!(status.contains("interrupted"), "{status}");
+        // The thread goes when the beginning of its id is typed.
+        term.keys("D");
+        term.wait_for(&format!("Type {} to allow it", &thread[..8]));
+        term.keys(&thread[..8]);
+        term.keys(SEND);
+        term.wait_for("was deleted.");
+        let address = url.trim_start_matches("http://");
+        assert_eq!(runtail_testkit::server::request_at(address, "GET", &format!("/threads/{thread}"), None).0, 404);
+        quit(&mut term);
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn an_active_run_outlives_the_dashboard() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        term.compose("slow");
+        input(&term, "{\"seconds\": 15}");
+        term.keys(SEND);
+        term.wait_for("◐ running ");
+        quit(&mut term);
+        let mut term = open_at(&url);
+        term.wait_until("the running thread, selected", |term| {
+            term.screen().lines().any(|line| line.contains('▌') && line.contains("◐ running"))
+        });
+        term.keys("v");
+        term.wait_for("TOOK");
+        term.wait_for("◐ running");
+        term.wait_for("● finished");
+        quit(&mut term);
+    }
+}
+
+/// A thread that is deleted while its page is open.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn the_page_of_a_deleted_thread_says_so() {
+    for url in runtail_testkit::server::all_urls() {
+        let mut term = open_at(&url);
+        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        open_page(&term, &thread, "◆ waiting for you ");
+        let address = url.trim_start_matches("http://");
+        let (status, _) = runtail_testkit::server::request_at(address, "DELETE", &format!("/threads/{thread}"), None);
+        assert!((200..300).contains(&status), "{status}");
+        term.keys("r");
+        term.wait_for("■ deleted");
+        term.keys("a");
+        term.wait_until("no answer to a thread that is gone", |term| !term.screen().contains("Answer as"));
+        quit(&mut term);
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
+fn a_pasted_thread_id_is_found_on_the_server_that_has_it() {
+    let urls = runtail_testkit::server::all_urls();
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    // Nothing listens on port 9: a dead server is named, and holds nobody up.
+    let servers = urls.iter().cloned().chain(["http://127.0.0.1:9".to_string()]);
+    let text: String =
+        servers.enumerate().map(|(n, url)| format!("[profiles.lab-{n}]\nagent_server = \"{url}\"\n")).collect();
+    std::fs::write(&config, text).expect("written");
+    for (n, url) in urls.iter().enumerate() {
+        let address = url.trim_start_matches("http://");
+        let (status, made) =
+            runtail_testkit::server::request_at(address, "POST", "/threads", Some(&serde_json::json!({})));
+        assert_eq!(status, 200, "{made}");
+        let thread = runtail_testkit::server::text(&made, "thread_id");
+        let term = Term::spawn(&["--config", config.to_str().expect("UTF-8")], 140, 40);
+        term.wait_for("lab-0");
+        term.keys(&format!(":{thread}\r"));
+        term.wait_for(&format!("Found thread {} on lab-{n}", runtail_core::text::short_id(&thread)));
+        term.keys(":00000000-0000-4000-8000-000000000000\r");
+        term.wait_for("was not found on lab-");
+        let dead = format!("lab-{}: no connection", urls.len());
+        term.wait_for(&dead);
+    }
+}

@@ -1,0 +1,8 @@
+//! Against real agent servers: `tests/real/serve -- cargo test --test real -- --ignored` (see README.md).
+
+mod dashboard;
+mod official;
+mod python;
+mod soak;
+mod source;
+mod viewer;

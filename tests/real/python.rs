@@ -1,0 +1,589 @@
+//! The binary against the real Python agent server, as a user or a script would run it.
+//!
+//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real -- --ignored`.
+
+use runtail_testkit::process::{Done, run, spawn, spawn_with};
+use runtail_testkit::proxy::{Cut, How, Proxy, When};
+use runtail_testkit::server::{self, url};
+use runtail_testkit::tape::Tape;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Runs the binary with `--url` of the real server.
+#[track_caller]
+fn runtail(args: &[&str]) -> Done {
+    run(args.iter().copied().chain(["--url", &url()]))
+}
+
+/// A stream command's tape.
+#[track_caller]
+fn tape(args: &[&str], code: i32) -> Tape {
+    let done = runtail(&[args, &["-o", "jsonl"]].concat()).expect(code);
+    Tape::parse(&done.stdout)
+}
+
+/// Whether a line is an event of this name whose data has all these fields.
+fn is_event(name: &'static str, fields: Value) -> impl Fn(&str) -> bool {
+    move |line| {
+        let record: Value = serde_json::from_str(line).unwrap_or_default();
+        let fields = fields.as_object().expect("an object");
+        record["event"] == name && fields.iter().all(|(field, value)| record["data"][field] == *value)
+    }
+}
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const ASK: &str = r#"{"messages":[{"role":"user","content":"weather in Kraków?"}]}"#;
+const ANSWER: &str = "In Kraków ☀ it is 21 °C, in 東京 it rains (1).";
+
+// --- lists ---------------------------------------------------------------------------------------------------------
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn assistants_are_listed() {
+    let all = runtail(&["assistants", "list", "-o", "json"]).expect(0).json();
+    let mut names: Vec<_> = all.as_array().expect("a list").iter().map(|one| server::text(one, "graph_id")).collect();
+    names.sort();
+    let graphs = [
+        "agent", "approval", "bare", "broken", "fanout", "firehose", "hitl", "odd", "rich", "schema", "several",
+        "slow", "two",
+    ];
+    assert_eq!(names, graphs);
+
+    // Piped, a list is one JSON object a line, with the server's own fields.
+    let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
+    assert_eq!(lines.len(), graphs.len());
+    assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn an_assistants_graph_is_drawn() {
+    let json = runtail(&["assistants", "graph", "agent", "-o", "json"]).expect(0).json();
+    assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
+    let mermaid = runtail(&["assistants", "graph", "agent", "-o", "mermaid"]).expect(0).stdout;
+    assert!(mermaid.contains("chat") && mermaid.contains("tools") && mermaid.contains("--"), "{mermaid}");
+    let text = runtail(&["assistants", "graph", "agent", "-o", "text"]).expect(0).stdout;
+    assert!(text.contains("chat") && text.contains("tools"), "{text}");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn threads_are_made_listed_shown_and_deleted() {
+    let made = runtail(&["threads", "create", "-o", "json"]).expect(0).json();
+    let id = server::text(&made, "thread_id");
+    assert_eq!(server::get(&format!("/threads/{id}"))["thread_id"], *id);
+
+    let listed = runtail(&["threads", "list", "-o", "json"]).expect(0).json();
+    assert!(listed.as_array().expect("a list").iter().any(|one| one["thread_id"] == *id), "the newest is listed");
+
+    let got = runtail(&["threads", "get", &id, "-o", "json"]).expect(0).json();
+    assert_eq!((&got["thread_id"], &got["status"]), (&json!(id), &json!("idle")));
+
+    tape(&["run", "agent", "--thread", &id, "--input", ASK], 0);
+    let state = runtail(&["threads", "state", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(state["values"]["messages"].as_array().map(Vec::len), Some(4), "{state}");
+    // The server gives one checkpoint when it is not asked for more: a history has them all.
+    let history = runtail(&["threads", "history", &id, "-o", "json"]).expect(0).json();
+    assert_eq!(history.as_array().map(Vec::len), Some(5), "input, start, chat, tools, chat: {history}");
+
+    let runs = runtail(&["runs", "list", &id, "-o", "json"]).expect(0).json();
+    let run = server::text(&runs[0], "run_id");
+    let got = runtail(&["runs", "get", &id, &run, "-o", "json"]).expect(0).json();
+    assert_eq!(got["status"], "success");
+
+    runtail(&["threads", "delete", &id, "--yes"]).expect(0);
+    assert_eq!(server::request("GET", &format!("/threads/{id}"), None).0, 404);
+    let gone = runtail(&["threads", "get", &id]).expect(1);
+    assert!(gone.stderr.contains("not found") && gone.stdout.is_empty(), "{gone:?}");
+}
+
+// --- one run ---------------------------------------------------------------------------------------------------------
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_run_streams_to_its_end() {
+    let modes = ["--mode", "messages-tuple", "--mode", "updates", "--mode", "values"];
+    let tape = tape(&[&["run", "agent", "--input", ASK], &modes[..]].concat(), 0);
+    assert_eq!(tape.outcome(), "success");
+    assert_eq!(tape.head["modes"], json!(["messages-tuple", "updates", "values"]));
+    assert_eq!(tape.end["connections"], 1);
+    assert_eq!(tape.end["duplicates"], 0);
+    assert!(tape.end["bytes"].as_u64() > Some(20_000), "{}", tape.end);
+    assert_eq!(tape.opens[0]["status"], 200);
+    assert_eq!(tape.opens[0]["resumed_after"], Value::Null);
+    assert_eq!(tape.events[0]["event"], "metadata", "the server's first word");
+    assert!(tape.events.iter().all(|event| event["id"].is_string()), "only a resumable run has ids: always ask for it");
+
+    let messages = tape.messages();
+    let kinds: Vec<_> = messages.iter().map(|message| message.kind.as_str()).collect();
+    assert_eq!(kinds, ["AIMessageChunk", "tool", "AIMessageChunk"]);
+    assert_eq!(messages[0].text, "Let me look that up.");
+    let (name, args) = &messages[0].calls[&0];
+    assert_eq!((name.as_str(), args.as_str()), ("weather", r#"{"city": "Kraków", "unit": "C"}"#));
+    assert_eq!(messages[1].text, "Kraków: 21 °C, sunny ☀");
+    assert_eq!(messages[2].text, ANSWER);
+
+    // What came is what the server holds, to the last character.
+    let last = tape.named("values").last().expect("values");
+    let thread = server::get(&format!("/threads/{}", tape.thread()));
+    assert_eq!(last["data"], thread["values"]);
+    assert_eq!(tape.named("updates").count(), 3);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_thread_takes_several_turns() {
+    let thread = server::new_thread();
+    for turn in 1..=3 {
+        let tape = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
+        assert_eq!(tape.thread(), thread);
+        let last = tape.named("values").last().expect("values")["data"]["messages"].clone();
+        let messages = last.as_array().expect("messages");
+        assert_eq!(messages.len(), turn * 4);
+        let text = server::text(messages.last().expect("one"), "content");
+        assert_eq!(text, ANSWER.replace("(1)", &format!("({turn})")));
+    }
+    assert_eq!(server::runs(&thread).len(), 3);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn text_output_reads_like_a_conversation() {
+    let done = runtail(&["run", "agent", "--input", ASK, "--mode", "messages-tuple", "-o", "text"]).expect(0);
+    assert!(done.stdout.contains("Let me look that up."), "{}", done.stdout);
+    assert!(done.stdout.contains(ANSWER), "tokens are joined: {}", done.stdout);
+    assert!(!done.stdout.contains("langgraph_checkpoint_ns"), "without what repeats: {}", done.stdout);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn input_comes_from_a_file_or_from_stdin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("input.json");
+    std::fs::write(&file, ASK).expect("written");
+    let from = format!("@{}", file.display());
+    let last = |tape: &Tape| tape.named("values").last().expect("values")["data"]["messages"][3]["content"].clone();
+    assert_eq!(last(&tape(&["run", "agent", "--mode", "values", "--input", &from], 0)), ANSWER);
+
+    let args = ["run", "agent", "--mode", "values", "--input", "-", "-o", "jsonl", "--url", &url()];
+    let piped = spawn_with(args, ASK).wait().expect(0);
+    assert_eq!(last(&Tape::parse(&piped.stdout)), ANSWER);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_stateless_run_streams_too() {
+    let tape = tape(&["run", "agent", "--stateless", "--input", ASK, "--mode", "messages-tuple"], 0);
+    assert_eq!(tape.messages().last().map(|message| message.text.as_str()), Some(ANSWER));
+    assert_eq!(tape.end["gaps"], 0);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn subgraphs_have_namespaces() {
+    let modes = ["--mode", "messages-tuple", "--mode", "custom", "--mode", "values", "--mode", "tasks"];
+    let tape = tape(&[&["run", "fanout", "--subgraphs", "--input", r#"{"topic":"cats"}"#], &modes[..]].concat(), 0);
+    assert_eq!(tape.outcome(), "success");
+
+    let depths: Vec<_> = tape.named("messages").map(|event| event["ns"].as_array().map_or(0, Vec::len)).collect();
+    assert!(depths.contains(&1) && depths.contains(&2), "tokens of both subgraphs: {depths:?}");
+    assert_eq!(
+        tape.messages().iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
+        ["shallow thoughts", "deep thoughts on cats"]
+    );
+    // A namespace's first segment is the node and the id of its task in the parent.
+    let is_sub = |event: &&Value| event["data"]["name"] == "sub" && event["ns"] == json!([]);
+    let task = tape.named("tasks").find(is_sub).expect("the parent's task");
+    let segment = format!("sub:{}", server::text(&task["data"], "id"));
+    let mut spaces = tape.events.iter().filter_map(|event| event["ns"][0].as_str());
+    assert!(spaces.all(|space| space == segment));
+    assert!(tape.events.iter().all(|event| !event["event"].as_str().unwrap_or("").contains('|')));
+    for side in ["left", "right"] {
+        let of_side = tape.named("custom").filter(|event| event["data"]["node"] == side);
+        assert_eq!(of_side.map(|event| event["data"]["i"].clone()).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn an_interrupt_waits_and_is_resumed() {
+    let first = tape(&["run", "approval", "--input", r#"{"amount":7}"#, "--mode", "updates", "--mode", "values"], 0);
+    assert_eq!(first.outcome(), "interrupted", "the run says success, the thread says interrupted");
+    let asked = first.named("updates").last().expect("updates")["data"]["__interrupt__"][0]["value"].clone();
+    assert_eq!(asked, json!({"question": "Send it — tak czy nie?", "amount": 7}));
+
+    let thread = first.thread();
+    assert_eq!(server::get(&format!("/threads/{thread}"))["status"], "interrupted");
+    let answer = r#"{"approved":true}"#;
+    let second = tape(&["run", "approval", "--thread", &thread, "--resume", answer, "--mode", "values"], 0);
+    assert_eq!(second.outcome(), "success");
+    let last = second.named("values").last().expect("values")["data"].clone();
+    assert_eq!(last["log"], json!(["drafted", "asked", "sent"]));
+    assert_eq!(server::runs(&thread).len(), 2);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn an_interrupt_is_known_even_when_no_event_tells() {
+    let tape = tape(&["run", "approval", "--input", "{}", "--mode", "custom"], 0);
+    assert_eq!(tape.outcome(), "interrupted");
+}
+
+// --- what goes wrong -------------------------------------------------------------------------------------------------
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_failed_run_fails_the_command() {
+    let done = runtail(&["run", "broken", "--input", "{}", "--mode", "updates", "-o", "jsonl"]).expect(1);
+    let tape = Tape::parse(&done.stdout);
+    assert_eq!(tape.outcome(), "error");
+    let error = tape.named("error").next().expect("the error as the server sent it");
+    assert_eq!(error["data"], json!({"error": "ValueError", "message": "boom: the node failed — détails"}));
+    assert!(done.stderr.contains("boom: the node failed — détails"), "stderr says why: {:?}", done.stderr);
+
+    // The server never replays the error event: joined later, the run has still failed, and says why.
+    let again = runtail(&["join", &tape.thread(), &tape.run(), "-o", "jsonl"]).expect(1);
+    assert_eq!(Tape::parse(&again.stdout).outcome(), "error");
+    assert!(again.stderr.contains("boom: the node failed — détails"), "{:?}", again.stderr);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn an_unknown_assistant_is_named() {
+    let done = runtail(&["run", "nosuch", "--input", "{}"]);
+    assert!(matches!(done.code, Some(1 | 2)), "{done:?}");
+    assert!(done.stderr.contains("nosuch"), "{done:?}");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn bad_input_never_reaches_the_server() {
+    let link = Proxy::to(server::address(), []);
+    for (input, column) in [("{bad", "column 2"), (r#"{"a":1,}"#, "column 8")] {
+        let done = run(["run", "agent", "--url", &link.url(), "--input", input]).expect(2);
+        assert!(done.stderr.contains("line 1") && done.stderr.contains(column), "{done:?}");
+    }
+    assert_eq!(link.connections(), 0, "nothing was sent: {:?}", link.requests());
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_refused_run_leaves_no_thread_behind() {
+    let link = Proxy::to(server::address(), []);
+    run(["run", "agent", "--input", "{}", "--mode", "banana", "--url", &link.url()]).expect(2);
+    assert_eq!(link.connections(), 0, "an unknown mode is not sent: {:?}", link.requests());
+    // Aegra checks the input before it starts a run.
+    let Ok(url) = std::env::var("RUNTAIL_AEGRA_URL") else {
+        println!("skipped, because RUNTAIL_AEGRA_URL is not set");
+        return;
+    };
+    let done = run(["run", "agent", "--input", "5", "--url", &url]).expect(1);
+    assert!(done.stderr.contains("body.input"), "the field is named: {done:?}");
+    let thread = done.stderr.split("/threads/").nth(1).and_then(|rest| rest.split('/').next()).expect("its address");
+    let (_, threads) = server::request_at(
+        url.trim_start_matches("http://"),
+        "POST",
+        "/threads/search",
+        Some(&serde_json::json!({"limit": 100})),
+    );
+    let left = threads.as_array().expect("a list").iter().any(|row| row["thread_id"] == thread);
+    assert!(!left, "the thread made for it is gone");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn read_only_starts_nothing() {
+    let thread = server::new_thread();
+    let done = runtail(&["--read-only", "run", "agent", "--thread", &thread, "--input", ASK]);
+    assert!(done.code.is_some_and(|code| code != 0) && done.stderr.contains("read-only"), "{done:?}");
+    assert!(server::runs(&thread).is_empty());
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn what_is_not_there_is_said_at_once() {
+    let thread = server::new_thread();
+    // The server answers 200 to both, with silence for ever or an error inside the stream.
+    for args in [["tail", NOBODY, "--since", "-"].as_slice(), &["join", NOBODY, NOBODY], &["join", &thread, NOBODY]] {
+        let all = args.iter().copied().chain(["--url"]).map(str::to_owned).chain([url()]);
+        let done = spawn(all).wait_for(Duration::from_secs(20)).expect(1);
+        assert!(done.stderr.to_lowercase().contains("not found"), "{args:?}: {done:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_server_that_is_not_there_is_a_network_failure() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let nowhere = format!("http://127.0.0.1:{port}");
+    let done = run(["assistants", "list", "--url", &nowhere]).expect(5);
+    assert!(done.stderr.contains(&nowhere) || done.stderr.contains(&port.to_string()), "{done:?}");
+}
+
+// --- joining, leaving, cancelling ------------------------------------------------------------------------------------
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn silence_with_heartbeats_is_waited_out() {
+    let tape = tape(&["run", "slow", "--input", r#"{"seconds":12}"#, "--mode", "values"], 0);
+    assert_eq!(tape.outcome(), "success");
+    assert_eq!(tape.end["connections"], 1, "two heartbeats came: the link was fine");
+    assert_eq!(tape.named("values").last().expect("values")["data"]["done"], true);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_run_is_joined_while_it_goes_on_and_after() {
+    let thread = server::new_thread();
+    let input = json!({"seconds": 4, "every": 0.2});
+    let run = server::start_run(&thread, "slow", &input, &["custom", "values"]);
+    std::thread::sleep(Duration::from_secs(2));
+    for when in ["while it runs", "when it is over"] {
+        let tape = tape(&["join", &thread, &run], 0);
+        assert_eq!(tape.outcome(), "success", "{when}");
+        assert_eq!((tape.thread(), tape.run()), (thread.clone(), run.clone()), "{when}");
+        let progress = tape.numbers("custom", "progress");
+        assert!(progress.len() >= 19, "{when}: {progress:?}");
+        assert!(progress.iter().copied().eq(0..progress.len() as u64), "{when}, all from the start: {progress:?}");
+        assert_eq!(tape.named("values").last().expect("values")["data"]["done"], true, "{when}");
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn leaving_does_not_stop_the_run() {
+    let thread = server::new_thread();
+    let input = r#"{"seconds":5,"every":0.3}"#;
+    let args = ["run", "slow", "--thread", &thread, "--input", input, "--mode", "custom", "-o", "jsonl"];
+    let mut running = spawn(args.into_iter().chain(["--url", &url()]));
+    running.line_where("a custom event", is_event("custom", json!({})));
+    running.signal(libc::SIGINT);
+    let done = running.wait_for(Duration::from_secs(10)).expect(130);
+    let tape = Tape::parse(&done.stdout);
+    assert_eq!(tape.outcome(), "detached");
+
+    let run = tape.run();
+    assert_eq!(server::run_status(&thread, &run), "running", "it lives on");
+    assert_eq!(server::run_end(&thread, &run), "success");
+    assert_eq!(server::runs(&thread).len(), 1);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_cancelled_run_is_cancelled() {
+    let thread = server::new_thread();
+    let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
+    let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
+    joined.line_where("a custom event", is_event("custom", json!({})));
+    runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
+    // It ends in silence: no error event, no end event, only its status says what happened.
+    let done = joined.wait_for(Duration::from_secs(30));
+    assert_eq!(Tape::parse(&done.stdout).outcome(), "cancelled");
+    assert_eq!(server::run_end(&thread, &run), "interrupted");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_tail_shows_every_run_of_its_thread() {
+    let thread = server::new_thread();
+    let first = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
+    let second = tape(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
+    let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &url()]);
+    running.line_where(
+        "the second run's end",
+        is_event("metadata", json!({"run_id": second.run(), "status": "run_done"})),
+    );
+    // And live: a third run, started while the tail is open.
+    let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.3}), &["custom"]);
+    running.line_where("live progress", is_event("custom", json!({"progress": 2})));
+    assert_eq!(server::run_end(&thread, &third), "success");
+    running.signal(libc::SIGINT);
+    let tail = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
+    assert_eq!(tail.head["run_id"], Value::Null, "of the whole thread");
+
+    let data = |tape: &Tape, name: &str| tape.named(name).map(|event| event["data"].clone()).collect::<Vec<_>>();
+    assert_eq!(data(&tail, "values"), data(&first, "values"));
+    let custom = data(&tail, "custom");
+    let of_second = data(&second, "custom");
+    assert_eq!(custom[..of_second.len()], of_second);
+    assert_eq!(custom[of_second.len()..], [0, 1, 2].map(|i| json!({"progress": i})));
+    let starts: Vec<_> = tail.named("metadata").filter_map(|event| event["data"]["run_id"].as_str()).collect();
+    for run in [first.run(), second.run(), third] {
+        assert!(starts.contains(&run.as_str()), "{run} begins in {starts:?}");
+    }
+    assert_eq!(tail.end["gaps"], 0);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_recording_is_what_was_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["run.jsonl", "run.jsonl.gz"] {
+        let file = folder.path().join(name);
+        let path = file.to_str().expect("UTF-8");
+        let done = runtail(&["run", "agent", "--input", ASK, "-o", "jsonl", "--record", path]).expect(0);
+        if !name.ends_with("gz") {
+            assert_eq!(std::fs::read_to_string(&file).expect("recorded"), done.stdout);
+        }
+        run(["verify", path]).expect(0);
+        let replayed = run(["replay", path, "-o", "jsonl"]).expect(0);
+        // The hashes are those of the file.
+        let mut recorded = Tape::parse(&done.stdout).events;
+        recorded.iter_mut().for_each(|event| _ = event.as_object_mut().and_then(|event| event.shift_remove("hash")));
+        assert_eq!(Tape::parse(&replayed.stdout).events, recorded);
+    }
+}
+
+// --- exactly once ----------------------------------------------------------------------------------------------------
+
+/// Starts a run over a link with these cuts, and holds the tape to: all there, once, in order, nothing started twice.
+#[track_caller]
+fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Tape {
+    let link = Proxy::to(server::address(), cuts.iter().copied());
+    let thread = server::new_thread();
+    let input = input.to_string();
+    let args = ["run", assistant, "--thread", &thread, "--input", &input, "--mode", mode, "-o", "jsonl"];
+    let done = run(args.into_iter().chain(["--url", &link.url()])).expect(0);
+    let tape = Tape::parse(&done.stdout);
+    assert_eq!(tape.outcome(), "success", "{}", tape.end);
+    assert_eq!(link.cuts_done(), cuts.len(), "every cut happened: {:?}", link.requests());
+    let answers = cuts.iter().filter(|(when, _)| !matches!(when, When::Bytes(..400))).count() as u64;
+    assert!(tape.end["connections"].as_u64() > Some(answers), "{}", tape.end);
+    assert_eq!(tape.end["gaps"], 0, "{:?}", tape.gaps);
+    assert_eq!(server::runs(&thread).len(), 1, "a request that starts a run is sent once: {:?}", link.requests());
+    tape
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn every_event_once_however_the_link_breaks() {
+    const N: u64 = 4000;
+    let at = [700, 9_001, 20_077, 31_313, 1_234, 2_600, 77_777, 5_555, 640, 48_000];
+    for how in [How::Close, How::Reset] {
+        let cuts = at.map(|n| (When::Bytes(n), how));
+        let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
+        let tape = run_over(&cuts, "firehose", &input, "custom");
+        let seen = tape.numbers("custom", "seq");
+        let wrong = seen.iter().zip(0..).position(|(&seq, i)| seq != i);
+        assert!(wrong.is_none() && seen.len() as u64 == N, "{} events, wrong from {wrong:?}: {}", seen.len(), tape.end);
+        // The case that loses events elsewhere did occur: one id for several events.
+        let ids: Vec<_> = tape.named("custom").map(|event| event["id"].as_str()).collect();
+        assert!(ids.windows(2).any(|pair| pair[0] == pair[1]), "ids repeat");
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn every_token_once_however_the_link_breaks() {
+    let cuts = [3_000, 60_000, 900, 41_000, 150_001].map(|n| (When::Bytes(n), How::Close));
+    let tape = run_over(&cuts, "firehose", &json!({"tokens": 1500}), "messages-tuple");
+    let expected: String = (0..1500).map(|i| format!("t{i} ")).collect();
+    let messages = tape.messages();
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0].text, expected);
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn the_answer_that_is_lost_does_not_start_a_second_run() {
+    // Cut before the first byte of the answer, and inside its head: no run id was seen.
+    for at in [0, 40] {
+        let cuts = [(When::Bytes(at), How::Close)];
+        let tape = run_over(&cuts, "firehose", &json!({"n": 300, "burst": 10, "pause": 0.02}), "custom");
+        assert!(tape.numbers("custom", "seq").into_iter().eq(0..300), "{}", tape.end);
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_link_that_falls_silent_is_given_up() {
+    let cuts = [(When::Heartbeat, How::Stall)];
+    let tape = run_over(&cuts, "slow", &json!({"seconds": 9, "every": 0.5}), "custom");
+    let progress = tape.numbers("custom", "progress");
+    assert!(progress.len() >= 17 && progress.iter().copied().eq(0..progress.len() as u64), "{progress:?}");
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
+    // The server itself loses what is published while its thread stream replays (it replays first and listens
+    // afterwards); a tail fetches that from the run's own stream.
+    const N: u64 = 3000;
+    let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
+    let link = Proxy::to(server::address(), cuts);
+    let thread = server::new_thread();
+    let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
+    let run = server::start_run(&thread, "firehose", &input, &["custom"]);
+    let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &link.url()]);
+    running.line_where("the run's end", is_event("metadata", json!({"run_id": run, "status": "run_done"})));
+    running.signal(libc::SIGINT);
+    let tape = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
+    let seen = tape.numbers("custom", "seq");
+    assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {}", tape.end);
+    let missing = N - seen.len() as u64;
+    assert_eq!(missing, 0, "missing: {}", tape.end);
+    // Several connections make one tail, so which of them meets which cut differs; some did.
+    assert!(link.cuts_done() >= 2, "{}", tape.end);
+    assert_eq!(server::run_end(&thread, &run), "success");
+}
+
+// --- lists and management, on every server -------------------------------------------------------------------------------
+
+/// Runs the binary on one of the servers.
+#[track_caller]
+fn runtail_at(url: &str, args: &[&str]) -> Done {
+    spawn(args.iter().copied().chain(["--url", url])).wait()
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
+    for url in server::all_urls() {
+        let address = url.trim_start_matches("http://");
+        let made = runtail_at(&url, &["threads", "create", "-o", "json"]).expect(0).json();
+        let thread = server::text(&made, "thread_id");
+        let start = |seconds: f64| {
+            let body = json!({"assistant_id": "slow", "input": {"seconds": seconds, "every": 0.2}, "multitask_strategy": "enqueue"});
+            let (status, run) = server::request_at(address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+            assert!((200..300).contains(&status), "{url}: {status} {run}");
+            server::text(&run, "run_id")
+        };
+        let runs: Vec<String> = (0..5).map(|n| start(if n < 3 { 0.0 } else { 60.0 })).collect();
+        let newest: Vec<&str> = runs.iter().rev().map(String::as_str).collect();
+        for (limit, offset) in [("3", 0), ("2", 2), ("50", 0)] {
+            let skip = offset.to_string();
+            let listed = runtail_at(&url, &["runs", "list", &thread, "--limit", limit, "--offset", &skip]).expect(0);
+            let ids: Vec<String> = listed.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
+            let most: usize = limit.parse().unwrap();
+            assert_eq!(ids, newest.iter().skip(offset).take(most).copied().collect::<Vec<_>>(), "{url}");
+        }
+        let cancel = |args: &[&str]| runtail_at(&url, &[&["runs", "cancel", &thread], args].concat());
+        // The queue first, then the run that is running: both are read back as stopped.
+        let done = cancel(&[&runs[4], "--yes", "--wait"]).expect(0).json();
+        assert_eq!((&done["status"], &done["run_status"]), (&json!("stopped"), &json!("interrupted")), "{url}");
+        let done = cancel(&["--all", "--yes", "--wait"]).expect(0);
+        let stopped: Vec<String> = done.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
+        assert!(stopped.contains(&runs[3]) && !stopped.contains(&runs[4]), "{url}: {stopped:?}");
+        let over = cancel(&[&runs[3], "--yes"]).expect(0);
+        assert!(over.stderr.contains("is already over (interrupted)"), "{url}: {}", over.stderr);
+        assert_eq!(over.json()["status"], "finished", "{url}");
+        cancel(&["00000000-0000-4000-8000-000000000000", "--yes"]).expect(1);
+        runtail_at(&url, &["threads", "delete", &thread]).expect(2);
+        let done = runtail_at(&url, &["threads", "delete", &thread, "--yes"]).expect(0).json();
+        assert_eq!(done["status"], "deleted", "{url}");
+    }
+}
+
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
+fn lists_names_and_the_doctor_work_on_every_server() {
+    for url in server::all_urls() {
+        let rows = runtail_at(&url, &["assistants", "list", "--limit", "500"]).expect(0).json_lines();
+        assert!(rows.iter().any(|row| row["graph_id"] == "agent"), "{url}");
+        runtail_at(&url, &["threads", "list", "--limit", "500"]).expect(0);
+        let graph = runtail_at(&url, &["assistants", "graph", "agent", "-o", "text"]).expect(0).stdout;
+        assert!(graph.contains("chat") && graph.contains("tools"), "{url}: {graph}");
+        let checks = runtail_at(&url, &["doctor", "-o", "jsonl"]).expect(0).json_lines();
+        assert!(checks.iter().all(|check| check["state"] != "bad"), "{url}: {checks:?}");
+    }
+}

@@ -1,0 +1,397 @@
+//! Tails and joins through the library, against the real Python agent server, which loses events of a thread stream while
+//! it replays and repeats those of a run's stream: each has to come once all the same.
+//!
+//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real source -- --ignored`.
+
+use runtail_api::{AgentServer, Http, Kind};
+use runtail_core::config::Profile;
+use runtail_stream::{
+    End, Event, Item, JoinLink, Link, Outcome, Record, RunFollowing, SourceOptions, ThreadLink, follow, follow_thread,
+};
+use runtail_testkit::proxy::{Cut, How, Proxy, When};
+use runtail_testkit::server;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+const MODES: [&str; 2] = ["run_modes", "state_update"];
+
+fn agent(url: &str) -> AgentServer {
+    AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap())
+}
+
+fn tail(url: &str, thread: &str) -> ThreadLink {
+    ThreadLink::new(agent(url), thread.into(), MODES.map(String::from).to_vec())
+}
+
+struct Followed {
+    events: Vec<Event>,
+    gaps: Vec<String>,
+    end: End,
+}
+
+/// Follows a link until an event for which `is_last` holds, or to its end; takes a rest after each of the first batches.
+async fn followed(
+    link: impl Link + 'static,
+    first_after: Option<&str>,
+    rest: Duration,
+    is_last: impl Fn(&Event) -> bool,
+) -> Followed {
+    let (sender, mut receiver) = mpsc::channel(1);
+    let options = SourceOptions { first_after: first_after.map(String::from), ..SourceOptions::default() };
+    let stop = options.stop.clone();
+    tokio::spawn(follow(link, options, sender));
+    let (mut events, mut gaps) = (Vec::new(), Vec::new());
+    for turn in 0.. {
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("something comes");
+        for item in batch.expect("an end record") {
+            match item {
+                Item::Record(Record::Event(event)) => {
+                    if is_last(&event) {
+                        stop.cancel();
+                    }
+                    events.push(event);
+                }
+                // Said of each outage; the events of runs are what is counted here.
+                Item::Record(Record::Gap { why, .. }) if why.contains("state updates") => {}
+                Item::Record(Record::Gap { why, .. }) => gaps.push(why),
+                Item::Record(Record::End(end)) => return Followed { events, gaps, end },
+                _ => {}
+            }
+        }
+        if turn < 50 {
+            tokio::time::sleep(rest).await;
+        }
+    }
+    unreachable!("it ends with its end record")
+}
+
+fn data(event: &Event) -> Value {
+    serde_json::from_str(event.data.text()).unwrap_or_default()
+}
+
+fn is_done(run: &str) -> impl Fn(&Event) -> bool + use<> {
+    let done = json!({"status": "run_done", "run_id": run});
+    move |event| data(event) == done
+}
+
+/// The numbers that came, where they are counted.
+fn numbers(events: &[Event]) -> Vec<u64> {
+    events.iter().filter_map(|event| data(event)["seq"].as_u64()).collect()
+}
+
+#[track_caller]
+fn assert_exact(followed: &Followed, n: u64, what: &str) {
+    let seen = numbers(&followed.events);
+    let wrong = seen.iter().zip(0..).position(|(&seq, i)| seq != i);
+    assert!(
+        wrong.is_none() && seen.len() as u64 == n,
+        "{what}: {} of {n}, wrong from {wrong:?}, {:?} {:?}",
+        seen.len(),
+        followed.end,
+        followed.gaps
+    );
+    assert!(followed.gaps.is_empty(), "{what}: {:?}", followed.gaps);
+    let ids: Vec<_> = followed.events.iter().filter_map(|event| event.id.clone()).collect();
+    assert!(ids.is_sorted(), "{what}: in the order of their ids");
+}
+
+fn pour(n: u64) -> Value {
+    json!({"n": n, "pad": 40, "burst": 40, "pause": 0.01})
+}
+
+/// Waits until a run has begun, so that there is something to replay.
+async fn begun(thread: &str, run: &str) {
+    let link = JoinLink::new(agent(&server::url()), thread.into(), run.into(), vec![]);
+    followed(link, Some("-1"), Duration::ZERO, |event| data(event)["seq"] == 200).await;
+}
+
+/// A rollback deletes the run's record and keeps its events.
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
+    let thread = server::new_thread();
+    let gone = server::start_run(&thread, "firehose", &pour(4000), &["custom"]);
+    begun(&thread, &gone).await;
+    let path = format!("/threads/{thread}/runs/{gone}/cancel?wait=true&action=rollback");
+    let (status, answer) = server::request("POST", &path, None);
+    assert!((200..300).contains(&status), "{status} {answer}");
+    assert_eq!(server::runs(&thread), [json!(null); 0]);
+    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&gone)).await;
+    let seen = numbers(&tape.events);
+    assert!(seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64), "{} {:?}", seen.len(), tape.end);
+    assert!(tape.gaps.is_empty() && tape.end.connections == 1, "{:?} {:?}", tape.gaps, tape.end);
+    // And before a run that is there.
+    let kept = server::start_run(&thread, "firehose", &pour(50), &["custom"]);
+    assert_eq!(server::run_end(&thread, &kept), "success");
+    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&kept)).await;
+    assert!(numbers(&tape.events).into_iter().eq(seen.into_iter().chain(0..50)), "{:?}", tape.end);
+    assert!(tape.gaps.is_empty(), "{:?}", tape.gaps);
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn a_tail_of_a_run_that_goes_on_lacks_nothing() {
+    const N: u64 = 4000;
+    for attempt in 0..6 {
+        let thread = server::new_thread();
+        let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+        begun(&thread, &run).await;
+        let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+        assert_exact(&tape, N, &format!("attempt {attempt}"));
+        println!("tail: {:?}", tape.end);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn a_tail_over_a_bad_link_lacks_nothing_either() {
+    const N: u64 = 4000;
+    // Three connections make a tail that replays: each of them breaks.
+    let at = [2_000, 30_000, 700, 50_001, 9_000, 9_001, 640, 40_000, 1_500, 3_000, 20_000, 5_000];
+    for how in [How::Close, How::Reset] {
+        let cuts: Vec<Cut> = at.iter().map(|n| (When::Bytes(*n), how)).collect();
+        let link = Proxy::to(server::address(), cuts);
+        let thread = server::new_thread();
+        let run = server::start_run(
+            &thread,
+            "firehose",
+            &json!({"n": N, "pad": 40, "burst": 40, "pause": 0.03}),
+            &["custom"],
+        );
+        let tape = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+        assert_exact(&tape, N, &format!("{how:?}"));
+        assert!(link.cuts_done() >= 2, "{} cuts", link.cuts_done());
+        assert_eq!(server::run_end(&thread, &run), "success");
+        println!("bad link: {} cuts, {:?}", link.cuts_done(), tape.end);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn runs_that_follow_each_other_are_all_there() {
+    const N: u64 = 1500;
+    let thread = server::new_thread();
+    let first = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    assert_eq!(server::run_end(&thread, &first), "success");
+    // One is over, one goes on, one waits in the queue.
+    let second = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let third = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    begun(&thread, &second).await;
+    let cuts = [(When::Bytes(400_000), How::Reset), (When::Bytes(90_000), How::Reset)];
+    let link = Proxy::to(server::address(), cuts);
+    let tape = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&third)).await;
+    let seen = numbers(&tape.events);
+    assert!(seen.into_iter().eq((0..N).chain(0..N).chain(0..N)), "{:?} {:?}", tape.end, tape.gaps);
+    assert_eq!(tape.gaps, [""; 0]);
+    for run in [first, second, third] {
+        let told = tape.events.iter().filter(|event| data(event)["run_id"] == *run);
+        let told: Vec<_> = told.map(|event| data(event)["status"].clone()).collect();
+        assert_eq!(told, [Value::Null, json!("run_done")], "begin and end of each run");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn a_tail_that_waits_hears_the_next_run_from_its_begin() {
+    let thread = server::new_thread();
+    let first = server::start_run(&thread, "firehose", &pour(300), &["custom"]);
+    assert_eq!(server::run_end(&thread, &first), "success");
+    let url = server::url();
+    let (seen, mut wait) = mpsc::channel(1);
+    let done = is_done(&first);
+    let (name, number) = (thread.clone(), std::sync::Mutex::new(0));
+    let tape = tokio::spawn(followed(tail(&url, &thread), Some("-"), Duration::ZERO, move |event| {
+        if done(event) {
+            seen.try_send(()).unwrap();
+        }
+        let mut number = number.lock().unwrap();
+        *number += u32::from(data(event)["status"] == "run_done");
+        *number == 2
+    }));
+    wait.recv().await.unwrap();
+    server::start_run(&name, "firehose", &pour(1000), &["custom"]);
+    let tape = tape.await.unwrap();
+    assert!(numbers(&tape.events).into_iter().eq((0..300).chain(0..1000)), "{:?}", tape.end);
+    assert_eq!(tape.gaps, [""; 0]);
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn what_the_server_does_not_keep_is_said() {
+    let thread = server::new_thread();
+    let body = json!({"assistant_id": "slow", "input": {"seconds": 6, "every": 0.2}, "stream_mode": ["custom"]});
+    let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
+    // It has begun when its first event was heard; that one cannot be had again.
+    let first = |event: &Event| data(event)["progress"].is_number();
+    followed(tail(&server::url(), &thread), None, Duration::ZERO, first).await;
+    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+    assert_eq!(tape.gaps.len(), 1, "{:?}", tape.gaps);
+    assert!(tape.gaps[0].contains("not resumable"), "{:?}", tape.gaps);
+    assert!(tape.events.iter().any(first), "and what comes is shown");
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
+    const N: u64 = 4000;
+    let mut duplicates = 0;
+    for rest in [0, 10].map(Duration::from_millis) {
+        for _ in 0..3 {
+            let thread = server::new_thread();
+            let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+            begun(&thread, &run).await;
+            let link = JoinLink::new(agent(&server::url()), thread, run, vec![]);
+            let tape = followed(link, Some("-1"), rest, |_| false).await;
+            assert_exact(&tape, N, &format!("{rest:?}"));
+            assert_eq!(tape.end.outcome, Outcome::Success);
+            duplicates += tape.end.duplicates;
+            println!("join: {:?}", tape.end);
+        }
+    }
+    println!("repeated and let pass: {duplicates}");
+}
+
+/// Starts a run of the graph `slow` on a new thread of a server and returns both ids once it is running. It runs for four
+/// seconds, so that it is still running when it is joined, also on a busy machine.
+async fn slow_run(url: &str, resumable: bool) -> (String, String) {
+    let address = url.trim_start_matches("http://").to_string();
+    tokio::task::spawn_blocking(move || {
+        let (_, thread) = server::request_at(&address, "POST", "/threads", Some(&json!({})));
+        let thread = server::text(&thread, "thread_id");
+        let body = json!({
+            "assistant_id": "slow", "input": {"steps": 4, "seconds": 1.0}, "stream_resumable": resumable,
+            "stream_mode": ["values", "custom"],
+        });
+        let (status, run) = server::request_at(&address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+        assert_eq!(status, 200, "{run}");
+        let run = server::text(&run, "run_id");
+        let path = format!("/threads/{thread}/runs/{run}");
+        let until = std::time::Instant::now() + Duration::from_secs(30);
+        while server::request_at(&address, "GET", &path, None).1["status"] != "running" {
+            assert!(std::time::Instant::now() < until, "{path} does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Its first events are out.
+        std::thread::sleep(Duration::from_millis(700));
+        (thread, run)
+    })
+    .await
+    .unwrap()
+}
+
+/// Joins a run and reads it to its end.
+async fn join_run(url: &str, (thread, run): &(String, String), shared: bool) -> Vec<Item> {
+    let (sender, mut receiver) = mpsc::channel(8);
+    let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+    let link = JoinLink::new(agent(url), thread.clone(), run.clone(), vec![]).shared(shared);
+    tokio::spawn(follow(link, options, sender));
+    let mut items = Vec::new();
+    while let Some(batch) = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("it ends") {
+        items.extend(batch);
+    }
+    items
+}
+
+fn events_of(items: &[Item]) -> Vec<&Event> {
+    let event = |item| if let &Item::Record(Record::Event(ref event)) = item { Some(event) } else { None };
+    items.iter().filter_map(event).collect()
+}
+
+fn gaps_of(items: &[Item]) -> Vec<&str> {
+    let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(&**why) } else { None };
+    items.iter().filter_map(why).collect()
+}
+
+fn end_of(items: &[Item]) -> (Outcome, u64) {
+    let Some(Item::Record(Record::End(end))) = items.last() else { panic!("no end: {items:?}") };
+    (end.outcome, end.gaps)
+}
+
+fn refused(items: &[Item]) -> bool {
+    items.iter().any(|item| matches!(item, Item::Failed(error) if error.kind == Kind::OneReader))
+}
+
+#[tokio::test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn joins_on_every_server_say_what_they_miss() {
+    for (n, url) in server::all_urls().into_iter().enumerate() {
+        let kind = agent(&url).info().await.unwrap().kind;
+        let is_python = n == 0;
+        // A run that can't be replayed.
+        let run = slow_run(&url, false).await;
+        let items = join_run(&url, &run, false).await;
+        if is_python {
+            let said = gaps_of(&items);
+            assert!(said.len() == 1 && said[0].ends_with("earlier output isn't available"), "{kind:?}: {said:?}");
+            assert_eq!(end_of(&items), (Outcome::Success, 1));
+            assert!(events_of(&items).iter().all(|event| !event.replayed), "what arrives is live");
+        } else {
+            assert!(refused(&items) && events_of(&items).is_empty(), "{kind:?}: {items:?}");
+            // As its only reader we get everything, in order and once.
+            let items = join_run(&url, &run, true).await;
+            let ids: Vec<_> = events_of(&items).iter().filter_map(|event| event.id.as_deref()).collect();
+            assert_eq!(end_of(&items), (Outcome::Success, 0), "{kind:?}: {ids:?} {:?}", gaps_of(&items));
+            assert_eq!(&*events_of(&items)[0].name, "metadata", "{kind:?}");
+            assert!(events_of(&items)[0].replayed && events_of(&items)[0].time().is_none(), "{kind:?}");
+            assert!(events_of(&items).last().is_some_and(|event| event.time().is_some()), "{kind:?}");
+        }
+        // And after its end, when its events were read or never kept.
+        let items = join_run(&url, &run, false).await;
+        assert_eq!((end_of(&items), events_of(&items).len()), ((Outcome::Success, 1), 0), "{kind:?}: {items:?}");
+        // A run that can be replayed, where there are such.
+        let run = slow_run(&url, true).await;
+        let items = join_run(&url, &run, false).await;
+        if refused(&items) {
+            assert_eq!(n, 2, "only Aegra replays none: {items:?}");
+            continue;
+        }
+        assert_eq!((end_of(&items), &*events_of(&items)[0].name), ((Outcome::Success, 0), "metadata"), "{kind:?}");
+        assert!(events_of(&items)[0].replayed, "{kind:?}");
+        let again = join_run(&url, &run, false).await;
+        let data = |items: &[Item]| events_of(items).iter().map(|event| event.data.clone()).collect::<Vec<_>>();
+        assert_eq!(data(&again), data(&items), "{kind:?}");
+        let times: Vec<_> = events_of(&again).iter().map(|event| event.time().is_some()).collect();
+        assert!(times.iter().all(|known| *known == is_python), "{kind:?}: only Python's ids hold a time: {times:?}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real source -- --ignored"]
+async fn threads_are_followed_on_every_server() {
+    for (n, url) in server::all_urls().into_iter().enumerate() {
+        let (thread, first) = slow_run(&url, true).await;
+        let (sender, mut receiver) = mpsc::channel(8);
+        let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
+        let stop = options.stop.clone();
+        let following = RunFollowing { shared: true, ..RunFollowing::default() };
+        tokio::spawn(follow_thread(agent(&url), thread.clone(), vec![], following, options, sender));
+        let mut items = Vec::new();
+        let seen = |items: &[Item], text: &str| events_of(items).iter().any(|event| event.data.text().contains(text));
+        let until = tokio::time::Instant::now() + Duration::from_secs(60);
+        while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
+            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+        }
+        // Its end: from the stream on Python, else from the list of runs.
+        let is_over = |items: &[Item]| {
+            items.iter().any(|item| match item {
+                Item::Record(Record::Run(run)) => run.run_id == first && run.ended_at.is_some(),
+                Item::Record(Record::Event(event)) => event.data.text().contains("run_done"),
+                _ => false,
+            })
+        };
+        while !is_over(&items) {
+            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+        }
+        stop.cancel();
+        while let Some(batch) = receiver.recv().await {
+            items.extend(batch);
+        }
+        let by_runs = items.iter().any(|item| matches!(item, Item::Following { .. }));
+        assert_eq!(by_runs, n > 0, "Python alone has thread streams");
+        assert_eq!(end_of(&items), (Outcome::Detached, 0), "{:?}", gaps_of(&items));
+        assert_eq!(&*events_of(&items)[0].name, "metadata");
+        let seqs: Vec<_> = events_of(&items).iter().map(|event| event.seq).collect();
+        assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+    }
+}

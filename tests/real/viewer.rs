@@ -1,0 +1,472 @@
+//! What the viewer is made of, against the real Python agent server: every stream mode alone and all together, with and
+//! without subgraphs, on the stream of a run and on that of a thread; modes that are changed in the middle of a run; and
+//! graphs of every kind.
+//!
+//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real viewer -- --ignored`.
+
+use runtail_api::{AgentServer, Http};
+use runtail_core::config::Profile;
+use runtail_core::model::RunCreate;
+use runtail_stream::projection::{LifecycleKind, Message, Projections, Role, StateSource};
+use runtail_stream::{
+    Event, Item, JoinLink, Link, Outcome, RUN_MODES, Record, RunLink, SourceOptions, Target, ThreadLink, follow,
+};
+use runtail_testkit::server;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Modes that tell of states.
+const STATES: [&str; 3] = ["values", "checkpoints", "debug"];
+
+fn agent() -> AgentServer {
+    let http = Http::new(&Profile::default()).expect("a client");
+    AgentServer::new(http, server::url().parse().expect("an address"))
+}
+
+fn names(modes: &[&str]) -> Vec<String> {
+    modes.iter().map(|mode| mode.to_string()).collect()
+}
+
+/// What came of a stream.
+struct Tape {
+    items: Vec<Item>,
+    projections: Projections,
+}
+
+impl Tape {
+    fn events(&self) -> impl Iterator<Item = &Event> {
+        let event = |item| match item {
+            &Item::Record(Record::Event(ref event)) => Some(event),
+            _ => None,
+        };
+        self.items.iter().filter_map(event)
+    }
+
+    fn of(&self, name: &str) -> impl Iterator<Item = Value> {
+        self.events().filter(move |event| &*event.name == name).map(data)
+    }
+
+    fn gaps(&self) -> Vec<&str> {
+        let why = |item| match item {
+            &Item::Record(Record::Gap { ref why, .. }) => Some(why.as_str()),
+            _ => None,
+        };
+        self.items.iter().filter_map(why).collect()
+    }
+
+    fn outcome(&self) -> Outcome {
+        let end = |item: &Item| if let Item::Record(Record::End(end)) = item { Some(end.outcome) } else { None };
+        self.items.iter().rev().find_map(end).expect("an end")
+    }
+
+    fn thread(&self) -> String {
+        let thread =
+            |item: &Item| if let Item::Record(Record::Tape(head)) = item { head.thread_id.clone() } else { None };
+        self.items.iter().find_map(thread).expect("a thread")
+    }
+
+    fn connections(&self) -> usize {
+        self.items.iter().filter(|item| matches!(item, Item::Record(Record::Open { .. }))).count()
+    }
+
+    fn has(&self, kind: LifecycleKind) -> usize {
+        self.projections.lifecycle.rows().iter().filter(|row| row.kind == kind).count()
+    }
+}
+
+fn data(event: &Event) -> Value {
+    serde_json::from_str(event.data.text()).unwrap_or_default()
+}
+
+/// Follows a stream until it ends or `watch` has seen enough. `watch` is told of each event, with how many came, and may
+/// want other modes.
+async fn followed(
+    link: impl Link + 'static,
+    modes: Vec<String>,
+    first_after: Option<&str>,
+    mut watch: impl FnMut(&Event, u64, &watch::Sender<Vec<String>>) -> bool,
+) -> Tape {
+    let (tell, told) = watch::channel(modes);
+    let first_after = first_after.map(str::to_string);
+    let options = SourceOptions { modes: Some(told), first_after, ..SourceOptions::default() };
+    let stop = options.stop.clone();
+    // A short queue: what is wanted is told while the events come, not after them.
+    let (sender, mut receiver) = mpsc::channel(1);
+    tokio::spawn(follow(link, options, sender));
+    let mut tape = Tape { items: Vec::new(), projections: Projections::default() };
+    loop {
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("something comes");
+        let Some(batch) = batch else { return tape };
+        for item in batch {
+            tape.projections.apply(&item);
+            if let Item::Record(Record::Event(event)) = &item
+                && watch(event, event.seq, &tell)
+            {
+                stop.cancel();
+            }
+            tape.items.push(item);
+        }
+    }
+}
+
+/// Starts a run on a new thread and follows it to its end.
+async fn run(graph: &str, input: Value, modes: &[&str], subgraphs: bool) -> Tape {
+    started(graph, input, modes, subgraphs, Value::Null).await
+}
+
+async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, more: Value) -> Tape {
+    let body = RunCreate {
+        assistant_id: graph.into(),
+        input: Some(input),
+        stream_mode: names(modes),
+        stream_subgraphs: subgraphs,
+        extra: serde_json::from_value(more).unwrap_or_default(),
+        ..RunCreate::default()
+    };
+    let tape = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, |_, _, _| false).await;
+    assert_eq!(tape.gaps(), [""; 0], "{graph} {modes:?}");
+    tape
+}
+
+fn ask() -> Value {
+    json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]})
+}
+
+/// Whether an event may come where these modes were asked for.
+fn is_asked(name: &str, modes: &[&str]) -> bool {
+    let has = |mode: &str| modes.contains(&mode);
+    match name {
+        "metadata" => true,
+        "messages" => has("messages-tuple"),
+        "messages/metadata" | "messages/partial" | "messages/complete" => has("messages") && !has("messages-tuple"),
+        name => has(name),
+    }
+}
+
+/// The text of a message in a state.
+fn text_of(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// Each answer of a model or a tool in the state is shown exactly once, text for text and call for call, in its order.
+#[track_caller]
+fn assert_messages(tape: &Tape, what: &str) {
+    let state = server::get(&format!("/threads/{}/state", tape.thread()));
+    let is_answer = |m: &&Value| m["type"] != "human";
+    let wanted: Vec<&Value> =
+        state["values"]["messages"].as_array().expect("messages").iter().filter(is_answer).collect();
+    let shown = tape.projections.messages.items().iter();
+    let shown: Vec<&Message> = shown.filter(|m| m.role != Role::Human && m.removed_at.is_none()).collect();
+    assert_eq!(shown.len(), wanted.len(), "{what}: {shown:#?}");
+    for (shown, wanted) in shown.iter().zip(&wanted) {
+        let text = text_of(wanted);
+        // Where there are other blocks, a word stands for each of them.
+        let same = match wanted["content"].is_string() {
+            true => shown.text == text,
+            false => shown.text.contains(&text),
+        };
+        assert!(same, "{what}: {:?} for {text:?}", shown.text);
+        assert!(shown.complete, "{what}: {shown:?}");
+        let calls = wanted["tool_calls"].as_array().map_or(0, Vec::len);
+        assert_eq!(shown.tool_calls.len(), calls, "{what}");
+        for (shown, wanted) in shown.tool_calls.iter().zip(wanted["tool_calls"].as_array().into_iter().flatten()) {
+            assert_eq!((json!(shown.name), json!(shown.id)), (wanted["name"].clone(), wanted["id"].clone()), "{what}");
+            assert_eq!(serde_json::from_str::<Value>(&shown.args).ok().as_ref(), Some(&wanted["args"]), "{what}");
+        }
+        if let Some(id) = wanted["tool_call_id"].as_str() {
+            assert_eq!(shown.tool_call_id.as_deref(), Some(id), "{what}");
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn every_mode_of_a_run_alone_and_all_together() {
+    let alone = RUN_MODES.iter().map(std::slice::from_ref);
+    for modes in alone.chain([&RUN_MODES[..], &["messages", "values"]]) {
+        for subgraphs in [false, true] {
+            let what = format!("{modes:?}, subgraphs {subgraphs}");
+            let (chat, fanout) = tokio::join!(
+                run("agent", ask(), modes, subgraphs),
+                run("fanout", json!({"topic": "tea"}), modes, subgraphs)
+            );
+            let mut came = BTreeSet::new();
+            for tape in [&chat, &fanout] {
+                assert_eq!(tape.outcome(), Outcome::Success, "{what}");
+                for event in tape.events() {
+                    assert!(is_asked(&event.name, modes), "{what}: {}", event.name);
+                    assert!(subgraphs || event.ns.is_empty(), "{what}: {:?}", event.ns);
+                    came.insert(event.name.to_string());
+                }
+            }
+            let expected: Vec<_> = modes.iter().map(|m| if *m == "messages-tuple" { "messages" } else { m }).collect();
+            let has = |name: &str| came.iter().any(|c| c == name || c.starts_with(&format!("{name}/")));
+            assert!(expected.iter().all(|name| has(name)), "{what}: {came:?}");
+            // Legacy messages and LangChain's events never carry a namespace.
+            let deepest = fanout.events().map(|event| event.ns.len()).max();
+            let is_flat = modes.iter().all(|mode| matches!(*mode, "messages" | "events"));
+            assert_eq!(deepest, Some(if subgraphs && !is_flat { 2 } else { 0 }), "{what}");
+            if modes.iter().any(|mode| matches!(*mode, "messages-tuple" | "messages" | "updates" | "values")) {
+                assert_messages(&chat, &what);
+            }
+            let states = chat.projections.values.rows().len();
+            let updates = chat.projections.updates.rows().len();
+            assert_eq!(
+                (states > 0, updates),
+                (modes.iter().any(|mode| STATES.contains(mode)), if modes.contains(&"updates") { 3 } else { 0 })
+            );
+            assert_eq!(chat.projections.ledger.malformed, 0);
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn every_mode_of_a_thread_alone_and_all_together() {
+    let all = ["run_modes", "lifecycle", "state_update"];
+    for modes in [&all[..1], &all[1..2], &all[2..], &all[..], &all[1..]] {
+        for subgraphs in [false, true] {
+            let thread = server::new_thread();
+            let mut began = false;
+            let link = ThreadLink::new(agent(), thread.clone(), names(modes));
+            // Its stream is open when the run begins: the server says nothing until then, so time has to be given.
+            let starter = tokio::task::spawn_blocking({
+                let thread = thread.clone();
+                move || {
+                    std::thread::sleep(Duration::from_millis(700));
+                    let body = json!({"assistant_id": "fanout", "input": {"topic": "tea"}, "stream_mode": RUN_MODES,
+                        "stream_subgraphs": subgraphs, "stream_resumable": true});
+                    let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
+                    assert_eq!(server::run_end(&thread, &run), "success");
+                    let state = json!({"values": {"notes": ["by hand"]}, "as_node": "join"});
+                    server::post(&format!("/threads/{thread}/state"), &state);
+                    run
+                }
+            });
+            let is_last = |event: &Event| match modes.contains(&"state_update") {
+                true => &*event.name == "state_update",
+                false => data(event)["status"] == "run_done",
+            };
+            let tape = followed(link, names(modes), None, |event, _, _| {
+                began |= &*event.name == "metadata";
+                is_last(event)
+            });
+            let tape = tape.await;
+            let run = starter.await.expect("started");
+            let what = format!("{modes:?}, subgraphs {subgraphs}");
+            let came: BTreeSet<&str> = tape.events().map(|event| &*event.name).collect();
+            let hears_runs = modes.contains(&"run_modes");
+            assert_eq!(began, modes != ["state_update"], "{what}: {came:?}");
+            assert_eq!(came.contains("state_update"), modes.contains(&"state_update"), "{what}: {came:?}");
+            for name in ["values", "updates", "custom", "tasks", "checkpoints", "debug", "events"] {
+                assert_eq!(came.contains(name), hears_runs, "{what}: {name}");
+            }
+            // Only its subgraphs have models.
+            assert_eq!(came.contains("messages"), hears_runs && subgraphs, "{what}");
+            let deepest = tape.events().map(|event| event.ns.len()).max();
+            assert_eq!(deepest, Some(if subgraphs && hears_runs { 2 } else { 0 }), "{what}");
+            if began {
+                let told: Vec<Value> = tape.of("metadata").collect();
+                assert_eq!(told, [json!({"run_id": run, "attempt": 1}), json!({"status": "run_done", "run_id": run})]);
+            }
+            for state in tape.of("state_update") {
+                assert_eq!(
+                    state["state"]["values"]["notes"].as_array().and_then(|n| n.last()),
+                    Some(&json!("by hand"))
+                );
+            }
+        }
+    }
+}
+
+/// The numbers that came, where they are counted.
+fn numbers(tape: &Tape) -> Vec<u64> {
+    tape.of("custom").filter_map(|data| data["seq"].as_u64()).collect()
+}
+
+fn pour(n: u64) -> Value {
+    json!({"n": n, "pad": 40, "burst": 40, "pause": 0.02})
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
+    const N: u64 = 3000;
+    // What is wanted at which event; `custom` all the time.
+    let changes: [(u64, &[&str]); 5] = [
+        (200, &["custom"]),
+        (700, &["custom", "values"]),
+        (701, &["custom", "updates"]),
+        (1500, &[]),
+        (2500, &["custom", "tasks"]),
+    ];
+    let change = |_: &Event, seq: u64, tell: &watch::Sender<Vec<String>>| {
+        if let Some((_, modes)) = changes.iter().find(|(at, _)| *at == seq) {
+            tell.send_replace(names(modes));
+        }
+        false
+    };
+    let modes = ["custom", "values", "updates", "tasks"];
+    // One that we start, and one that is joined from its start.
+    let body = RunCreate {
+        assistant_id: "firehose".into(),
+        input: Some(pour(N)),
+        stream_mode: names(&modes),
+        ..RunCreate::default()
+    };
+    let started = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+    let thread = server::new_thread();
+    let run = server::start_run(&thread, "firehose", &pour(N), &modes);
+    let joined = followed(JoinLink::new(agent(), thread, run, Vec::new()), Vec::new(), Some("-1"), change).await;
+    for (tape, what) in [(&started, "started"), (&joined, "joined")] {
+        assert!(numbers(tape).into_iter().eq(0..N), "{what}: {} {:?}", numbers(tape).len(), tape.items.last());
+        assert_eq!(tape.gaps(), [""; 0], "{what}");
+        assert_eq!(tape.outcome(), Outcome::Success, "{what}");
+        assert!(tape.connections() >= 4, "{what}: {}", tape.connections());
+        let said =
+            tape.projections.lifecycle.rows().iter().filter(|row| row.text.starts_with("modes changed: reopened"));
+        let closed = |item: &&Item| matches!(item, Item::Record(Record::Close { reason, .. }) if reason == "modes");
+        assert_eq!(said.count(), tape.items.iter().filter(closed).count(), "{what}: each is said");
+        assert!(tape.events().map(|event| event.seq).eq(1..=tape.events().count() as u64), "{what}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn messages_are_whole_whatever_was_changed_while_they_came() {
+    let modes = ["messages-tuple", "messages", "updates", "values", "custom"];
+    let sets: [&[&str]; 3] = [&["messages-tuple", "values"], &["messages-tuple", "updates", "values"], &[]];
+    for every in [3, 7, 20] {
+        let input = json!({"messages": ask()["messages"], "pause": 0.05});
+        let body = RunCreate {
+            assistant_id: "rich".into(),
+            input: Some(input),
+            stream_mode: names(&modes),
+            ..RunCreate::default()
+        };
+        let change = |_: &Event, seq: u64, tell: &watch::Sender<Vec<String>>| {
+            if seq.is_multiple_of(every) {
+                tell.send_replace(names(sets[(seq / every) as usize % sets.len()]));
+            }
+            false
+        };
+        let tape = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+        assert!(tape.connections() > 1);
+        assert_eq!(tape.gaps(), [""; 0]);
+        assert_messages(&tape, &format!("changed every {every} events"));
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
+    const N: u64 = 3000;
+    let thread = server::new_thread();
+    let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let link = ThreadLink::new(agent(), thread.clone(), names(&["run_modes"]));
+    let changes: [(u64, &[&str]); 3] =
+        [(300, &["run_modes", "state_update"]), (900, &["run_modes", "lifecycle"]), (2000, &["run_modes"])];
+    let tape = followed(link, names(&["run_modes"]), Some("-"), |event, seq, tell| {
+        if let Some((_, modes)) = changes.iter().find(|(at, _)| *at == seq) {
+            tell.send_replace(names(modes));
+        }
+        data(event) == json!({"status": "run_done", "run_id": run})
+    })
+    .await;
+    assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
+    // A connection that can't tell what it repeats is opened again, and the server never repeats state updates.
+    let gaps = tape.gaps();
+    assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never repeated: some may be missing")), "{gaps:?}");
+    assert!(tape.connections() >= 3);
+    // Narrowed to begin and end of runs, and back: what was left out comes then.
+    let thread = server::new_thread();
+    let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let link = ThreadLink::new(agent(), thread.clone(), names(&["lifecycle"]));
+    let tape = followed(link, names(&["lifecycle"]), Some("-"), |event, seq, tell| {
+        if seq == 1 {
+            tell.send_replace(names(&["run_modes"]));
+        }
+        data(event) == json!({"status": "run_done", "run_id": run})
+    })
+    .await;
+    assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
+    let told: Vec<Value> = tape.of("metadata").collect();
+    assert_eq!(told.len(), 2, "begin and end once: {told:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn messages_of_every_make() {
+    for modes in [&RUN_MODES[..], &["messages-tuple", "values"], &["messages", "updates"], &["updates"], &["values"]] {
+        let tape = run("rich", ask(), modes, true).await;
+        assert_messages(&tape, &format!("{modes:?}"));
+        let all = tape.projections.messages.items();
+        let model = all.iter().find(|m| m.role == Role::Ai).expect("an answer");
+        assert_eq!(model.reasoning, "The person wants two cities.", "{modes:?}");
+        let failed = all.iter().filter(|m| m.is_error).count();
+        assert_eq!(failed, 1, "{modes:?}: a tool that failed says so");
+        let removed = all.iter().filter(|m| m.removed_at.is_some()).count();
+        assert_eq!(removed, 1, "{modes:?}: {all:#?}");
+        let last = all.iter().rfind(|m| m.role == Role::Ai).and_then(|m| m.usage).expect("what it cost");
+        assert_eq!((last.input, last.output), (60, 25), "{modes:?}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn states_that_are_no_objects_and_a_large_one() {
+    let tape = run("bare", json!("hello"), &RUN_MODES, true).await;
+    assert_eq!(tape.outcome(), Outcome::Success);
+    let states: Vec<Value> = tape.of("values").collect();
+    assert_eq!(states.last(), Some(&json!("hello — said")), "{states:?}");
+    // A checkpoint may tell of a state before the first of `values` does.
+    let told = tape.projections.values.rows().iter().filter(|row| row.source == StateSource::Values).count();
+    assert_eq!(told, states.len());
+
+    let tape = run("odd", json!({"big": 5_000_000}), &RUN_MODES, true).await;
+    assert_eq!((tape.outcome(), tape.projections.ledger.malformed), (Outcome::Success, 0));
+    let largest = tape.projections.values.rows().iter().map(|row| row.size).max();
+    assert!(largest > Some(5_000_000), "{largest:?}");
+    let values: Vec<Value> = tape.of("custom").take(6).collect();
+    assert_eq!(
+        values,
+        [json!(null), json!("a bare text"), json!(7), json!([]), json!({}), json!({"deep": [[[null]]]})]
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn what_stops_what_fails_and_what_is_tried_again() {
+    // Two questions at once.
+    let tape = run("several", json!({}), &["updates", "values", "tasks"], true).await;
+    assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
+    // Before a node.
+    let more = json!({"interrupt_before": ["tools"]});
+    let tape = started("agent", ask(), &["updates", "values"], false, more).await;
+    assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 1));
+    // An error, the limit of steps, and a node that is tried again.
+    let tape = run("broken", json!({}), &RUN_MODES, false).await;
+    assert_eq!(tape.outcome(), Outcome::Error);
+    assert!(tape.has(LifecycleKind::Error) >= 1);
+    let more = json!({"config": {"recursion_limit": 6}});
+    let tape = started("odd", json!({"loop": true}), &["updates", "tasks"], false, more).await;
+    assert_eq!(tape.outcome(), Outcome::Error);
+    assert_eq!(tape.of("error").next().expect("an error")["error"], "GraphRecursionError");
+    let tape = run("odd", json!({"fail": 2}), &["custom", "tasks"], false).await;
+    let attempts: Vec<Value> = tape.of("custom").filter(|data| data["attempt"].is_number()).collect();
+    assert_eq!((tape.outcome(), attempts.len()), (Outcome::Success, 3), "{attempts:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
+async fn a_run_without_events_lives_by_its_heartbeats() {
+    let tape = run("slow", json!({"seconds": 6}), &["custom"], false).await;
+    assert_eq!((tape.outcome(), tape.events().count()), (Outcome::Success, 1), "only its beginning");
+    assert!(tape.projections.ledger.heartbeats >= 1);
+}

@@ -1,0 +1,559 @@
+//! Acting on threads from the dashboard: what keys ask for, what the card and the dialogs show, and what is sent to servers.
+
+mod server;
+
+use proptest::prelude::*;
+use runtail_api::{
+    Acted, ApiError, CancelState, CancelTarget, Choice, Kind, LoadedThread, Place, PlanError, StartError, StartFailure,
+    Started, ThreadIntent,
+};
+use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts};
+use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::Overlay;
+use runtail_tui::app::answer::AnswerStage;
+use runtail_tui::app::msg::{Done, Effect, ServerRef, StreamTarget, ThreadRef};
+use serde_json::{Value, json};
+
+const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
+
+/// A thread's records as a server sends them.
+struct Records {
+    thread: Value,
+    state: Value,
+    runs: Value,
+}
+
+/// A thread with this status, and a state as in a captured case.
+fn records(status: &str, case: &str, runs: Value) -> Records {
+    let case = fixture(case);
+    let mut state = case["state"].clone();
+    state["created_at"] = json!("2026-11-21T13:54:00Z");
+    let mut thread = json!({
+        "thread_id": THREAD, "status": status, "updated_at": "2026-11-21T13:54:00Z",
+        "metadata": {"graph_id": "support", "assistant_id": "a-support"},
+    });
+    if let Some(error) = case["thread"].get("error") {
+        thread["error"] = error.clone();
+    }
+    Records { thread, state, runs }
+}
+
+/// A captured case, or a thread on which everything is done.
+fn fixture(case: &str) -> Value {
+    if case == "finished-state" {
+        let metadata = json!({"source": "loop"});
+        return json!({"state": {"values": {}, "next": [], "tasks": [], "metadata": metadata, "checkpoint": {"checkpoint_id": "c"}}});
+    }
+    let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
+    let mut case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    if case["state"].is_null() {
+        // The capture has the thread's record alone; the step that is next is known from it.
+        let metadata = json!({"source": "loop"});
+        case["state"] = json!({"values": {}, "next": ["second"], "tasks": [], "metadata": metadata, "checkpoint": {"checkpoint_id": "c"}});
+    }
+    case
+}
+
+fn run(id: &str, status: &str) -> Value {
+    json!({"run_id": id, "status": status, "created_at": "2026-11-21T13:53:00Z", "updated_at": "2026-11-21T13:54:00Z",
+           "assistant_id": "a-support", "kwargs": {"input": {"n": 1}}})
+}
+
+fn waiting(case: &str) -> Records {
+    records("interrupted", case, json!([run("r1", "success")]))
+}
+
+impl Records {
+    fn loaded(&self) -> LoadedThread {
+        LoadedThread {
+            thread: ThreadFacts::read(&self.thread.to_string()).ok(),
+            state: StateFacts::read(&self.state.to_string()).ok(),
+            runs: RunFacts::read_all(&self.runs.to_string()).ok(),
+        }
+    }
+}
+
+/// Gives the open thread page a snapshot.
+fn snapshot(dash: &mut Dash, records: &Records) {
+    let parts = [
+        (SnapshotPart::Thread, &records.thread),
+        (SnapshotPart::State, &records.state),
+        (SnapshotPart::Runs, &records.runs),
+    ];
+    let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
+    let seq = dash.app.viewer().unwrap().tape.newest_seq() + 1;
+    let event = ThreadSnapshot { at: dash.now, parts: parts.collect() }.into_event(seq);
+    dash.items(vec![Item::Record(Record::Event(event))]);
+}
+
+/// The page of a thread that is like this.
+fn page(size: (u16, u16), records: &Records) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    snapshot(&mut dash, records);
+    dash
+}
+
+fn thread() -> ThreadRef {
+    let server = ServerRef {
+        profile: "prod-eu".into(),
+        name: "support-bot".into(),
+        url: "https://support-bot.us.langgraph.app".into(),
+    };
+    ThreadRef { server, id: THREAD.into() }
+}
+
+fn last_notice(dash: &Dash) -> &str {
+    dash.app.notices.last().map_or("", |notice| &notice.text)
+}
+
+/// The run that an effect would start, as its body.
+fn started(effects: &[Effect]) -> Option<(u64, Value)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::StartRun(number, _, start) => Some((*number, serde_json::to_value(&start.body).unwrap())),
+        _ => None,
+    })
+}
+
+fn planned(effects: &[Effect]) -> Option<(u64, ThreadIntent)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::PlanAction(number, _, intent) => Some((*number, (**intent).clone())),
+        _ => None,
+    })
+}
+
+/// What a plan of an action looks like.
+fn preview(title: &str, consent: Consent) -> Box<Preview> {
+    Box::new(Preview {
+        title: title.into(),
+        profile: "prod-us".into(),
+        target: None,
+        request: PlainRequest {
+            method: "POST".into(),
+            url: format!(
+                "https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{RUN}/cancel?wait=0&action=interrupt"
+            ),
+            headers: Vec::new(),
+            body: None,
+        },
+        changes: Vec::new(),
+        revision: NewRevision::NotAsked,
+        notes: vec![Note::fact("Finished steps are kept.")],
+        consent,
+    })
+}
+
+fn failed(failure: StartFailure, kind: Kind) -> StartError {
+    let at =
+        Place { method: "POST".into(), host: "http://h".into(), path: "/threads/t/runs".into(), ..Place::default() };
+    StartError { failure, error: ApiError { kind, at, detail: "no answer in time".into(), hint: None } }
+}
+
+fn card(dash: &Dash) -> &runtail_tui::app::answer::AnswerCard {
+    match dash.app.overlays.last() {
+        Some(Overlay::Answer(card)) => card,
+        other => panic!("no card is open: {other:?}"),
+    }
+}
+
+#[test]
+fn the_cards_look_as_designed() {
+    for (case, keys) in [
+        ("question", "approved"),
+        ("question-hitl", "1<Down>3too risky"),
+        ("question-with-schema", "y<Down><Backspace>12<Down>"),
+        ("questions-parallel", "keep"),
+    ] {
+        for size in [(140, 40), (80, 24)] {
+            let mut dash = page(size, &waiting(case));
+            dash.keys("a");
+            dash.keys(keys);
+            insta::assert_snapshot!(format!("answer_{case}_{}x{}", size.0, size.1), dash.screen());
+        }
+    }
+    let mut dash = page((140, 40), &waiting("question-hitl"));
+    dash.keys("a2bob<ctrl-t>");
+    insta::assert_snapshot!("answer_json_140x40", dash.screen());
+}
+
+#[test]
+fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
+    let mut dash = page((140, 40), &waiting("question"));
+    assert!(dash.keys("a").is_empty(), "everything is known: nothing has to be read");
+    assert!(started(&dash.keys("<Enter><ctrl-r><ctrl-r>")).is_none());
+    assert!(started(&dash.keys("<ctrl-s>")).is_none() && last_notice(&dash).contains("Nothing is answered yet"));
+    dash.keys("approved");
+    let (number, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    let id = waiting("question").loaded().answerable()[0].id.clone().unwrap();
+    assert_eq!(body["command"], json!({"resume": {id: "\napproved"}}), "Enter is a new line");
+    assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-support"), &json!("reject")));
+    assert_eq!(dash.app.streams.all().len(), 1);
+    assert!(started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(), "it is sent once");
+    let acted = Acted::Started(Started { run_id: "r2".into(), was_found: false });
+    dash.done(Done::Acted(number, thread(), Ok(acted)));
+    assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
+    assert!(dash.app.overlays.is_empty());
+    assert_eq!(dash.app.streams.all().len(), 1, "no second tab");
+    assert!(dash.app.viewer().unwrap().refreshes > 0);
+    // What was answered is no draft any more.
+    dash.keys("a");
+    assert!(!dash.screen().contains("approved"), "{}", dash.screen());
+}
+
+#[test]
+fn an_answer_is_not_sent_by_a_key_typed_ahead_of_its_card() {
+    let mut dash = page((140, 40), &waiting("question"));
+    assert!(started(&dash.typed_ahead("aapproved<ctrl-s>")).is_none());
+    dash.later(2000);
+    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+}
+
+#[test]
+fn a_draft_survives_closing_and_refusals() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("aapproved<Esc>");
+    assert!(dash.app.overlays.is_empty());
+    dash.keys("a");
+    assert!(dash.screen().contains("approved") && last_notice(&dash).contains("your draft from before"));
+    for (failure, said) in [
+        (StartFailure::Busy, "Someone answered first. Your draft is kept."),
+        (StartFailure::NotOpen, "This question is no longer open."),
+        (StartFailure::Refused, "The server refused the answer."),
+    ] {
+        let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
+        dash.done(Done::Acted(number, thread(), Err(failed(failure, Kind::Conflict))));
+        let screen = dash.screen();
+        assert!(screen.contains(said) && screen.contains("approved"), "{screen}");
+    }
+    let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    dash.done(Done::Acted(number, thread(), Err(failed(StartFailure::Unknown, Kind::Timeout))));
+    insta::assert_snapshot!("answer_unknown_140x40", dash.screen());
+    assert!(started(&dash.keys("x<ctrl-s>")).is_none(), "what may have been received is not sent again");
+    assert!(last_notice(&dash).contains("may have been received"));
+    dash.keys("<ctrl-n><Esc>a");
+    assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
+}
+
+#[test]
+fn approve_all_opens_the_card_and_sends_nothing() {
+    let mut dash = page((140, 40), &waiting("question-inbox"));
+    assert!(dash.keys("A").is_empty());
+    let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    let answers: Vec<&Value> = body["command"]["resume"].as_object().unwrap().values().collect();
+    assert_eq!(answers, [&json!([{"type": "accept", "args": null}])]);
+    let mut dash = page((140, 40), &waiting("question-hitl"));
+    dash.keys("A");
+    assert_eq!(last_notice(&dash), "Not everything can be approved. Decide about the rest.");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+}
+
+#[test]
+fn the_answer_key_says_what_else_there_is_to_do() {
+    let done = || json!([run("r1", "success")]);
+    for (records, said) in [
+        (
+            records("idle", "finished-state", done()),
+            "The thread is idle: nothing is waiting for an answer. n starts a run.",
+        ),
+        (
+            records("error", "failed", json!([run("r1", "error")])),
+            "The last run failed: nothing is waiting for an answer. R retries it, e explains.",
+        ),
+        (
+            records("error", "poisoned", json!([run("r1", "error")])),
+            "The graph rejected the answer, and the server keeps it. R asks the question again.",
+        ),
+        (
+            records("busy", "finished-state", json!([run("r1", "running")])),
+            "A run is running: nothing is waiting for an answer. x cancels it.",
+        ),
+        (
+            records("busy", "finished-state", done()),
+            "The thread is busy without an active run: nothing is waiting for an answer. e explains.",
+        ),
+    ] {
+        let mut dash = page((140, 40), &records);
+        assert!(dash.keys("a").is_empty());
+        assert_eq!(last_notice(&dash), said);
+        assert!(dash.app.overlays.is_empty());
+    }
+    for case in ["breakpoint", "cancelled"] {
+        let status = if case == "cancelled" { "interrupted" } else { "success" };
+        let mut dash = page((140, 40), &records("interrupted", case, json!([run("r1", status)])));
+        let (_, intent) = planned(&dash.keys("a")).expect("a plan");
+        assert_eq!(intent, ThreadIntent::Continue { thread: THREAD.into() }, "{case}");
+    }
+}
+
+#[test]
+fn the_past_answers_the_present() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.event("custom", "{}");
+    dash.event("custom", "{}");
+    dash.keys("<Space>,,");
+    assert!(dash.app.viewer().unwrap().standing().is_some());
+    dash.keys("a");
+    assert_eq!(card(&dash).stage, AnswerStage::Editing);
+}
+
+#[test]
+fn a_thread_in_the_list_is_read_before_it_is_answered() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    let effects = dash.keys("a");
+    let [Effect::LoadThread(number, of)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(*of, thread());
+    assert!(dash.screen().contains("Loading the thread's questions…"));
+    // Held down since before there was anything to read.
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    dash.done(Done::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
+    assert!(started(&dash.keys("ok<ctrl-s>")).is_none());
+    dash.later(2000);
+    let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    let acted = Acted::Started(Started { run_id: "r2".into(), was_found: true });
+    dash.done(Done::Acted(number, thread(), Ok(acted)));
+    let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
+    assert_eq!(shown, Some(StreamTarget::Tail { thread: THREAD.into() }), "the page of the thread");
+    assert!(last_notice(&dash).contains("The server's reply was lost, but the run is there."));
+    // One that does not wait says so, and one that cannot be read too.
+    dash.keys("<Esc>");
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
+    let idle = records("idle", "finished-state", json!([run("r1", "success")]));
+    dash.done(Done::ThreadLoaded(number, Ok(Box::new(idle.loaded()))));
+    assert!(last_notice(&dash).starts_with("The thread is idle"));
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
+    dash.done(Done::ThreadLoaded(number, Err(failed(StartFailure::Unchecked, Kind::Forbidden).error)));
+    assert!(dash.screen().contains("Couldn't load the thread's questions. Nothing was sent."), "{}", dash.screen());
+}
+
+#[test]
+fn cancelling_is_previewed_followed_and_reported() {
+    let running = records("busy", "finished-state", json!([run("r2", "pending"), run(RUN, "running")]));
+    let mut dash = page((140, 40), &running);
+    let (number, intent) = planned(&dash.keys("x")).expect("a plan");
+    assert!(matches!(&intent, ThreadIntent::Cancel { run: None, with_queue: false, .. }), "{intent:?}");
+    let choice = Some(Choice::Queue { queued: 1, included: false });
+    dash.done(Done::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone()))));
+    insta::assert_snapshot!("cancel_140x40", dash.screen());
+    // The queue is offered, and is another plan.
+    let effects = dash.keys("<ctrl-t>");
+    assert!(effects.contains(&Effect::Forget(number)));
+    let (number, intent) = planned(&effects).expect("a plan");
+    assert!(matches!(&intent, ThreadIntent::Cancel { with_queue: true, .. }));
+    dash.done(Done::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice))));
+    let effects = dash.keys("<ctrl-s>");
+    assert_eq!(effects, [Effect::Act(number, thread())]);
+    let mut target = CancelTarget {
+        run_id: RUN.into(),
+        state: CancelState::Stopping,
+        run_status: Some("running".into()),
+        was_active: true,
+        error: None,
+    };
+    let effects = dash.done(Done::Acted(number, thread(), Ok(Acted::Cancelling(vec![target.clone()]))));
+    assert_eq!(effects, [Effect::FollowCancel(thread(), vec![target.clone()])]);
+    dash.pass(3);
+    assert!(dash.screen().contains("◐ cancelling, asked 3s ago"), "{}", dash.screen());
+    dash.event("custom", "{}");
+    assert!(dash.screen().contains("cancelling, asked 3s ago, still sending events"), "{}", dash.screen());
+    target.state = CancelState::Stopped;
+    dash.done(Done::CancelFollowed(thread(), vec![target.clone()]));
+    assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
+    assert!(!dash.screen().contains("cancelling"));
+    // What can't be verified is said with its request.
+    target.state = CancelState::Stopping;
+    target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
+    dash.done(Done::CancelFollowed(thread(), vec![target]));
+    let said = last_notice(&dash);
+    assert!(said.starts_with("It couldn't be verified that run 1 stopped: no answer in time."), "{said}");
+    assert!(said.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{said}");
+}
+
+#[test]
+fn what_became_of_a_cancelled_run_is_said() {
+    let running = records("busy", "finished-state", json!([run(RUN, "running")]));
+    for (state, status, said) in [
+        (CancelState::Stopped, "interrupted", "Run 1 was cancelled."),
+        (CancelState::Stopped, "deleted", "Run 1 was cancelled and rolled back."),
+        (CancelState::Stopped, "error", "Run 1 was cancelled; the server marks it as failed."),
+        (CancelState::Finished, "success", "Run 1 ended before it could be cancelled: success."),
+    ] {
+        let mut dash = page((140, 40), &running);
+        let target =
+            CancelTarget { run_id: RUN.into(), state, run_status: Some(status.into()), was_active: true, error: None };
+        dash.done(Done::Acted(1, thread(), Ok(Acted::Cancelling(vec![target]))));
+        assert_eq!(last_notice(&dash), said);
+    }
+    // No run, no dialog.
+    let mut dash = page((140, 40), &waiting("question"));
+    let (number, _) = planned(&dash.keys("x")).expect("a plan");
+    dash.done(Done::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
+    assert!(dash.app.overlays.is_empty());
+    assert_eq!(last_notice(&dash), "No run is active on this thread.");
+    // A server without rollback.
+    let mut dash = page((140, 40), &running);
+    let (number, _) = planned(&dash.keys("X")).expect("a plan");
+    dash.done(Done::PlannedAction(number, Ok((preview("Cancel and roll back run 1", Consent::Key), None))));
+    dash.keys("<ctrl-s>");
+    let error = Some(failed(StartFailure::Refused, Kind::Invalid(Vec::new())).error);
+    let target = CancelTarget {
+        run_id: RUN.into(),
+        state: CancelState::Failed,
+        run_status: Some("running".into()),
+        was_active: true,
+        error,
+    };
+    dash.done(Done::Acted(number, thread(), Ok(Acted::Cancelling(vec![target]))));
+    let screen = dash.screen();
+    assert!(
+        screen.contains("The server refused to roll back run 1. x cancels it and keeps finished steps."),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_thread_is_deleted_after_its_id_was_typed() {
+    let mut dash = page((140, 40), &waiting("question"));
+    let (number, intent) = planned(&dash.keys("D")).expect("a plan");
+    assert_eq!(intent, ThreadIntent::Delete { thread: THREAD.into() });
+    dash.done(Done::PlannedAction(
+        number,
+        Ok((preview("Delete thread 01a1fbb5…9775", Consent::Id(THREAD.into())), None)),
+    ));
+    insta::assert_snapshot!("delete_thread_80x24", {
+        dash.resize(80, 24);
+        dash.screen()
+    });
+    assert!(dash.keys("<ctrl-s>01a1fb<ctrl-s><Enter>").is_empty());
+    assert_eq!(dash.keys("b5<ctrl-s>"), [Effect::Act(number, thread())]);
+    dash.resize(140, 40);
+    dash.done(Done::Acted(number, thread(), Ok(Acted::Deleted)));
+    assert!(dash.app.viewer().is_none(), "its tab is closed");
+    assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
+    let screen = dash.screen();
+    let has_row = screen.lines().any(|line| line.contains("01a1fbb5…9775") && !line.contains("was deleted"));
+    assert!(!has_row, "and its row is gone: {screen}");
+}
+
+#[test]
+fn a_retry_asks_for_more_steps_where_that_was_the_cause() {
+    let mut dash = page((140, 40), &records("error", "failed", json!([run("r1", "error")])));
+    let (number, intent) = planned(&dash.keys("R")).expect("a plan");
+    assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
+    let plan = |title: &str, limit| Ok((preview(title, Consent::Key), Some(Choice::RecursionLimit(limit))));
+    dash.done(Done::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 50)));
+    insta::assert_snapshot!("retry_limit_140x40", dash.screen());
+    // Another number has to be seen in the request before it is sent.
+    let effects = dash.keys("x100<ctrl-s>");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Act(..))));
+    let (number, intent) = planned(&effects).expect("another plan");
+    assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: Some(100) });
+    dash.done(Done::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 100)));
+    assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
+    dash.done(Done::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
+    assert!(dash.screen().contains("Another run is active on this thread, so the server refused this one."));
+}
+
+#[test]
+fn a_new_run_on_a_waiting_thread_warns_and_has_no_second_tab() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("n");
+    assert!(dash.screen().contains("The thread is waiting. A new run drops the open question; a answers it."));
+    dash.keys("hi");
+    let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    assert_eq!(body["input"]["messages"][0]["content"], "hi");
+    assert!(body.get("command").is_none());
+    assert_eq!(dash.app.streams.all().len(), 1);
+}
+
+#[test]
+fn a_read_only_profile_acts_on_nothing() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.seal();
+    for key in ["a", "A", "x", "X", "R", "D", "n"] {
+        assert!(dash.keys(key).is_empty(), "{key}");
+        assert!(dash.app.overlays.is_empty(), "{key}");
+        assert!(last_notice(&dash).contains("is read-only: nothing was sent"), "{key}: {}", last_notice(&dash));
+    }
+}
+
+fn any_key() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "a",
+        "A",
+        "x",
+        "X",
+        "R",
+        "D",
+        "n",
+        "<ctrl-s>",
+        "<ctrl-t>",
+        "<ctrl-e>",
+        "<ctrl-n>",
+        "<ctrl-r>",
+        "<Esc>",
+        "<Tab>",
+        "<Enter>",
+        "<Up>",
+        "<Down>",
+        "<Left>",
+        "<Right>",
+        "<Space>",
+        "1",
+        "2",
+        "3",
+        "4",
+        "y",
+        "01a1fbb5",
+        "{\"decisions\": []}",
+        "<Backspace>",
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Only Ctrl-S acts, on a thread that the person sees, and with an answer that the model accepts.
+    #[test]
+    fn nothing_is_sent_to_a_thread_that_was_not_agreed_to(
+        case in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
+        keys in proptest::collection::vec(any_key(), 1..50),
+        sealed in any::<bool>(),
+    ) {
+        let records = waiting(case);
+        let mut dash = page((100, 30), &records);
+        if sealed {
+            dash.seal();
+        }
+        for key in keys {
+            for effect in dash.keys(key) {
+                let sends = matches!(effect, Effect::Act(..) | Effect::StartRun(..));
+                prop_assert!(!sends || (key == "<ctrl-s>" && !sealed), "{key}: {effect:?}");
+                match effect {
+                    Effect::StartRun(_, of, start) => {
+                        prop_assert_eq!(of, thread());
+                        if let Some(command) = &start.body.command {
+                            for question in records.loaded().answerable() {
+                                let id = question.resume_id().unwrap();
+                                if let Some(value) = command["resume"].get(id) {
+                                    prop_assert_eq!(question.check(value), vec![]);
+                                }
+                            }
+                        }
+                    }
+                    Effect::PlanAction(number, _, intent) => {
+                        let consent = match &*intent {
+                            ThreadIntent::Delete { thread } => Consent::Id(thread.clone()),
+                            _ => Consent::Key,
+                        };
+                        dash.done(Done::PlannedAction(number, Ok((preview("Do something", consent), None))));
+                    }
+                    _ => {}
+                }
+            }
+            dash.screen();
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! The browser and the screen of an authentication: messages and key strings in, text and effects out.
+
+use proptest::prelude::*;
+use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
+use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::msg::{Answer, Done, Effect, SubKey};
+use runtail_tui::app::{Overlay, subscriptions};
+use serde_json::{Value, json};
+
+/// Opens a list by its command; gives the number of its request.
+#[track_caller]
+fn open(dash: &mut Dash, command: &str) -> u64 {
+    asked(&dash.keys(&format!(":{command}<Enter>")))
+}
+
+#[track_caller]
+fn asked(effects: &[Effect]) -> u64 {
+    match effects {
+        [Effect::Browse(number, ..)] => *number,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn answer(dash: &mut Dash, number: u64, rows: Value) {
+    let items = rows.as_array().unwrap().clone();
+    dash.done(Done::Browsed(number, Ok(Listing { items, incomplete: None })));
+}
+
+fn error(kind: Kind, detail: &str) -> ApiError {
+    let at = Place {
+        profile: "prod-us".into(),
+        method: "GET".into(),
+        host: "https://h".into(),
+        path: "/v2/x".into(),
+        ..Place::default()
+    };
+    ApiError { kind, at, detail: detail.into(), hint: None }
+}
+
+fn listeners() -> Value {
+    json!([
+        {"id": "11111111-1111-4111-8111-111111111111", "compute_type": "k8s", "compute_id": "k8s-prod", "version": "0.3.1",
+         "compute_config": {"k8s_namespaces": ["agents", "batch"]}, "updated_at": "2026-11-01T14:00:00Z", "novel": {"a": 1}},
+        {"id": "22222222-2222-4222-8222-222222222222", "compute_type": "k8s", "compute_id": "k8s-\u{1b}[31medge", "version": null,
+         "compute_config": {"k8s_namespaces": null}, "updated_at": "2026-11-21T13:00:00Z"},
+    ])
+}
+
+fn providers() -> Value {
+    json!([
+        {"id": "p1", "provider_id": "github", "name": "GitHub", "client_id": "Iv1.0123456789abcdef", "uses_pkce": false,
+         "provider_type": null, "mcp_server_url": null, "updated_at": "2026-11-01T14:00:00Z"},
+        {"id": "p2", "provider_id": "linear-mcp", "name": "Linear by MCP", "client_id": "dyn-0123", "uses_pkce": true,
+         "provider_type": null, "mcp_server_url": "https://mcp.linear.example/sse", "updated_at": "2026-11-20T14:00:00Z"},
+    ])
+}
+
+#[test]
+fn lists_at_both_sizes() {
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = demo_like(size);
+        let number = open(&mut dash, "listeners");
+        assert!(dash.screen().contains("for its listeners…"), "{}", dash.screen());
+        answer(&mut dash, number, listeners());
+        insta::assert_snapshot!(format!("listeners_{}x{}", size.0, size.1), dash.screen());
+        dash.keys("<Esc>");
+        let number = open(&mut dash, "providers");
+        answer(&mut dash, number, providers());
+        insta::assert_snapshot!(format!("providers_{}x{}", size.0, size.1), dash.screen());
+        assert!(!dash.screen().contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn from_an_integration_to_its_repositories_and_back() {
+    let mut dash = demo_like((120, 30));
+    let number = open(&mut dash, "integrations");
+    answer(
+        &mut dash,
+        number,
+        json!([{"id": "i1", "installation_id": 42, "name": "acme"}, {"id": "i2", "installation_id": 43, "name": "labs"}]),
+    );
+    let effects = dash.keys("<Down><Enter>");
+    let [Effect::Browse(number, _, of)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(*of, Collection::Repositories(GithubApp::Deployments, "i2".into()));
+    answer(
+        &mut dash,
+        *number,
+        json!([{"id": 7, "owner": "labs", "name": "bot", "url": "https://github.com/labs/bot", "default_branch": "main"}]),
+    );
+    let screen = dash.screen();
+    assert!(screen.contains("REPOSITORIES") && screen.contains("of labs in prod-eu"), "{screen}");
+    // Every field, and for the clipboard what a deployment names it by.
+    assert_eq!(dash.keys("y"), [Effect::Copy("https://github.com/labs/bot".into())]);
+    dash.keys("<Enter>");
+    assert!(
+        dash.screen().contains(r#""default_branch""#) || dash.screen().contains("default_branch"),
+        "{}",
+        dash.screen()
+    );
+    dash.keys("<Esc><Esc>");
+    assert!(dash.screen().contains("INTEGRATIONS"), "{}", dash.screen());
+}
+
+#[test]
+fn another_profile_and_answers_that_come_too_late() {
+    let mut dash = demo_like((120, 30));
+    let first = open(&mut dash, "listeners");
+    let effects = dash.keys("<Tab>");
+    let [Effect::Browse(second, profile, _)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_ne!(&**profile, "prod-eu");
+    answer(&mut dash, first, listeners());
+    assert!(!dash.screen().contains("k8s-prod"), "the answer of the profile that was left: {}", dash.screen());
+    answer(&mut dash, *second, listeners());
+    assert!(dash.screen().contains("k8s-prod"));
+    // What an agent may use belongs to one profile.
+    open(&mut dash, "connections support-bot");
+    assert_eq!(dash.keys("<Tab>"), []);
+    assert!(dash.screen().contains("another profile has others"), "{}", dash.screen());
+}
+
+#[test]
+fn a_filter_a_failure_and_what_is_not_whole() {
+    let mut dash = demo_like((100, 24));
+    let number = open(&mut dash, "listeners");
+    answer(&mut dash, number, listeners());
+    dash.keys("/EDGE<Enter>");
+    let screen = dash.screen();
+    assert!(screen.contains("1 of 2") && !screen.contains("k8s-prod"), "{screen}");
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("k8s-prod"), "Esc clears the filter first");
+    // What was read before stays, and is called old.
+    let number = asked(&dash.keys("r"));
+    dash.done(Done::Browsed(number, Err(error(Kind::Server(503), "busy"))));
+    let screen = dash.screen();
+    assert!(screen.contains("k8s-prod") && screen.contains("old: 503, r asks again"), "{screen}");
+    let number = asked(&dash.keys("r"));
+    let incomplete = Some(error(Kind::Protocol, "round and round"));
+    dash.done(Done::Browsed(number, Ok(Listing { items: Vec::new(), incomplete })));
+    let screen = dash.screen();
+    assert!(screen.contains("There are no listeners.") && screen.contains("there may be more"), "{screen}");
+    dash.keys("<Esc>");
+    let number = open(&mut dash, "tokens github");
+    dash.done(Done::Browsed(number, Err(error(Kind::Forbidden, "not for you"))));
+    let screen = dash.screen();
+    assert!(screen.contains("403: not for you") && screen.contains("r asks again"), "{screen}");
+}
+
+/// Writes an authentication down, shows it, sends it, and gives its number.
+#[track_caller]
+fn authenticate(dash: &mut Dash) -> u64 {
+    dash.keys(":authenticate google<Enter>");
+    assert!(dash.screen().contains("AUTHENTICATE"), "{}", dash.screen());
+    assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before it was looked at");
+    assert!(dash.screen().contains("nothing was sent so far"), "{}", dash.screen());
+    assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
+    let effects = dash.keys("<ctrl-s>");
+    let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((&**profile, request.provider.as_str(), request.scopes.len()), ("prod-eu", "google", 0));
+    assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
+    *number
+}
+
+fn answered(dash: &mut Dash, number: u64, row: Value) {
+    dash.done(Done::Authenticated(number, Ok(AuthAnswer::new(row))));
+}
+
+#[test]
+fn a_link_and_the_wait_for_it() {
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = demo_like(size);
+        let number = authenticate(&mut dash);
+        let link =
+            format!("https://accounts.example/o/oauth2/authorize?client_id=1&scope={}&state=abc", "mail+".repeat(20));
+        answered(&mut dash, number, json!({"status": "pending", "url": link, "auth_id": "a-1", "metadata": {"n": 1}}));
+        insta::assert_snapshot!(format!("sign_in_{}x{}", size.0, size.1), dash.screen());
+        assert_eq!(dash.keys("o"), [Effect::OpenLink(link.clone())]);
+        assert_eq!(dash.keys("y"), [Effect::Copy(link)]);
+        let waits = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubKey::Wait(number));
+        assert!(waits(&dash).is_none(), "it is not waited for unasked");
+        dash.keys("w");
+        assert!(waits(&dash).is_some() && dash.app.next_tick().is_some());
+        dash.answer(|key| matches!(key, SubKey::Wait(_)), Answer::WaitTrouble(error(Kind::Server(503), "busy")));
+        assert!(dash.screen().contains("503: busy") && dash.screen().contains("waiting for"), "{}", dash.screen());
+        dash.keys("w");
+        assert!(waits(&dash).is_none(), "w again waits no longer");
+        dash.keys("w");
+        let ended = AuthAnswer::new(json!({"status": "completed", "token": "canary-token"}));
+        dash.answer(|key| matches!(key, SubKey::Wait(_)), Answer::Waited(Ok(AuthWaited::Ended(ended))));
+        let screen = dash.screen();
+        assert!(screen.contains("● completed") && screen.contains("came, and is not shown"), "{screen}");
+        assert!(!screen.contains("canary") && !format!("{:?}", dash.app).contains("canary"));
+        assert!(waits(&dash).is_none());
+        assert_eq!(dash.keys("o"), [], "a link that has done its work is not opened");
+    }
+}
+
+#[test]
+fn every_status_says_what_to_do_next() {
+    for (status, said) in [
+        ("connection_required", "has to be connected first"),
+        ("token_expired", "force_new = true"),
+        ("completed", "Nothing is left to do"),
+        ("novel", "not a status that Runtail knows"),
+    ] {
+        let mut dash = demo_like((120, 30));
+        let number = authenticate(&mut dash);
+        answered(&mut dash, number, json!({"status": status}));
+        let screen = dash.screen();
+        assert!(screen.contains(status) && screen.contains(said), "{screen}");
+        dash.keys("w");
+        assert!(dash.screen().contains("nothing to wait for"), "{}", dash.screen());
+        // Back to what was written.
+        dash.keys("<Esc>");
+        assert!(dash.screen().contains("provider = \"google\""), "{}", dash.screen());
+    }
+    let mut dash = demo_like((120, 30));
+    let number = authenticate(&mut dash);
+    let refused = Kind::Invalid(vec!["body.scopes: Field required".into()]);
+    dash.done(Done::Authenticated(number, Err(error(refused, "the server refused a field"))));
+    assert!(dash.screen().contains("body.scopes: Field required"), "{}", dash.screen());
+    // Whoever left meanwhile is told what came of it.
+    let mut dash = demo_like((120, 30));
+    let number = authenticate(&mut dash);
+    dash.keys("<Esc><Esc>");
+    answered(&mut dash, number, json!({"status": "pending", "auth_id": "a"}));
+    assert!(dash.screen().contains("The authentication that was sent: pending"), "{}", dash.screen());
+}
+
+#[test]
+fn what_is_written_is_checked_and_read_only_profiles_begin_nothing() {
+    let mut dash = demo_like((120, 30));
+    dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3\n<ctrl-r>");
+    let screen = dash.screen();
+    assert!(screen.contains("✗ line 3, column 1: there is no field `scops`"), "{screen}");
+    let mut dash = demo_like((120, 30));
+    dash.seal();
+    assert_eq!(dash.keys(":authenticate google<Enter>"), []);
+    assert!(dash.screen().contains("read-only"), "{}", dash.screen());
+    // One that becomes read-only while it is written sends nothing either.
+    let mut dash = demo_like((120, 30));
+    dash.keys(":authenticate google<Enter><ctrl-r>");
+    dash.seal();
+    assert_eq!(dash.keys("<ctrl-s>"), []);
+}
+
+/// The change that a key began, whose preview is asked for.
+#[track_caller]
+fn begun(effects: &[Effect]) -> (u64, Service) {
+    match effects {
+        [Effect::Plan(number, _, intent)] => match &**intent {
+            Intent::Service(change) => (*number, change.what.clone()),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn changes_are_written_down_then_shown() {
+    let mut dash = demo_like((120, 36));
+    let number = open(&mut dash, "listeners");
+    answer(&mut dash, number, listeners());
+    assert_eq!(dash.keys("u"), []);
+    let screen = dash.screen();
+    assert!(
+        screen.contains("UPDATE") && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
+        "{screen}"
+    );
+    let (_, what) = begun(&dash.keys("<ctrl-r>"));
+    assert_eq!(what, Service::UpdateListener("11111111-1111-4111-8111-111111111111".into()));
+    dash.keys("<Esc><Esc>");
+    // Creating begins with an example; a mistake is marked where it is, and goes nowhere.
+    dash.keys("a<Down><Down><Home>x");
+    assert_eq!(dash.keys("<ctrl-r>"), []);
+    assert!(dash.screen().contains("✗ line 3, column 1: there is no field `xcompute_id`"), "{}", dash.screen());
+    dash.keys("<Backspace>");
+    assert_eq!(begun(&dash.keys("<ctrl-r>")).1, Service::CreateListener);
+    dash.keys("<Esc><Esc>");
+    assert_eq!(begun(&dash.keys("<Down>D")).1, Service::DeleteListener("22222222-2222-4222-8222-222222222222".into()));
+}
+
+#[test]
+fn every_change_of_the_lists_has_its_key() {
+    let mut dash = demo_like((120, 36));
+    let number = open(&mut dash, "providers");
+    answer(&mut dash, number, providers());
+    let mut seen = Vec::new();
+    for keys in ["a<ctrl-r>", "m<ctrl-r>", "u<ctrl-r>", "D", "X"] {
+        seen.push(begun(&dash.keys(keys)).1);
+        dash.keys("<Esc>");
+        if keys.len() > 1 {
+            dash.keys("<Esc>");
+        }
+    }
+    let number = asked(&dash.keys("t"));
+    answer(
+        &mut dash,
+        number,
+        json!([{"id": "t1", "provider_id": "github", "provider_account_label": "octo", "scopes": ["repo"]}]),
+    );
+    for keys in ["u<ctrl-r>", "D", "X"] {
+        seen.push(begun(&dash.keys(keys)).1);
+        dash.keys("<Esc>");
+        if keys.len() > 1 {
+            dash.keys("<Esc>");
+        }
+    }
+    let number = open(&mut dash, "connections bot");
+    answer(&mut dash, number, json!([{"id": "c1", "provider_id": "github", "oauth_token_id": "t1"}]));
+    for keys in ["a<ctrl-r>", "D"] {
+        seen.push(begun(&dash.keys(keys)).1);
+        dash.keys("<Esc>");
+        if keys.len() > 1 {
+            dash.keys("<Esc>");
+        }
+    }
+    let number = open(&mut dash, "forge");
+    answer(&mut dash, number, json!([]));
+    seen.push(begun(&dash.keys("a")).1);
+    dash.keys("<Esc>");
+    seen.push(begun(&dash.keys(":revoke-slack<Enter>")).1);
+    dash.keys("<Esc>");
+    seen.push(begun(&dash.keys(":forgeselect s1<Enter><ctrl-r>")).1);
+    let github = || "github".to_string();
+    let agent = || "bot".to_string();
+    let expected = [
+        Service::CreateProvider,
+        Service::DiscoverProvider,
+        Service::UpdateProvider(github()),
+        Service::DeleteProvider(github()),
+        Service::DeleteTokensOf(github()),
+        Service::UpdateToken("t1".into()),
+        Service::DeleteToken("t1".into()),
+        Service::DeleteTokensOf(github()),
+        Service::Connect { agent: agent() },
+        Service::Disconnect { agent: agent(), connection: "c1".into() },
+        Service::ForgeLink,
+        Service::RevokeSlack,
+        Service::ForgeSelect("s1".into()),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_change_that_was_made_is_seen_in_the_list() {
+    let mut dash = demo_like((120, 36));
+    let number = open(&mut dash, "listeners");
+    answer(&mut dash, number, listeners());
+    let (number, _) = begun(&dash.keys("D"));
+    let made = runtail_tui::app::msg::Made {
+        said: "Delete the listener k8s-prod: done.".into(),
+        revision: None,
+        vanishing: None,
+    };
+    let again = asked(&dash.done(Done::Sent(number, Ok(made))));
+    assert!(dash.screen().contains("asking…"), "{}", dash.screen());
+    answer(&mut dash, again, json!([]));
+    assert!(dash.screen().contains("There are no listeners."), "{}", dash.screen());
+}
+
+/// What may be pressed in the browser, the editor and on the screen of an authentication.
+fn pressed() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        ":listeners<Enter>",
+        ":providers<Enter>",
+        ":tokens<Enter>",
+        ":connections bot<Enter>",
+        ":integrations<Enter>",
+        ":forge<Enter>",
+        ":authenticate google<Enter>",
+        ":revoke-slack<Enter>",
+        ":forgeselect s<Enter>",
+        "<Enter>",
+        "<Esc>",
+        "<Tab>",
+        "<BackTab>",
+        "<ctrl-s>",
+        "<ctrl-r>",
+        "<Down>",
+        "a",
+        "m",
+        "u",
+        "D",
+        "X",
+        "s",
+        "t",
+        "d",
+        "o",
+        "c",
+        "w",
+        "r",
+        "/e<Enter>",
+        "<Backspace>",
+        "1",
+    ])
+}
+
+/// Presses keys and answers what is asked, as some server would.
+fn live(dash: &mut Dash, keys: &str) -> Vec<Effect> {
+    let effects = dash.keys(keys);
+    for effect in &effects {
+        match effect {
+            Effect::Browse(number, _, Collection::Providers) => answer(dash, *number, providers()),
+            Effect::Browse(number, ..) => answer(dash, *number, listeners()),
+            Effect::Authenticate(number, ..) => answered(
+                dash,
+                *number,
+                json!({"status": "pending", "url": "https://x.example/?s", "auth_id": "a", "token": "canary-token"}),
+            ),
+            _ => {}
+        }
+    }
+    dash.screen();
+    effects
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_begun_that_was_not_looked_at(steps in proptest::collection::vec(pressed(), 1..60)) {
+        let mut dash = demo_like((100, 30));
+        for step in steps {
+            let shown = matches!(dash.app.overlays.last(),
+                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::app::sign_in::Stage::Ready));
+            let effects = live(&mut dash, step);
+            let begun = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
+            prop_assert!(!begun || shown && step == "<ctrl-s>", "{step}: {effects:?}");
+        }
+        let state = format!("{:?}", dash.app);
+        prop_assert!(!state.contains("canary"));
+    }
+
+    #[test]
+    fn a_read_only_dashboard_only_looks(steps in proptest::collection::vec(pressed(), 1..60)) {
+        let mut dash = demo_like((100, 30));
+        dash.seal();
+        for step in steps {
+            let effects = live(&mut dash, step);
+            let writes = |effect: &Effect| matches!(effect, Effect::Plan(..) | Effect::Send(..) | Effect::Authenticate(..));
+            prop_assert!(!effects.iter().any(writes), "{step}: {effects:?}");
+        }
+    }
+}
+
+#[test]
+fn a_session_of_forges_picker_is_shown() {
+    let mut dash = demo_like((120, 30));
+    let effects = dash.keys(":forgesession s-1<Enter>");
+    let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((what.profile(), what.title().as_str()), ("prod-eu", "session s-1"));
+    dash.done(Done::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}).to_string().into())));
+    assert!(dash.screen().contains("installations"), "{}", dash.screen());
+    assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
+    assert!(dash.screen().contains("the session's id is missing"), "{}", dash.screen());
+}

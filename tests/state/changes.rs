@@ -1,0 +1,394 @@
+//! Changes from the dashboard, under scripts and random keys: what is asked, what is shown, and that nothing is sent unasked.
+
+use proptest::prelude::*;
+use runtail_api::{ApiError, Kind, Outcome, PlanError, Sent};
+use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
+use runtail_testkit::dash;
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::Overlay;
+use runtail_tui::app::confirm::{Proposal, Stage};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
+use runtail_tui::app::subscriptions;
+use serde_json::json;
+
+/// What a plan of an intent looks like.
+fn preview(intent: &Intent) -> Preview {
+    let request = |method: &str, path: &str, body: Option<serde_json::Value>| PlainRequest {
+        method: method.into(),
+        url: format!("https://eu.api.host.langchain.com/v2/deployments/{path}"),
+        headers: vec![("x-api-key".into(), "$KEY".into())],
+        body,
+    };
+    let target = |kind: &'static str, name: &str| Some(Target { kind, id: "d".into(), name: name.into() });
+    let preview = |title: &str, target, request, revision, consent| Preview {
+        title: title.into(),
+        profile: "prod-eu".into(),
+        target,
+        request,
+        changes: Vec::new(),
+        revision,
+        notes: vec![Note::warning("Revision 5555 serves now: its address stops answering."), Note::fact("It is soft.")],
+        consent,
+    };
+    match intent {
+        Intent::DeleteDeployment { id, .. } => preview(
+            "Delete support-bot",
+            target("deployment", "support-bot"),
+            request("DELETE", id, None),
+            NewRevision::NotAsked,
+            Consent::Name("support-bot".into()),
+        ),
+        other => preview(
+            "Redeploy support-bot",
+            target("revision", "support-bot"),
+            request("POST", &format!("{other:?}"), None),
+            NewRevision::Yes("a redeploy builds the source of a revision once more".into()),
+            Consent::Key,
+        ),
+    }
+}
+
+/// Answers the plan that the effects ask for.
+fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
+    let number = effects.iter().find_map(|effect| match effect {
+        Effect::Plan(number, _, intent) => Some((*number, preview(intent))),
+        _ => None,
+    });
+    let (number, preview) = number.unwrap_or_else(|| panic!("no plan is asked for: {effects:?}"));
+    dash.done(Done::Planned(number, Ok(Box::new(preview))));
+    number
+}
+
+fn sent(effects: &[Effect]) -> Vec<u64> {
+    effects.iter().filter_map(|e| if let Effect::Send(number, _) = e { Some(*number) } else { None }).collect()
+}
+
+#[test]
+fn deleting_wants_the_exact_name_and_enter_never_confirms() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    insta::assert_snapshot!("delete_100x30", dash.screen());
+    assert!(sent(&dash.keys("<Enter><ctrl-s><F5><ctrl-r>")).is_empty());
+    assert!(sent(&dash.keys("support-Bot<ctrl-s><Backspace><Backspace><Backspace>bo<ctrl-s>")).is_empty());
+    assert!(sent(&dash.keys("t<Enter>")).is_empty(), "the name is there, and Enter still is not the key");
+    assert!(dash.screen().contains("ctrl-s sends it"), "{}", dash.screen());
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+    assert!(sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "it is sent once");
+}
+
+#[test]
+fn a_key_that_is_held_down_since_before_there_was_anything_to_read_does_not_send() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty(), "nothing is planned yet");
+    let number = planned(&mut dash, &effects);
+    for _ in 0..100 {
+        dash.later(30);
+        assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    }
+    dash.later(1000);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+}
+
+#[test]
+fn a_change_is_sent_only_after_its_preview_was_on_the_screen() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("<Tab>R");
+    let number = planned(&mut dash, &effects);
+    // The key is in the terminal's input before the frame with the preview is drawn.
+    assert_eq!(dash.typed_ahead("<ctrl-s>"), []);
+    dash.later(2000);
+    dash.resize(50, 10);
+    assert!(dash.screen().contains("too small"), "{}", dash.screen());
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    dash.later(2000);
+    dash.resize(100, 30);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+}
+
+#[test]
+fn what_is_deleted_is_frozen_when_the_dialog_opens() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    let Some(Effect::Plan(_, profile, intent)) = effects.iter().find(|e| matches!(e, Effect::Plan(..))) else {
+        panic!()
+    };
+    let (profile, intent) = (profile.clone(), intent.clone());
+    planned(&mut dash, &effects);
+    // Everything else that was listed goes, and what comes is something else.
+    let other = serde_json::from_value(json!([{"id": "another", "name": "another"}])).unwrap();
+    dash.answer(|k| *k == SubKey::Deployments(profile.clone()), dash::listed(other));
+    dash.keys("support-bot");
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!() };
+    assert_eq!((&confirm.profile, &confirm.proposal), (&profile, &Proposal::Service((*intent).clone())));
+    assert!(confirm.may_be_sent());
+}
+
+#[test]
+fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    dash.keys("<Esc>");
+    let Some(Effect::Plan(number, _, intent)) = effects.into_iter().find(|e| matches!(e, Effect::Plan(..))) else {
+        panic!()
+    };
+    let after = dash.done(Done::Planned(number, Ok(Box::new(preview(&intent)))));
+    assert_eq!(after, [Effect::Forget(number)], "what is sent may hold secrets, so it is not kept");
+    assert!(dash.app.overlays.is_empty());
+    // Left after it was planned.
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(dash.keys("<Esc>"), [Effect::Forget(number)]);
+    assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+}
+
+#[test]
+fn a_command_over_a_dialog_forgets_the_change_and_keeps_the_document() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("a");
+    let Some(Overlay::Edit(_)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    dash.keys("# mine<Enter>");
+    let effects = dash.keys("<ctrl-r>");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(dash.keys(":deployments<Enter>"), [Effect::Forget(number)]);
+    assert!(dash.app.overlays.is_empty());
+    dash.keys("a");
+    assert!(dash.screen().contains("# mine"), "{}", dash.screen());
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let mut dash = demo_like((100, 30));
+    for (error, word) in [
+        (PlanError::Unfit("the revision is DEPLOYED already".into()), "DEPLOYED already"),
+        (PlanError::Wrong(vec!["name: no".into(), "secrets: PORT is reserved".into()]), "PORT is reserved"),
+        (PlanError::Nothing("all is as it is wanted already".into()), "There is nothing to do"),
+        (PlanError::Asked(dash.error("prod-eu", Kind::NotFound)), "404"),
+    ] {
+        let effects = dash.keys("D");
+        let Some(Effect::Plan(number, ..)) = effects.first() else { panic!("{effects:?}") };
+        dash.done(Done::Planned(*number, Err(error)));
+        assert!(dash.screen().contains(word), "{}", dash.screen());
+        assert!(dash.screen().contains("Nothing was sent"), "{}", dash.screen());
+        assert!(!dash.screen().contains("ctrl-s"), "no key is offered that does nothing: {}", dash.screen());
+        assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
+    }
+}
+
+#[test]
+fn the_revision_that_a_change_made_is_watched() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Tab>");
+    let effects = dash.keys("R");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
+    let row = dash.app.fleet.selected().unwrap().clone();
+    let of = RevisionRef {
+        profile: row.profile_name.clone(),
+        deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
+        revision: "made-1".into(),
+    };
+    let made = Made { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
+    dash.done(Done::Sent(number, Ok(made)));
+    assert!(dash.app.overlays.is_empty());
+    assert!(dash.app.watches.contains_key(&of));
+    assert!(dash.screen().contains("is watched"), "{}", dash.screen());
+    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubKey::Watch(of.clone())));
+}
+
+#[test]
+fn what_is_deleted_is_followed_until_it_is_gone() {
+    let mut dash = demo_like((140, 40));
+    let row = dash.app.fleet.selected().unwrap().clone();
+    let id = row.deployment.as_ref().unwrap().id.clone();
+    let key = (row.profile_name.clone(), std::sync::Arc::<str>::from(id.as_str()));
+    let made = Made {
+        said: "Delete: done.".into(),
+        revision: None,
+        vanishing: Some((key.0.clone(), key.1.clone(), row.name)),
+    };
+    dash.done(Done::Sent(9, Ok(made)));
+    let is = |k: &SubKey| *k == SubKey::Vanish(key.0.clone(), key.1.clone());
+    let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
+    let next = NextPoll::At(dash.app.now);
+    dash.answer(is, Answer::Vanishing(Ok(record), next));
+    assert!(dash.screen().contains("deleting"), "{}", dash.screen());
+    let error = dash.error(&key.0, Kind::NotFound);
+    dash.answer(is, Answer::Vanishing(Err(error), NextPoll::Stopped));
+    assert!(dash.screen().contains("is gone"), "{}", dash.screen());
+    assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
+}
+
+#[test]
+fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
+    let error = dash.error("prod-eu", Kind::Unauthorized);
+    dash.done(Done::Sent(number, Err(error)));
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
+    assert!(dash.app.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted), "nothing more is asked with it");
+}
+
+#[test]
+fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
+    let mut dash = demo_like((100, 30));
+    let effects = dash.keys(":journal<Enter>");
+    assert_eq!(effects, [Effect::ReadJournal]);
+    let entry = |method: &str, outcome: Outcome| Sent {
+        title: if method == "PATCH" { "Roll back invoice-agent".into() } else { String::new() },
+        at: "2026-11-21T13:59:00Z".parse().unwrap(),
+        place: runtail_api::Place {
+            method: method.into(),
+            path: "/v2/deployments/1".into(),
+            profile: "prod-eu".into(),
+            ..Default::default()
+        },
+        request: PlainRequest {
+            method: method.into(),
+            url: "https://h/v2/deployments/1".into(),
+            headers: vec![("x-api-key".into(), "$KEY".into())],
+            body: Some(json!({"secrets": [{"name": "A", "value": "***"}]})),
+        },
+        outcome,
+        took: std::time::Duration::from_millis(312),
+    };
+    let entries = vec![
+        entry("PATCH", Outcome::Status(200)),
+        entry("DELETE", Outcome::Status(404)),
+        entry("POST", Outcome::NoAnswer("the connection was reset".into())),
+    ];
+    dash.done(Done::Journal(entries));
+    insta::assert_snapshot!("journal_100x30", dash.screen());
+    dash.keys("j<Enter>");
+    insta::assert_snapshot!("journal_entry_100x30", dash.screen());
+    let Some(Effect::Copy(curl)) = dash.keys("C").pop() else { panic!() };
+    assert!(curl.contains("\n# curl -sS") && curl.contains("-X DELETE") && curl.contains("x-api-key: $KEY"), "{curl}");
+}
+
+#[test]
+fn commands_are_offered_completed_and_refused() {
+    let mut dash = demo_like((100, 30));
+    dash.keys(":re");
+    insta::assert_snapshot!("palette_100x30", dash.screen());
+    dash.keys("<ctrl-u>jo<Tab>");
+    assert!(dash.screen().contains(":journal"), "{}", dash.screen());
+    dash.keys("<ctrl-u>nonsense<Enter>");
+    assert!(dash.screen().contains("No matching command"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(dash.app.overlays.is_empty());
+}
+
+#[test]
+fn production_is_written_in_the_dialog() {
+    let dialog = |profile: &str, size| {
+        let text = format!("[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n");
+        let mut dash = Dash::new(&text, size);
+        dash.app.profiles[0].read_only = false; // as with --write
+        let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
+        dash.answer(|k| matches!(k, SubKey::Deployments(_)), dash::listed(rows));
+        let effects = dash.keys("D");
+        planned(&mut dash, &effects);
+        dash
+    };
+    insta::assert_snapshot!("delete_production_80x24", dialog("p", (80, 24)).screen());
+    // In little room the profile is still named, and what is out of sight is counted.
+    let mut dash = dialog("production-in-frankfurt", (60, 12));
+    let screen = dash.screen();
+    assert!(screen.contains("production-in-frankfurt ‹PRODUCTION›"), "{screen}");
+    assert!(screen.contains("more lines below"), "{screen}");
+    dash.keys("<End>");
+    assert!(!dash.screen().contains("below"), "{}", dash.screen());
+    dash.keys("<PageDown>");
+    assert!(dash.screen().contains("Type support-bot"), "{}", dash.screen());
+}
+
+/// A key that a person may press, and what answers.
+fn keys() -> impl Strategy<Value = String> {
+    let commands = [
+        ":delete<Enter>",
+        ":redeploy<Enter>",
+        ":interrupt<Enter>",
+        ":rollback<Enter>",
+        ":create<Enter>",
+        ":update<Enter>",
+        ":journal<Enter>",
+        ":quit",
+        "support-bot",
+        "<Enter>",
+        "<Esc>",
+        "<Tab>",
+        "<ctrl-s>",
+        "<ctrl-r>",
+        "<ctrl-t>",
+        "<ctrl-y>",
+        "<ctrl-n>",
+        "D",
+        "R",
+        "x",
+        "z",
+        "a",
+        "u",
+        "j",
+        "k",
+        "q",
+        "<Enter><Enter>",
+        "<Backspace>",
+        "n",
+    ];
+    proptest::sample::select(commands.to_vec()).prop_map(str::to_string)
+}
+
+fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
+    let mut all = Vec::new();
+    for key in runtail_tui::app::key::parse_keys(keys).unwrap() {
+        // What would be sent has to have been agreed to, on the screen, at this very key.
+        let agreed = match dash.app.overlays.last() {
+            Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
+            _ => None,
+        };
+        let effects = dash.feed(Msg::Key(key));
+        for number in sent(&effects) {
+            assert_eq!(Some(number), agreed, "{key:?}");
+            assert_eq!(key, Key { ctrl: true, ..Key::plain(Code::Char('s')) });
+        }
+        for effect in &effects {
+            if let Effect::Plan(number, _, intent) = effect {
+                dash.done(Done::Planned(*number, Ok(Box::new(preview(intent)))));
+            }
+        }
+        all.extend(effects);
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_sent_that_was_not_agreed_to(steps in proptest::collection::vec(keys(), 1..60)) {
+        let mut dash = demo_like((100, 30));
+        for step in steps {
+            press(&mut dash, &step);
+            dash.screen();
+        }
+    }
+
+    #[test]
+    fn a_read_only_dashboard_plans_and_sends_nothing(steps in proptest::collection::vec(keys(), 1..60)) {
+        let mut dash = demo_like((100, 30));
+        dash.seal();
+        for step in steps {
+            let effects = press(&mut dash, &step);
+            let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
+            prop_assert!(!writes, "{step}: {effects:?}");
+            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::app::msg::What::Stream(_, target) if target.is_write()));
+            prop_assert!(!runs);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A view is written to a file part by part, whole, and clean.
+
+use jiff::Timestamp;
+use runtail_stream::{Data, Event, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot, write_record};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::export::{Chunk, FileStep};
+use runtail_tui::app::msg::{Described, Done, Effect, Msg};
+use std::path::PathBuf;
+
+/// Does what the runtime does, and gives the path and the file's bytes.
+fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
+    let line = format!(":export {how}").replace('<', "");
+    let mut effects = dash.keys(&line);
+    effects.extend(dash.keys("<Enter>"));
+    let (mut path, mut file, mut parts) = (PathBuf::new(), Vec::new(), 0);
+    while let Some(Effect::File(number, step)) = effects.pop() {
+        match step {
+            FileStep::Create(at) => path = at,
+            FileStep::Write(chunks) => {
+                assert!(chunks.len() <= 3 * 2_000 + 8, "a part is bounded: {}", chunks.len());
+                parts += 1;
+                chunks.iter().for_each(|chunk| put(&mut file, chunk));
+            }
+            FileStep::Record(path) => panic!("no recording was asked for: {path:?}"),
+            FileStep::Finish => {
+                dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+                return (path, file, parts);
+            }
+        }
+        effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+    }
+    panic!("the file was never finished: {:?}", dash.app.notices.last());
+}
+
+fn put(out: &mut Vec<u8>, chunk: &Chunk) {
+    match chunk {
+        Chunk::Text(text) => out.extend(text.as_bytes()),
+        Chunk::Line(text) | Chunk::Lines(text) => out.extend(text.as_bytes()),
+        Chunk::Code(language, text) => out.extend(format!("```{language}\n{text}\n```\n\n").as_bytes()),
+        Chunk::Record(record) => write_record(out, record).unwrap(),
+    }
+}
+
+fn said(dash: &Dash) -> &str {
+    dash.app.notices.last().map_or("", |notice| &notice.text)
+}
+
+#[test]
+fn a_conversation_as_markdown_and_as_text() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    let (path, file, _) = export(&mut dash, "md");
+    assert!(path.to_string_lossy().starts_with("runtail-messages-01a1fbb5-"), "{path:?}");
+    assert_eq!(path.extension().unwrap(), "md");
+    assert!(said(&dash).starts_with("Wrote messages, 3 entries, "), "{}", said(&dash));
+    insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
+    let (path, file, _) = export(&mut dash, "own.txt");
+    assert_eq!(path, PathBuf::from("own.txt"), "a name alone says enough");
+    insta::assert_snapshot!("conversation_text", String::from_utf8(file).unwrap());
+}
+
+#[test]
+fn json_lines_are_a_recording() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    let (_, file, _) = export(&mut dash, "jsonl x");
+    let records: Vec<Record> = Reader::new(std::io::Cursor::new(file)).unwrap().map(Result::unwrap).collect();
+    let viewer = dash.app.viewer().unwrap();
+    let events: Vec<&Event> =
+        records.iter().filter_map(|r| if let Record::Event(e) = r { Some(e) } else { None }).collect();
+    assert!(events.into_iter().cloned().eq(viewer.tape.iter_from(0)));
+    assert!(matches!(records[0], Record::Open { .. }), "what is no event is in it too");
+    // Of a view that lists some events, those.
+    dash.keys("3");
+    let (_, file, _) = export(&mut dash, "jsonl y");
+    let names = |file: Vec<u8>| {
+        let records = Reader::new(std::io::Cursor::new(file)).unwrap().map(Result::unwrap);
+        records
+            .filter_map(|r| if let Record::Event(e) = r { Some(e.name.to_string()) } else { None })
+            .collect::<Vec<_>>()
+    };
+    let names = names(file);
+    assert!(names.len() > 2 && names.iter().all(|name| name == "values" || name == "checkpoints"), "{names:?}");
+    assert!(!names.iter().all(|name| name == "checkpoints"), "{names:?}");
+}
+
+#[test]
+fn the_books_can_be_shown_to_somebody() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    let at = dash.now;
+    let mark = |record| Item::Record(record);
+    dash.items(vec![
+        mark(Record::Close { at, conn: 1, reason: "reset".into() }),
+        mark(Record::Gap { at, why: "away for 3s: the server gives no ids to *resume* by".into() }),
+        mark(Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) }),
+    ]);
+    // More than the screen lists.
+    for conn in 3..=80 {
+        dash.items(vec![
+            mark(Record::Close { at, conn: conn - 1, reason: "eof".into() }),
+            mark(Record::Open { at, conn, status: 200, resumed_after: None }),
+        ]);
+    }
+    dash.keys("8");
+    let screen = dash.screen();
+    assert!(screen.contains("GAPS"), "{screen}");
+    let reason = "away for 3s: the server gives no ids to *resume* by";
+    assert!(reason.split(' ').all(|word| screen.contains(word)), "no word of the reason is cut: {screen}");
+    let (_, text, _) = export(&mut dash, "text x");
+    let text = String::from_utf8(text).unwrap();
+    let lines = |from: usize, to: usize| text.lines().skip(from).take(to - from).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!("books_text", lines(0, 44));
+    assert!(!text.contains("earlier ones") && text.lines().any(|line| line.starts_with("  79 ")), "{text}");
+    let (_, md, _) = export(&mut dash, "md x");
+    let md = String::from_utf8(md).unwrap();
+    insta::assert_snapshot!("books_md", md.lines().take(24).collect::<Vec<_>>().join("\n"));
+    let (_, json, _) = export(&mut dash, "jsonl x");
+    let records: Vec<Record> = Reader::new(std::io::Cursor::new(json)).unwrap().map(Result::unwrap).collect();
+    let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
+    assert_eq!(count(|record| matches!(record, Record::Open { .. })), 80);
+    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("away for 3s"))), 1);
+    assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "nothing of what was said");
+    let Some(Record::End(end)) = records.last() else { panic!("{:?}", records.last()) };
+    assert_eq!((end.connections, end.gaps, end.outcome), (80, 1, Outcome::Detached));
+}
+
+#[test]
+fn what_a_filter_hides_is_not_written() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    dash.keys("7&mode:values<Enter>");
+    dash.screen();
+    let (_, file, _) = export(&mut dash, "text x");
+    let file = String::from_utf8(file).unwrap();
+    assert!(file.lines().count() > 2 && file.lines().all(|line| line.contains("  values")), "{file}");
+}
+
+#[test]
+fn every_view_can_be_written() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    for view in 1..=8 {
+        for how in ["text", "md", "jsonl"] {
+            dash.keys(&view.to_string());
+            let (_, file, _) = export(&mut dash, &format!("{how} v{view}"));
+            let file = String::from_utf8(file).unwrap();
+            assert!(view == 4 || view == 6 || file.lines().count() > 1, "{view} {how}: {file}");
+        }
+    }
+}
+
+/// Numbers and times are those on the screen: a snapshot has no number, and a replayed event no time of its arrival.
+#[test]
+fn exported_events_have_the_numbers_and_times_of_the_screen() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let at = dash.now;
+    let thread = Loaded::Json(r#"{"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy"}"#.into());
+    let snapshot = ThreadSnapshot { at, parts: [(SnapshotPart::Thread, thread)].into() }.into_event(1);
+    let event = |seq, replayed| Event {
+        seq,
+        at,
+        conn: 1,
+        replayed,
+        name: "custom".into(),
+        ns: [].into(),
+        id: None,
+        data: Data::Json("1".into()),
+    };
+    let events = [snapshot, event(2, true), event(3, false)];
+    dash.items(events.map(|event| Item::Record(Record::Event(event))).into());
+    dash.keys("7");
+    let (_, file, _) = export(&mut dash, "text x");
+    let text = String::from_utf8(file).unwrap();
+    let heads: Vec<&str> = text.lines().collect();
+    let clock = at.strftime("%H:%M:%S");
+    assert!(heads[0].starts_with(&format!("     –  {clock}  snapshot")), "{text}");
+    assert!(heads[1].starts_with("     1         –  custom"), "{text}");
+    assert!(heads[2].starts_with(&format!("     2  {clock}  custom")), "{text}");
+}
+
+#[test]
+fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let events = |from: u64, to: u64| -> Vec<Item> {
+        let event = |seq| Event {
+            seq,
+            at: Timestamp::UNIX_EPOCH,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: Vec::new().into(),
+            id: None,
+            data: Data::Json(format!("{{\"n\":{seq}}}").into()),
+        };
+        (from..to).map(|seq| Item::Record(Record::Event(event(seq)))).collect()
+    };
+    dash.items(events(1, 100_001));
+    dash.keys("7");
+    let mut effects = dash.keys(":export text big<Enter>");
+    let mut file = Vec::new();
+    let mut more = 100_001;
+    while let Some(Effect::File(number, step)) = effects.pop() {
+        if let FileStep::Write(chunks) = &step {
+            chunks.iter().for_each(|chunk| put(&mut file, chunk));
+        }
+        dash.items(events(more, more + 10));
+        more += 10;
+        effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+    }
+    let text = String::from_utf8(file).unwrap();
+    assert_eq!(text.lines().count(), 100_000, "what there was when it began");
+    assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
+    assert!(said(&dash).starts_with("Wrote raw, 100,000 entries"), "{}", said(&dash));
+}
+
+#[test]
+fn what_goes_wrong_is_said() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":export md x<Enter>");
+    assert!(said(&dash).contains("No stream is shown"), "{}", said(&dash));
+    dash.open_thread();
+    dash.capture("agent-events");
+    dash.keys("s");
+    assert!(dash.screen().contains(":export text runtail-messages-01a1fbb5-"), "{}", dash.screen());
+    let effects = dash.keys("<Enter>");
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.keys(":export md x<Enter>");
+    assert!(said(&dash).contains("still being written"), "{}", said(&dash));
+    dash.done(Done::FileStepped(*number, Err("there is a file of that name already, and it stays as it is".into())));
+    assert!(said(&dash).contains("was not written: there is a file of that name"), "{}", said(&dash));
+    // A stream that is closed leaves a file that is not whole, and says so.
+    let effects = dash.keys(":export md x<Enter>");
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.keys("q");
+    let effects = dash.done(Done::FileStepped(*number, Ok(0)));
+    assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
+    assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+    dash.feed(Msg::done(Done::FileStepped(*number, Ok(0))));
+    assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+}
+
+#[test]
+fn an_earlier_moment_that_is_gone_to_leaves_a_file_that_says_so() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    dash.keys("7");
+    let effects = dash.keys(":export text x<Enter>");
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.keys(",");
+    let effects = dash.done(Done::FileStepped(*number, Ok(0)));
+    assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
+    assert!(said(&dash).contains("is not whole: an earlier moment was gone to"), "{}", said(&dash));
+}
+
+#[test]
+fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let event = |seq: u64| {
+        let word = if seq.is_multiple_of(9_000) { "needle" } else { "hay" };
+        let data = Data::Json(format!("{{\"word\":\"{word}\"}}").into());
+        let at = Timestamp::UNIX_EPOCH;
+        Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        }))
+    };
+    dash.items((1..=30_000).map(event).collect());
+    dash.keys("7&needle<Enter>");
+    for how in ["text x", "jsonl x", "md x"] {
+        let (_, file, _) = export(&mut dash, how);
+        let count = String::from_utf8(file).unwrap().matches("needle").count();
+        assert_eq!(count, 3, "{how}: {}", said(&dash));
+    }
+}
+
+#[test]
+fn where_something_may_be_missing_the_state_is_offered() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    dash.keys("8");
+    let offer = "d shows the thread's state now.";
+    assert!(!dash.screen().contains(offer), "{}", dash.screen());
+    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "away for 3s".into() };
+    dash.items(vec![Item::Record(gap)]);
+    assert!(dash.screen().contains(offer), "{}", dash.screen());
+    for keys in ["d", ":state<Enter>"] {
+        let effects = dash.keys(keys);
+        assert!(matches!(&effects[..], [Effect::Describe(Described::Thread(..))]), "{keys}: {effects:?}");
+    }
+}

@@ -1,0 +1,427 @@
+//! Searching, filtering and marking in the stream viewer, as scripts of messages and as screens.
+
+use jiff::{SignedDuration, Timestamp};
+use ratatui::style::{Color, Modifier};
+use runtail_stream::{Data, Event, Item, Record};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::export::{Chunk, Format, Part};
+use runtail_tui::app::keys::Keymap;
+use runtail_tui::app::msg::Msg;
+use runtail_tui::app::viewer::View;
+use std::time::Duration;
+
+fn opened(size: (u16, u16), capture: &str) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    dash.capture_now(capture);
+    dash
+}
+
+/// So many events, of which every `each`th says "needle".
+fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
+    let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+    let event = |seq: u64| {
+        let word = if seq.is_multiple_of(each) { "needle" } else { "hay" };
+        let data = Data::Json(format!(r#"{{"word":"{word}","n":{seq}}}"#).into());
+        let at = at + SignedDuration::from_micros(seq as i64);
+        Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        }))
+    };
+    let mut items = Vec::new();
+    if from == 1 {
+        items.push(Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None }));
+    }
+    items.extend((from..from + count).map(event));
+    items
+}
+
+/// Lets the search go on until it has seen all; says how many turns that took.
+fn finish(dash: &mut Dash) -> usize {
+    let mut turns = 0;
+    while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
+        dash.feed(Msg::Tick);
+        turns += 1;
+        assert!(turns < 100_000, "the search never ends");
+    }
+    turns
+}
+
+/// The line under the tabs.
+fn told(dash: &mut Dash) -> String {
+    dash.screen().lines().nth(4).unwrap_or_default().trim().to_string()
+}
+
+fn anchor(dash: &Dash) -> Option<u64> {
+    dash.app.viewer().unwrap().anchor()
+}
+
+#[test]
+fn a_search_lights_all_hits_and_goes_from_one_to_the_next() {
+    let mut dash = opened((100, 30), "agent-messages-tuple");
+    dash.keys("7/weather");
+    insta::assert_snapshot!("search_typed", dash.screen());
+    dash.keys("<Enter>");
+    finish(&mut dash);
+    let first = anchor(&dash).unwrap();
+    let place = told(&mut dash);
+    assert!(place.starts_with("/weather  ") && place.contains(" of "), "{place}");
+    dash.keys("]");
+    let next = anchor(&dash).unwrap();
+    assert_ne!(first, next);
+    dash.keys("[");
+    assert_eq!(anchor(&dash), Some(first));
+    // Hits are reversed, which is seen without colour.
+    let buffer = dash.buffer();
+    let lit = buffer.content.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED)).count();
+    assert!(lit >= "weather".len(), "{lit}");
+    // The other views of the tab are searched too.
+    dash.keys("1");
+    finish(&mut dash);
+    insta::assert_snapshot!("search_messages", dash.screen());
+    dash.keys("<Esc>");
+    assert!(!dash.screen().contains("/weather"), "one step back takes the search away");
+    assert!(dash.app.viewer().is_some());
+}
+
+#[test]
+fn the_search_of_the_state_says_how_many_it_found_and_goes_first_on_the_way_back() {
+    let mut dash = opened((100, 30), "agent-values");
+    dash.keys("3/weather<Enter>");
+    let line = told(&mut dash);
+    assert!(line.contains("/weather 1 of "), "{line}");
+    dash.keys("]");
+    assert!(told(&mut dash).contains("/weather 2 of "), "{}", told(&mut dash));
+    assert!(dash.screen().lines().last().unwrap().contains("Esc clear"), "the footer says what Esc does");
+    dash.keys("<Esc>");
+    let line = told(&mut dash);
+    assert!(line.starts_with("state ") && !line.contains("/weather"), "one step back takes the search away: {line}");
+    dash.keys("/no such thing<Enter>");
+    assert!(told(&mut dash).contains("no hit"), "{}", told(&mut dash));
+    dash.keys("<Esc><Esc>");
+    assert!(dash.app.viewer().is_none(), "and the next one leaves");
+}
+
+#[test]
+fn the_footer_offers_what_the_view_can_do() {
+    let mut dash = opened((140, 30), "agent-values");
+    let mut footer = |keys: &str| {
+        dash.keys(keys);
+        dash.screen().lines().last().unwrap().to_string()
+    };
+    assert!(!footer("1").contains("End follow"), "what is followed already");
+    let values = footer("3");
+    assert!(values.contains("⏎ fold") && values.contains("= compare"), "{values}");
+    let changes = footer("=");
+    assert!(changes.contains("⏎ go there") && changes.contains("= whole state"), "{changes}");
+    let raw = footer("7");
+    assert!(raw.contains("⏎ event") && raw.contains("v as received"), "{raw}");
+    assert!(footer("v").contains("v in words"));
+    assert!(footer("<Up>").contains("End follow"), "whoever moved up is told the way back");
+}
+
+/// The screen without colours, with what is lit between brackets.
+fn lit_without_colour(dash: &mut Dash) -> String {
+    let (w, h) = dash.app.size;
+    dash.color = false;
+    let buffer = dash.buffer();
+    dash.color = true;
+    let mut out = String::new();
+    for y in 0..h {
+        let mut was_lit = false;
+        let mut line = String::new();
+        for x in 0..w {
+            let cell = &buffer[(x, y)];
+            assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+            let is_lit = cell.modifier.contains(Modifier::REVERSED);
+            if is_lit != was_lit {
+                line.push(if is_lit { '⟦' } else { '⟧' });
+            }
+            was_lit = is_lit;
+            line.push_str(cell.symbol());
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn hits_are_seen_without_colour_in_little_room() {
+    let mut dash = opened((80, 24), "agent-messages-tuple");
+    dash.keys("7/krak|chat<Enter>");
+    finish(&mut dash);
+    insta::assert_snapshot!("search_80x24_no_colour", lit_without_colour(&mut dash));
+    dash.keys("1");
+    finish(&mut dash);
+    insta::assert_snapshot!("search_messages_80x24_no_colour", lit_without_colour(&mut dash));
+}
+
+#[test]
+fn what_is_saved_is_what_the_filter_lets_through() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    dash.items(events(1, 5000, 1000));
+    dash.keys("7&needle<Enter>");
+    let viewer = dash.app.viewer().unwrap();
+    let (mut next, end) = viewer.export_range(View::Raw, Format::Jsonl);
+    let (mut after, mut saved) = (1, Vec::new());
+    while next < end {
+        let mut part = Part::default();
+        let before = next;
+        (next, after) = viewer.export_part(View::Raw, Format::Jsonl, (next, end), after, &mut part);
+        assert!(next > before, "a part with nothing in it goes on too");
+        saved.extend(part.chunks.into_iter().filter_map(|chunk| match chunk {
+            Chunk::Record(record) => match *record {
+                Record::Event(event) => Some(event.seq),
+                _ => None,
+            },
+            _ => None,
+        }));
+    }
+    assert_eq!(saved, [1000, 2000, 3000, 4000, 5000]);
+}
+
+#[test]
+fn from_an_event_that_was_let_go_the_way_leads_on() {
+    let mut dash = demo_like((100, 24));
+    dash.app.settings.tape.max_rows = 100;
+    dash.open_thread();
+    let failures = |from: u64| {
+        let mut items = events(from, 50, 1);
+        for item in &mut items {
+            if let Item::Record(Record::Event(event)) = item
+                && event.seq.is_multiple_of(10)
+            {
+                event.name = "error".into();
+            }
+        }
+        items
+    };
+    dash.items(failures(1));
+    dash.keys("7");
+    dash.app.viewer_mut().unwrap().go_to(5);
+    (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
+    assert_eq!(dash.app.viewer().unwrap().tape.first_seq(), Some(201));
+    dash.keys("]");
+    assert_eq!(anchor(&dash), Some(210), "the first failure that is still there");
+    dash.app.viewer_mut().unwrap().go_to(1);
+    dash.items(failures(301));
+    dash.keys("[");
+    assert!(dash.screen().contains("No earlier failure, gap or run end."), "{}", dash.screen());
+}
+
+#[test]
+fn a_click_ends_what_is_typed_and_the_place_stays() {
+    let mut dash = opened((100, 24), "agent-events");
+    dash.keys("7/on_chain");
+    finish(&mut dash);
+    dash.feed(Msg::Click { x: 20, y: 12 });
+    assert!(!dash.app.filtering);
+    dash.keys("<Down><Down>");
+    let here = anchor(&dash);
+    // The search goes, and nobody is thrown back to where they stood when they began to type.
+    dash.keys("<Esc>");
+    assert!(dash.app.viewer().unwrap().finding().pattern.is_empty());
+    assert_eq!(anchor(&dash), here);
+}
+
+#[test]
+fn esc_gives_back_the_place_and_enter_keeps_it() {
+    let mut dash = opened((100, 24), "agent-events");
+    dash.keys("7<Up><Up><Up>");
+    let (before, body) = (anchor(&dash), dash.body());
+    dash.keys("/on_chain_start");
+    finish(&mut dash);
+    assert_ne!(anchor(&dash), before);
+    dash.keys("<Esc>");
+    assert_eq!((anchor(&dash), dash.body()), (before, body));
+    dash.keys("/on_chain_start<Enter>");
+    finish(&mut dash);
+    let found = anchor(&dash);
+    assert_ne!(found, before);
+    dash.keys("/<Esc>");
+    assert_eq!(anchor(&dash), found, "what was kept is what one comes back to");
+    // Following goes on after a search that was given up.
+    dash.keys("<Esc><End>/on_chain<Esc>");
+    assert_eq!(anchor(&dash), None);
+}
+
+#[test]
+fn a_pattern_that_is_no_regex_is_said_and_searched_as_it_stands() {
+    let mut dash = opened((120, 24), "agent-values");
+    dash.app.zoom = true;
+    dash.keys("7/sunny(");
+    let said = told(&mut dash);
+    assert!(said.contains("no hit") && said.contains("no regex (unclosed group): searched as it stands"), "{said}");
+    dash.keys("<Backspace>");
+    finish(&mut dash);
+    assert!(!told(&mut dash).contains("no regex"), "{}", told(&mut dash));
+}
+
+#[test]
+fn a_hit_far_out_in_a_line_is_shown() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    let mut items = events(1, 1, 7);
+    let at: Timestamp = "2026-11-21T14:00:01Z".parse().unwrap();
+    let long = format!(r#"{{"text":"{}the ne\u0065dle is here{}"}}"#, "x".repeat(5_000_000), "y".repeat(5_000));
+    let (name, ns, data) = ("values".into(), [].into(), Data::Json(long.into()));
+    items.push(Item::Record(Record::Event(Event { seq: 2, at, conn: 1, replayed: false, name, ns, id: None, data })));
+    dash.items(items);
+    dash.keys("7/needle is");
+    assert!(finish(&mut dash) > 0, "five megabytes take more than one turn");
+    let screen = dash.screen();
+    assert!(screen.contains("the needle is hereyyy"), "{screen}");
+    assert_eq!(anchor(&dash), Some(2));
+}
+
+#[test]
+fn a_filter_says_what_it_hides_and_holds_in_every_view() {
+    let mut dash = opened((100, 30), "fanout-many-subgraphs");
+    dash.keys("7&ns:sub mode:values<Enter>");
+    finish(&mut dash);
+    insta::assert_snapshot!("filter_raw", dash.screen());
+    dash.keys("2");
+    finish(&mut dash);
+    assert!(dash.screen().contains("No match for ns:sub mode:values."), "{}", dash.screen());
+    dash.keys("8");
+    assert!(told(&mut dash).contains("this view is shown whole"), "{}", told(&mut dash));
+    dash.keys("7&<Backspace><Backspace>");
+    assert!(dash.screen().lines().last().unwrap().starts_with(" &ns:sub mode:valu"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(told(&mut dash).contains("&ns:sub mode:values"), "{}", told(&mut dash));
+    dash.keys("<Esc>");
+    assert!(!told(&mut dash).contains("ns:sub"));
+    dash.keys("&is:green");
+    let said = told(&mut dash);
+    assert!(said.contains("hides nothing   ? is:green: an event can be error, odd or heartbeat"), "{said}");
+}
+
+#[test]
+fn a_filtered_stream_is_followed() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    dash.items(events(1, 100, 10));
+    dash.keys("7&needle<Enter>");
+    finish(&mut dash);
+    assert!(dash.app.viewer().unwrap().follows() && told(&mut dash).contains("90 of 100 hidden"), "{}", dash.screen());
+    dash.items(events(101, 105, 10));
+    finish(&mut dash);
+    assert!(told(&mut dash).contains("185 of 205 hidden"), "{}", told(&mut dash));
+    let body = dash.body();
+    assert!(body.contains("needle · n 200") && !body.contains("hay"), "{body}");
+    // Paused, only what fits is told of as new.
+    dash.keys("<Up>");
+    dash.items(events(206, 20, 10));
+    finish(&mut dash);
+    assert!(dash.screen().contains("‖ 2 new · G"), "{}", dash.screen());
+    dash.keys("]");
+    let screen = dash.screen();
+    assert!(screen.contains("No later failure, gap or run end yet."), "nothing is searched for: {screen}");
+}
+
+#[test]
+fn a_search_goes_on_while_the_stream_runs_and_is_cut_at_the_front() {
+    let mut dash = demo_like((100, 24));
+    dash.app.settings.tape.max_rows = 50_000;
+    dash.open_thread();
+    dash.items(events(1, 40_000, 100));
+    dash.keys("7<Home>/needle<Enter>");
+    assert!(told(&mut dash).contains("searching"), "{}", told(&mut dash));
+    assert_eq!(anchor(&dash), Some(100), "the nearest hit is gone to at once");
+    for batch in 0..3 {
+        dash.items(events(40_001 + batch * 10_000, 10_000, 100));
+        dash.feed(Msg::Tick);
+    }
+    finish(&mut dash);
+    assert!(told(&mut dash).contains("500 hits"), "{}", told(&mut dash));
+    dash.keys("]");
+    let place = told(&mut dash);
+    assert!(place.contains("1 of 500") || place.contains("2 of 500"), "{place}");
+    dash.keys("<Home>[");
+    assert_eq!(anchor(&dash), Some(70_000), "round the start to the last");
+}
+
+#[test]
+fn a_million_events_are_searched_in_short_turns_with_progress() {
+    let mut dash = demo_like((100, 24));
+    dash.app.settings.tape.max_bytes = 1 << 30;
+    dash.open_thread();
+    for batch in 0..20 {
+        dash.items(events(1 + batch * 50_000, 50_000, 1000));
+    }
+    dash.keys("7/needle<Enter>");
+    let said = told(&mut dash);
+    assert!(said.contains("searching") && said.contains(" %"), "{said}");
+    assert_eq!(anchor(&dash), Some(1_000_000), "the nearest one is known at once");
+    let turns = finish(&mut dash);
+    assert!(turns > 50, "{turns}: it went on in one long turn");
+    assert!(told(&mut dash).contains("1,000 of 1,000"), "{}", told(&mut dash));
+    dash.keys("]");
+    assert_eq!(anchor(&dash), Some(1000), "round the end to the first");
+}
+
+#[test]
+fn marks_are_seen_in_every_view_and_gone_to() {
+    let mut dash = opened((100, 30), "agent-messages-tuple");
+    dash.keys("7<Home>m<Down><Down><Down><Down>m");
+    let (screen, here) = (dash.screen(), anchor(&dash));
+    assert_eq!(screen.lines().filter(|line| line.starts_with('◆')).count(), 2, "{screen}");
+    assert!(screen.contains("2 marked  ‖ paused · G"), "{screen}");
+    dash.keys("\"");
+    assert_ne!(anchor(&dash), here);
+    dash.keys("'");
+    assert_eq!(anchor(&dash), here);
+    dash.keys("'");
+    assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
+    dash.keys("1");
+    assert!(dash.screen().lines().any(|line| line.starts_with('◆')), "{}", dash.screen());
+    dash.keys("7m");
+    assert!(dash.screen().contains("1 marked  ‖ paused · G"), "{}", dash.screen());
+    dash.ascii = true;
+    assert!(dash.screen().is_ascii());
+}
+
+#[test]
+fn the_next_error_message_and_step_are_gone_to_from_any_view() {
+    let mut dash = opened((100, 30), "fanout-many-subgraphs");
+    // Steps have no keys of their own until the configuration gives them some.
+    let keys = [("stream.next_step", ")"), ("stream.prev_step", "("), ("stream.next_message", "M")];
+    let keys = keys.into_iter().chain([("stream.prev_message", "N"), ("stream.modes", "ctrl-t")]);
+    let (keymap, problems) = Keymap::new(&keys.map(|(id, key)| (id.into(), vec![key.into()])).collect());
+    assert_eq!(problems, [""; 0]);
+    dash.app.keymap = keymap;
+    dash.keys("7<Home>)");
+    let first = anchor(&dash).unwrap();
+    dash.keys("))");
+    let third = anchor(&dash).unwrap();
+    assert!(first < third);
+    dash.keys("((");
+    assert_eq!(anchor(&dash), Some(first));
+    dash.keys("]");
+    assert!(dash.screen().contains("No later failure, gap or run end yet."), "{}", dash.screen());
+    let mut dash = opened((100, 30), "broken-values");
+    dash.keys("1[");
+    let failed = anchor(&dash).unwrap_or_else(|| panic!("{}", dash.screen()));
+    dash.keys("7");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
+    assert!(marked.contains("error"), "{failed}: {screen}");
+    dash.keys("G]");
+    assert_eq!(anchor(&dash), Some(failed), "from what is followed the newest failure is the next one");
+    let mut dash = opened((100, 30), "agent-messages-tuple");
+    dash.keys("7<Home>)");
+    let first = anchor(&dash).unwrap();
+    dash.keys(")");
+    assert!(anchor(&dash).unwrap() > first);
+    dash.keys("(");
+    assert_eq!(anchor(&dash), Some(first));
+}

@@ -1,0 +1,233 @@
+//! What a person is used to in the viewer: times, long lines, standing still, the mouse; and that nothing is lost at any size.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use runtail_api::{ApiError, Kind, Place};
+use runtail_stream::{Data, Event, Item, Record};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::msg::{Done, Effect, Msg};
+use runtail_tui::app::viewer::View;
+
+/// Events with a text, a second and a half apart.
+fn events(from: u64, texts: &[String]) -> Vec<Item> {
+    let start: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+    let event = |(n, text): (usize, &String)| Event {
+        seq: from + n as u64,
+        at: start + SignedDuration::from_millis(1_500 * (from as i64 + n as i64)),
+        conn: 1,
+        replayed: false,
+        name: "custom".into(),
+        ns: Vec::new().into(),
+        id: None,
+        data: Data::Json(serde_json::to_string(text).unwrap().into()),
+    };
+    texts.iter().enumerate().map(event).map(|event| Item::Record(Record::Event(event))).collect()
+}
+
+fn with_events(size: (u16, u16), texts: &[String]) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    dash.items(events(1, texts));
+    dash
+}
+
+#[test]
+fn times_are_told_in_three_ways_in_every_view() {
+    let mut dash = demo_like((120, 30));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    dash.keys("7<Home>T");
+    insta::assert_snapshot!("raw_relative_120x30", dash.screen());
+    dash.keys("T");
+    insta::assert_snapshot!("raw_delta_120x30", dash.screen());
+    dash.keys("1");
+    assert!(dash.screen().contains('+'), "{}", dash.screen());
+    assert!(!dash.screen().contains("14:01:4"), "{}", dash.screen());
+    dash.keys("T");
+    assert!(dash.screen().contains("14:01:4"), "{}", dash.screen());
+}
+
+#[test]
+fn long_lines_go_on_in_the_next_one() {
+    let long = "日本語 — a long line. ".repeat(30);
+    let texts: Vec<String> = (0..40).map(|n| format!("{n}: {long}")).collect();
+    let mut dash = with_events((90, 30), &texts);
+    dash.keys("7f<Home>jjw");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(3), "the cursor stays on its event");
+    insta::assert_snapshot!("raw_wrapped_90x30", dash.screen());
+    // By lines to the next event, and back to the same one when they are cut again.
+    let steps = (0..20).take_while(|_| {
+        dash.keys("j");
+        dash.app.viewer().unwrap().anchor() == Some(3)
+    });
+    assert_eq!(steps.count(), 8, "nine lines, and the first of them is where one was");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(4));
+    dash.keys("w");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(4));
+    dash.keys("w<End>");
+    assert!(dash.app.viewer().unwrap().follows());
+    let window = dash.app.viewer().unwrap().window(View::Raw);
+    let last: String = window.last().unwrap().0.left.iter().map(|p| p.text.as_str()).collect();
+    assert!(last.trim_end().ends_with("line."), "the end is in sight: {last}");
+}
+
+#[test]
+fn a_frozen_screen_stands_still_while_everything_goes_on() {
+    let texts: Vec<String> = (0..10).map(|n| format!("event {n}")).collect();
+    let mut dash = with_events((140, 40), &texts);
+    dash.keys("7F");
+    let still = dash.screen();
+    assert!(still.lines().next().unwrap().ends_with("FROZEN F goes on"), "{still}");
+    dash.items(events(11, &texts));
+    dash.pass(30);
+    dash.keys("1<Home>x:quit<Enter>");
+    dash.feed(Msg::Paste("#3".into()));
+    dash.feed(Msg::Wheel { lines: 3, x: 60, y: 10 });
+    assert_eq!(dash.screen(), still);
+    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), 20, "what came was taken in");
+    assert!(!dash.app.quit && dash.app.next_tick().is_none());
+    dash.keys("F");
+    let goes_on = dash.screen();
+    assert!(goes_on.contains("event 9") && goes_on.contains("    20 "), "{goes_on}");
+    // Another size thaws: that frame cannot be shown.
+    dash.keys("F");
+    dash.resize(80, 24);
+    assert!(!dash.app.frozen && !dash.screen().contains("FROZEN"));
+}
+
+#[test]
+fn the_mouse_points_at_entries_tabs_and_halves() {
+    let texts: Vec<String> = (0..200).map(|n| format!("event {n}")).collect();
+    let mut dash = with_events((200, 40), &texts);
+    dash.keys("f7<Home>");
+    let screen = dash.screen();
+    let row = screen.lines().position(|line| line.trim_end().ends_with("event 5")).expect(&screen) as u16;
+    dash.feed(Msg::Click { x: 30, y: row });
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(6));
+    // A view's name, wherever it stands.
+    let column = |dash: &mut Dash, name: &str| {
+        let line = dash.screen().lines().nth(3).unwrap().to_string();
+        runtail_core::text::width(line.split_once(name).unwrap().0) as u16
+    };
+    for (name, view) in
+        [("Custom", View::Custom), ("Delivery", View::Delivery), ("Messages", View::Messages), ("Raw", View::Raw)]
+    {
+        let x = column(&mut dash, name);
+        dash.feed(Msg::Click { x, y: 3 });
+        assert_eq!(dash.app.viewer().unwrap().view(), view);
+    }
+    // The wheel moves the half under the pointer; a click gives it the focus.
+    dash.keys("|");
+    let shown: Vec<View> = dash.app.viewer().unwrap().shown().into_iter().map(|(view, _)| view).collect();
+    let focus = dash.app.viewer().unwrap().view();
+    let other = usize::from(shown[0] == focus);
+    let x = if other == 0 { 20 } else { 150 };
+    dash.feed(Msg::Wheel { lines: 3, x, y: 20 });
+    assert_eq!(dash.app.viewer().unwrap().view(), focus);
+    dash.feed(Msg::Click { x, y: 20 });
+    assert_eq!(dash.app.viewer().unwrap().view(), shown[other]);
+    // With several streams, a click on the tab of one shows it.
+    dash.keys("|<Esc><Down><Enter>");
+    assert_eq!(dash.app.streams.at(), Some(1), "{}", dash.screen());
+    dash.screen();
+    dash.feed(Msg::Click { x: 4, y: 2 });
+    assert_eq!(dash.app.streams.at(), Some(0), "{}", dash.screen());
+}
+
+/// Wide, combining, right-to-left and hostile text, as nodes write it.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,40}",
+        Just("日本語テキスト".repeat(9)),
+        Just("שלום עולם ".repeat(9)),
+        Just("e\u{301}\u{302}\u{303} ".repeat(20)),
+        Just("👩‍👩‍👧‍👦🇵🇱☀️".repeat(8)),
+        Just("\u{202e}evil\u{2066}\u{1b}[2J\u{200b}".into()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// From 300x100 to 20x5 and back at any moment: nothing panics, and the cursor stays at its event in every view.
+    #[test]
+    fn the_cursor_stays_at_its_event_at_any_size(
+        texts in prop::collection::vec(text(), 1..30),
+        at in 1u64..30,
+        steps in prop::collection::vec((0u16..300, 0u16..100, 1u8..9, prop::sample::select(vec!["w", "T", "v", "f", "|", "F<ctrl-l>F", ""])), 1..12),
+    ) {
+        let mut dash = with_events((300, 100), &texts);
+        let at = at.min(texts.len() as u64);
+        dash.keys("7");
+        dash.feed(Msg::Paste(format!("#{at}")));
+        for (w, h, view, key) in steps {
+            dash.resize(w, h);
+            dash.keys(&format!("{view}{key}"));
+            dash.screen();
+            prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(at));
+        }
+        dash.resize(20, 5);
+        dash.screen();
+        dash.resize(300, 100);
+        dash.keys("7");
+        let marked = dash.app.viewer().unwrap().window(View::Raw).iter().filter(|(_, marked)| *marked).count();
+        prop_assert!(marked > 0, "the event is in sight");
+        prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(at));
+    }
+
+    /// What stands at the right of wide, combining or right-to-left text stands where it stands of any other.
+    #[test]
+    fn columns_stay_aligned(texts in prop::collection::vec(text(), 1..20), width in 60u16..160) {
+        let mut dash = with_events((width, 30), &texts);
+        dash.keys("7f");
+        let buffer = dash.buffer();
+        for y in 5..28 {
+            // The event's name stands in its column, and no cell of the gutter is written over.
+            let name: String = (2 + 18..2 + 24).map(|x| buffer[(x, y)].symbol()).collect();
+            prop_assert!(name == "custom" || name.trim().is_empty(), "{name:?} in line {y}");
+            prop_assert_eq!(buffer[(width - 1, y)].symbol(), " ");
+        }
+        // No sign that turns text round reaches the terminal.
+        let odd = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{1b}' | '\u{200b}');
+        prop_assert!(!dash.screen().contains(odd));
+    }
+}
+
+#[test]
+fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let effects = dash.keys("o");
+    let [Effect::OpenLink(link)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"), "{link}");
+    assert!(dash.app.notices.last().unwrap().text.contains(link), "where there is no browser it can be copied");
+    let here = dash.app.viewer().unwrap().target.clone();
+    dash.keys("<Esc>");
+    dash.feed(Msg::Paste(link.clone()));
+    assert_eq!(dash.app.viewer().unwrap().target, here);
+    // Where no browser can be started, the notice has the link, and it is copied.
+    let failed = |link: &str| Done::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
+    assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
+    let notice = dash.app.notices.last().unwrap();
+    assert!(
+        notice.error && notice.text.starts_with(&format!("Open {link} in a browser (copied)\n")),
+        "{}",
+        notice.text
+    );
+    assert_eq!(dash.done(failed("javascript:alert(1)")), [], "what is no link of the web is not offered");
+    assert!(!dash.app.notices.last().unwrap().text.contains("javascript"));
+}
+
+#[test]
+fn a_local_server_is_named_once_and_its_state_fits_its_column() {
+    let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (140, 40));
+    let server = dash.app.fleet.selected().and_then(|row| row.server(&dash.app.profiles)).expect("a server");
+    let error = ApiError { kind: Kind::Network, at: Place::default(), detail: "refused".into(), hint: None };
+    dash.done(Done::Info(server, Err(error)));
+    let row = dash.screen().lines().find(|line| line.contains("▌ lab")).map(str::to_string);
+    assert!(row.as_ref().is_some_and(|row| row.contains("✗ down ")), "{row:?}");
+    dash.open_server();
+    dash.keys("n");
+    let head = dash.screen().lines().nth(2).map(str::to_string);
+    assert_eq!(head.as_deref(), Some("  NEW RUN on lab"), "{}", dash.screen());
+}

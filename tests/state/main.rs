@@ -1,0 +1,40 @@
+//! The dashboard and the library in one process: messages through `update`, screens, projections, configuration, documents.
+
+mod acting;
+mod app;
+mod app_fleet;
+mod browse;
+mod captures;
+mod changes;
+mod config;
+mod config_edit;
+mod dialects;
+mod differential;
+mod documents;
+#[path = "../../fuzz/entries/mod.rs"]
+mod entries;
+mod exactly_once;
+mod export;
+mod finding;
+mod fuzz;
+mod habits;
+mod in_step;
+mod messages;
+mod messages_view;
+mod modes;
+mod modes_dialog;
+mod numbers;
+mod overlap;
+mod palette;
+mod past;
+mod profiles;
+mod record;
+mod recording;
+mod reliability;
+mod screens;
+mod security;
+mod source;
+mod still;
+mod timeline;
+mod timeline_screens;
+mod views;

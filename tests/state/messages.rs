@@ -1,0 +1,189 @@
+//! Messages from events made by hand: without ids, removed, of many kinds of blocks, in the wrong order.
+
+use runtail_stream::Event;
+use runtail_stream::projection::Part;
+use runtail_testkit::projected::{project, shown};
+
+fn one(seq: u64, name: &str, data: &str) -> Event {
+    let data = runtail_stream::Data::Json(data.into());
+    Event {
+        seq,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        conn: 1,
+        replayed: false,
+        name: name.into(),
+        ns: [].into(),
+        id: None,
+        data,
+    }
+}
+
+#[test]
+fn messages_without_ids_and_removed_ones() {
+    let state = r#"{"messages":[{"role":"user","content":"ok"},{"role":"assistant","content":"ok"},{"role":"user","content":"ok"}]}"#;
+    let projections = project([
+        one(1, "values", r#"{"messages":[{"role":"user","content":"ok"}]}"#),
+        one(2, "updates", r#"{"chat":{"messages":{"role":"assistant","content":"ok"}}}"#),
+        one(3, "values", state),
+        one(4, "values", state),
+    ]);
+    assert_eq!(shown(projections.messages.items()), ["Human -@: ok", "Ai chat@: ok", "Human -@: ok"]);
+
+    let projections = project([
+        one(
+            1,
+            "values",
+            r#"{"messages":[{"type":"human","content":"a","id":"1"},{"type":"ai","content":"b","id":"2"}]}"#,
+        ),
+        one(2, "updates", r#"{"sum":{"messages":[{"type":"remove","content":"","id":"1"}]}}"#),
+        one(3, "values", r#"{"messages":[{"type":"ai","content":"b","id":"2"}]}"#),
+        one(4, "values", r#"{"messages":[{"type":"ai","content":"c","id":"3"}]}"#),
+    ]);
+    let removed: Vec<_> = projections.messages.items().iter().map(|m| m.removed_at).collect();
+    assert_eq!(removed, [Some(2), Some(4), None]);
+}
+
+#[test]
+fn what_comes_after_the_whole_message_adds_nothing_to_it() {
+    let whole = r#"{"chat":{"messages":{"type":"ai","id":"1","content":"Hello."}}}"#;
+    let piece = |text: &str| format!(r#"[{{"type":"AIMessageChunk","id":"1","content":"{text}"}},{{}}]"#);
+    // Pieces that were on their way when the node's update overtook them.
+    let projections =
+        project([one(1, "updates", whole), one(2, "messages", &piece("Hel")), one(3, "messages", &piece("lo."))]);
+    assert_eq!(shown(projections.messages.items()), ["Ai chat@: Hello."]);
+}
+
+#[test]
+fn the_list_of_a_subgraph_is_not_that_of_the_graph() {
+    let state = |id: &str| format!(r#"{{"messages":[{{"type":"ai","id":"{id}","content":"{id}"}}]}}"#);
+    let mut inner = one(2, "values", &state("inner"));
+    inner.ns = ["sub:1".into()].into();
+    let projections = project([one(1, "values", &state("outer")), inner]);
+    assert_eq!(shown(projections.messages.items()), ["Ai -@: outer"]);
+    assert_eq!(projections.messages.items()[0].removed_at, None);
+}
+
+#[test]
+fn a_state_that_is_longer_than_what_is_kept_brings_nothing_back() {
+    let state = |count: usize| {
+        let all: Vec<String> =
+            (0..count).map(|i| format!(r#"{{"type":"human","content":"{i}","id":"{i}"}}"#)).collect();
+        format!(r#"{{"messages":[{}]}}"#, all.join(","))
+    };
+    let states = [19_990, 20_010, 20_020, 20_030];
+    let projections = project((1..).zip(states).map(|(seq, count)| one(seq, "values", &state(count))));
+    let messages = &projections.messages;
+    assert_eq!(messages.evicted() + messages.items().len() as u64, 20_030, "each message once");
+    assert!(messages.items().is_sorted_by_key(|m| m.text.parse::<u32>().unwrap()));
+    assert!(messages.items().iter().all(|m| m.removed_at.is_none()));
+}
+
+#[test]
+fn what_stands_in_a_message_s_place_is_shown() {
+    let state =
+        r#"{"messages":["bare",["user","pair"],7,null,{"role":"assistant","content":null},{"content":[["x"]]}]}"#;
+    let projections = project([one(1, "values", state), one(2, "values", state)]);
+    assert_eq!(
+        shown(projections.messages.items()),
+        [
+            "Other(\"text\") -@: bare",
+            "Human -@: pair",
+            "Other(\"text\") -@: 7",
+            "Ai -@: ",
+            "Other(\"\") -@: [list, 5 B]\n"
+        ]
+    );
+}
+
+#[test]
+fn calls_meet_their_answers_whatever_comes_first() {
+    let ai = r#"[{"type":"ai","id":"1","content":"","tool_calls":[{"id":"a","name":"x","args":{}},{"id":"b","name":"y","args":{}}]},{}]"#;
+    let tool = |id: &str, call: &str| {
+        format!(r#"[{{"type":"tool","id":"{id}","content":"{id}","tool_call_id":"{call}"}},{{}}]"#)
+    };
+    let answers = |events: Vec<Event>| -> Vec<Option<String>> {
+        let projections = project(events);
+        let messages = &projections.messages;
+        for answer in messages.items().iter().filter(|m| m.asked_by.is_some()) {
+            assert_eq!(Some(messages.asked(answer).unwrap().1.id.as_str()), answer.tool_call_id.as_deref());
+        }
+        let calls = messages.items().iter().flat_map(|m| &m.tool_calls);
+        calls.map(|call| messages.answer(call).map(|m| m.text.clone())).collect()
+    };
+    let (b, a) = (tool("tb", "b"), tool("ta", "a"));
+    let some = |text: &str| Some(text.to_string());
+    assert_eq!(answers(vec![one(1, "messages", ai), one(2, "messages", &b)]), [None, some("tb")]);
+    let late = vec![one(1, "messages", &b), one(2, "messages", &a), one(3, "messages", ai)];
+    assert_eq!(answers(late), [some("ta"), some("tb")]);
+    // The same ids in the next turn belong to the next call.
+    let again = ai.replace(r#""id":"1""#, r#""id":"2""#);
+    let turns = vec![
+        one(1, "messages", ai),
+        one(2, "messages", &a),
+        one(3, "messages", &again),
+        one(4, "messages", &tool("t2", "a")),
+    ];
+    assert_eq!(answers(turns), [some("ta"), None, some("t2"), None]);
+}
+
+#[test]
+fn declined_invalid_and_thought() {
+    let projections = project([
+        one(
+            1,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"h","index":0}]},{}]"#,
+        ),
+        one(
+            2,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"m","index":0}]},{}]"#,
+        ),
+        one(
+            3,
+            "values",
+            r#"{"messages":[{"type":"ai","id":"1","content":"","additional_kwargs":{"refusal":"I can't."},"invalid_tool_calls":[{"id":"c","name":"t","args":"{\"a","error":"no end"}],
+            "usage_metadata":{"input_tokens":5,"output_tokens":4,"total_tokens":9,"input_token_details":{"cache_read":3},"output_token_details":{"reasoning":2}}}]}"#,
+        ),
+    ]);
+    let message = &projections.messages.items()[0];
+    assert_eq!((message.reasoning.as_str(), message.text.as_str()), ("hm", "I can't."));
+    assert_eq!((message.thought_seq(0), message.thought_seq(1), message.text_seq(0)), (1, 2, 3));
+    assert_eq!(message.parts, [Part::Reasoning(0..2), Part::Refusal(0..8), Part::Call(0)]);
+    assert_eq!(message.tool_calls[0].invalid.as_deref(), Some("no end"));
+    let usage = message.usage.unwrap();
+    assert_eq!((usage.cached, usage.reasoning), (3, 2));
+}
+
+#[test]
+fn blocks_reasoning_and_pictures() {
+    let projections = project([
+        one(
+            1,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"}]},{"langgraph_node":"n"}]"#,
+        ),
+        one(
+            2,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"text","text":"b","index":1}],"usage_metadata":{"input_tokens":3,"output_tokens":0,"total_tokens":3}},{}]"#,
+        ),
+        one(
+            3,
+            "messages",
+            r#"[{"type":"AIMessageChunk","id":"1","content":"","usage_metadata":{"input_tokens":0,"output_tokens":2,"total_tokens":2}},{}]"#,
+        ),
+        one(
+            4,
+            "messages",
+            r#"[{"type":"human","id":"2","content":["see",{"type":"image_url","image_url":"x"},"this"]},{}]"#,
+        ),
+        one(5, "messages", r#"[{"type":"tool","id":"3","content":"no","status":"error","tool_call_id":"c"},{}]"#),
+    ]);
+    assert_eq!(
+        shown(projections.messages.items()),
+        ["Ai n@: ab 3+2=5", "Human -@: see\n[image x]\nthis", "Tool -@: no ←c"]
+    );
+    assert_eq!(projections.messages.items()[0].reasoning, "hm");
+    assert!(projections.messages.items()[2].is_error);
+}

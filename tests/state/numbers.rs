@@ -1,0 +1,149 @@
+//! The views that tell what came and what it came to, on the screen: Delivery, Raw, Custom, Updates, Runs, and the two
+//! clocks.
+
+use runtail_stream::Outcome;
+use runtail_testkit::dash;
+use runtail_testkit::dash::demo_like;
+
+/// A thread on the whole screen, to which a captured stream came.
+fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    dash.capture_now(capture);
+    if size.0 >= 120 {
+        dash.keys("f");
+    }
+    dash
+}
+
+#[test]
+fn delivery_lists_what_was_received_and_leads_to_it() {
+    for size in [(80, 24), (140, 40)] {
+        let mut dash = opened(size, "fanout-many-subgraphs");
+        dash.heartbeat();
+        dash.later(2_000);
+        dash.keys("8");
+        insta::assert_snapshot!(format!("delivery_{}x{}", size.0, size.1), dash.screen());
+        // A row that tells of an event leads to it, in all views.
+        dash.keys("<PageDown><PageDown><PageDown><End>");
+        insta::assert_snapshot!(format!("delivery_end_{}x{}", size.0, size.1), dash.screen());
+        assert!(dash.app.viewer().unwrap().anchor().is_some());
+    }
+}
+
+#[test]
+fn delivery_of_a_run_that_ended_stands_still() {
+    let mut dash = opened((140, 40), "agent-messages-tuple");
+    dash.end(Outcome::Success);
+    dash.later(60_000);
+    dash.keys("8");
+    insta::assert_snapshot!("delivery_ended", dash.screen());
+    let body = dash.body();
+    dash.later(60_000);
+    dash.keys("7");
+    dash.keys("8");
+    assert_eq!(dash.body(), body, "what has settled stands still");
+    dash.ascii = true;
+    assert!(dash.screen().is_ascii(), "{}", dash.screen());
+}
+
+#[test]
+fn every_event_in_words_or_as_received() {
+    let mut dash = opened((80, 24), "agent-debug");
+    dash.keys("7<Home>");
+    insta::assert_snapshot!("raw_debug_80x24", dash.screen());
+    dash.keys("v");
+    insta::assert_snapshot!("raw_as_received_80x24", dash.screen());
+    let mut dash = opened((140, 40), "agent-messages-tuple");
+    dash.keys("7<Home>");
+    dash.ascii = true;
+    let screen = dash.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    insta::assert_snapshot!("raw_ascii_140x40", screen);
+}
+
+#[test]
+fn what_graphs_say_in_their_own_words() {
+    let mut dash = opened((80, 24), "fanout-many-subgraphs");
+    for (name, data) in [
+        ("custom", r#"{"done":3,"total":10,"file":"report.pdf"}"#),
+        ("custom", r#""bare words""#),
+        ("custom", "null"),
+        ("feedback", r#"{"user_score":"https://smith.example/feedback"}"#),
+        ("brand_new", r#"{"a":{"b":[1,2]}}"#),
+    ] {
+        dash.event(name, data);
+    }
+    dash.keys("6");
+    insta::assert_snapshot!("custom_80x24", dash.screen());
+    dash.keys("v");
+    assert!(dash.screen().contains(r#"{"done":3,"total":10,"file":"report.pdf"}"#), "{}", dash.screen());
+    dash.keys("v");
+    dash.ascii = true;
+    let screen = dash.screen();
+    assert!(screen.is_ascii() && screen.contains("===------- 3 of 10"), "{screen}");
+}
+
+#[test]
+fn what_nodes_wrote() {
+    let mut dash = opened((80, 24), "approval-interrupt");
+    dash.event("updates", r#"{"quiet":null,"many":[{"x":1},{"y":2}]}"#);
+    dash.keys("2");
+    insta::assert_snapshot!("updates_80x24", dash.screen());
+}
+
+#[test]
+fn a_run_s_story_with_its_numbers() {
+    let mut dash = demo_like((80, 24));
+    dash.open_thread();
+    let run = "01a1fbb5-6699-77f4-8658-3f7e7afea7a7";
+    let metadata = |attempt: u64| format!(r#"{{"run_id":"{run}","attempt":{attempt}}}"#);
+    dash.event("metadata", &metadata(1));
+    dash.later(3_400);
+    dash.event("metadata", &metadata(2));
+    dash.capture_now("fanout-many-subgraphs");
+    dash.event("messages", r#"[{"type":"AIMessageChunk","id":"a","content":"It "},{"langgraph_node":"sub_b"}]"#);
+    dash.event("tasks", r#"{"id":"x","name":"boom","error":"ValueError('no')","result":null,"interrupts":[]}"#);
+    dash.event("updates", r#"{"__interrupt__":[{"value":{"question":"Approve?","draft":"send 5 EUR"},"id":"i"}]}"#);
+    dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
+    dash.keys("5");
+    insta::assert_snapshot!("runs_80x24", dash.screen());
+    // A thread says of a failed run, too, that it is done.
+    dash.event("metadata", &metadata(1).replace(run, "r2"));
+    dash.event("error", r#"{"error":"ValueError","message":"boom"}"#);
+    dash.event("metadata", r#"{"run_id":"r2","status":"run_done"}"#);
+    assert!(dash.screen().contains("✗ run r2 failed · ValueError · 0.2s"), "{}", dash.screen());
+    dash.keys("<Home>");
+    insta::assert_snapshot!("runs_start_80x24", dash.screen());
+}
+
+#[test]
+fn two_clocks() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture_now("slow-heartbeat");
+    dash.later(300);
+    dash.keys("f");
+    let screen = dash.screen();
+    assert!(screen.contains("● live · last event 0s"), "{screen}");
+    assert!(!screen.contains("no event"), "{screen}");
+    // A server without heartbeats is not accused.
+    dash.later(44_700);
+    dash.keys("7");
+    assert!(dash.screen().contains("◌ no event for 45s, no heartbeats here"), "{}", dash.screen());
+    for _ in 0..3 {
+        dash.later(5_000);
+        dash.heartbeat();
+    }
+    assert!(dash.screen().contains("● live · heartbeat 0s · last event 1m"), "{}", dash.screen());
+    dash.later(12_000);
+    dash.keys("6");
+    assert!(dash.screen().contains("◌ no heartbeat for 12s"), "{}", dash.screen());
+    // A thread on which nothing runs may be silent.
+    let run = dash.app.viewer().unwrap().projections.status.runs().last().and_then(|run| run.run_id.clone()).unwrap();
+    dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
+    dash.later(100_000);
+    dash.keys("7");
+    let screen = dash.screen();
+    assert!(screen.contains("● live") && !screen.contains("no heartbeat for"), "{screen}");
+}

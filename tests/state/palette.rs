@@ -1,0 +1,395 @@
+//! The line after `:`: what it offers, what it completes, where it goes, and what it says of what cannot be reached.
+
+use proptest::prelude::*;
+use runtail_api::{ApiError, Kind, Place};
+use runtail_core::config::{Mouse, Timestamps};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::key::{Code, Key};
+use runtail_tui::app::msg::{Described, Done, Effect, Msg, StreamTarget};
+use runtail_tui::app::palette::{Found, Source};
+use runtail_tui::app::viewer::View;
+use runtail_tui::app::{App, Overlay, Pane};
+
+const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
+const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";
+
+fn lines(app: &App, text: &str) -> Vec<String> {
+    app.offers(text).into_iter().map(|offer| offer.line).collect()
+}
+
+fn said(dash: &Dash) -> &str {
+    dash.app.notices.last().map_or("", |notice| &notice.text)
+}
+
+fn say(dash: &mut Dash, line: &str) -> Vec<Effect> {
+    dash.keys(":");
+    line.chars().for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
+    dash.feed(Msg::Key(Key::plain(Code::Enter)))
+}
+
+#[test]
+fn what_begins_with_the_text_comes_first() {
+    let dash = demo_like((100, 30));
+    let starts = lines(&dash.app, "re");
+    assert_eq!(starts[..4], ["revisions", "redeploy", "revoke-slack", "record"]);
+    assert!(starts.contains(&"threads".to_string()));
+    assert_eq!(lines(&dash.app, "rvs")[0], "revisions", "letters in their order are enough");
+    assert!(lines(&dash.app, "nonsense").is_empty());
+    assert_eq!(dash.app.no_offer("thme"), "No matching command. Did you mean theme?");
+    assert_eq!(dash.app.no_offer("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
+}
+
+#[test]
+fn arguments_are_offered_and_completed() {
+    let mut dash = demo_like((100, 30));
+    dash.open_server();
+    assert_eq!(lines(&dash.app, "dep inv"), ["dep invoice-agent"]);
+    assert_eq!(
+        lines(&dash.app, "dep supp"),
+        ["dep prod-us/support-bot", "dep prod-eu/support-bot"],
+        "two of that name"
+    );
+    assert_eq!(lines(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
+    assert_eq!(lines(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by how it is");
+    assert_eq!(lines(&dash.app, "view r"), ["view runs", "view raw", "view delivery"]);
+    dash.keys(":dep i");
+    insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
+    dash.keys("<Tab>");
+    assert!(dash.screen().contains(":dep invoice-agent"), "{}", dash.screen());
+    dash.keys("<Enter>");
+    assert_eq!(dash.app.fleet.selected().unwrap().name, "invoice-agent");
+    assert_eq!(dash.app.focus, Pane::Deployments);
+    // Tab goes on from a name that takes something to what it takes, and from one to the next.
+    dash.keys(":prof<Tab>");
+    assert!(dash.screen().contains(":profile"), "{}", dash.screen());
+    dash.keys("<Down><Enter>");
+    assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles)));
+}
+
+#[test]
+fn lines_are_remembered() {
+    let mut dash = demo_like((100, 30));
+    for line in ["wrap on", "timestamps delta", "wrap on"] {
+        say(&mut dash, line);
+    }
+    assert!(dash.app.habits.wrap);
+    assert_eq!(dash.app.habits.timestamps, Timestamps::Delta);
+    let typed = |dash: &Dash| match dash.app.overlays.last() {
+        Some(Overlay::Command(palette)) => palette.text.clone(),
+        _ => panic!(),
+    };
+    dash.keys(":<Up>");
+    assert_eq!(typed(&dash), "wrap on");
+    dash.keys("<Up>");
+    assert_eq!(typed(&dash), "timestamps delta");
+    dash.keys("<Up>");
+    assert_eq!(typed(&dash), "timestamps delta", "there is no older one");
+    dash.keys("<Down><Down>");
+    assert_eq!(typed(&dash), "");
+    dash.keys("<Up><Enter>");
+    assert!(dash.app.overlays.is_empty());
+}
+
+#[test]
+fn a_theme_is_shown_while_it_is_chosen() {
+    let mut dash = demo_like((100, 30));
+    dash.keys(":theme mono");
+    assert_eq!(dash.app.habits.theme(), "mono");
+    dash.keys("<Esc>");
+    assert_eq!(dash.app.habits.theme(), "terminal", "as if nothing had been typed");
+    dash.keys(":theme <Down>");
+    assert_eq!(dash.app.habits.theme(), "colour-blind");
+    dash.keys("<Enter>");
+    assert_eq!((dash.app.habits.theme(), dash.app.overlays.len()), ("colour-blind", 0));
+    say(&mut dash, "mouse off");
+    assert_eq!(dash.app.habits.mouse, Mouse::Off);
+}
+
+#[test]
+fn a_pasted_id_lands_on_its_thing() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("<Tab>");
+    dash.feed(Msg::Paste(format!("  {THREAD}\n")));
+    let viewer = dash.app.viewer().unwrap();
+    assert_eq!(viewer.target, StreamTarget::Tail { thread: THREAD.into() });
+    // A revision, by what was listed.
+    dash.feed(Msg::Paste("66666666-6666-4666-8666-666666666666".into()));
+    assert_eq!(dash.app.focus, Pane::Revisions);
+    assert_eq!(dash.app.revision_picker.selected.as_deref(), Some("66666666-6666-4666-8666-666666666666"));
+    // A thread that is open already is shown, not opened twice.
+    say(&mut dash, THREAD);
+    assert_eq!((dash.app.streams.all().len(), dash.app.focus), (1, Pane::Stream));
+    // An assistant.
+    dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
+    let server = dash.app.server.as_ref().unwrap();
+    assert_eq!(server.assistant_picker.selected.as_deref(), Some("0d3403f7-5601-53d2-b2f6-e9cafe096781"));
+    assert!(dash.app.viewer().is_none(), "the list is shown, and the stream goes on behind it");
+}
+
+#[test]
+fn an_id_of_the_stream_lands_in_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
+    dash.event("custom", "1");
+    dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
+    let message = "lc_run--01a1fbb5-1351-70df-a8e3-d471c3c0cd67";
+    dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"a"}},{{}}]"#));
+    dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#));
+    let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
+    dash.feed(Msg::Paste(run.into()));
+    assert_eq!(at(&dash), Some(2));
+    say(&mut dash, message);
+    assert_eq!(at(&dash), Some(3), "where the message began");
+}
+
+/// The sources that are asked, and the number of their search.
+fn asked(effects: &[Effect]) -> (u64, Vec<Source>) {
+    let ask = |effect: &Effect| match effect {
+        Effect::Find(number, source, id) if id == UNKNOWN => Some((*number, source.clone())),
+        _ => None,
+    };
+    let all: Vec<_> = effects.iter().filter_map(ask).collect();
+    assert_eq!(all.len(), effects.len(), "{effects:?}");
+    (all.first().map_or(0, |(number, _)| *number), all.into_iter().map(|(_, source)| source).collect())
+}
+
+fn server_named<'s>(sources: &'s [Source], name: &str) -> &'s Source {
+    let is = |source: &&Source| matches!(source, Source::Server(server) if &*server.name == name);
+    sources.iter().find(is).unwrap_or_else(|| panic!("{name} in {sources:?}"))
+}
+
+fn failure(status: Kind, detail: &str) -> ApiError {
+    ApiError { kind: status, at: Place::default(), detail: detail.into(), hint: None }
+}
+
+/// Answers every question of a search, those that follow too, and returns how many there were.
+fn answer_all(
+    dash: &mut Dash,
+    effects: Vec<Effect>,
+    mut answer: impl FnMut(&Source) -> Result<Option<Found>, ApiError>,
+) -> usize {
+    let mut open: Vec<Effect> = effects;
+    let mut count = 0;
+    while let Some(effect) = open.pop() {
+        let Effect::Find(number, source, _) = effect else { continue };
+        assert!(open.len() < 8, "at most eight at once");
+        count += 1;
+        let result = answer(&source);
+        open.extend(dash.done(Done::Found(number, source, result)));
+    }
+    count
+}
+
+#[test]
+fn an_id_is_searched_on_all_servers_at_once() {
+    let mut dash = demo_like((140, 40));
+    // No agent server was opened before.
+    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
+    assert!(said(&dash).starts_with("Asking prod-") && said(&dash).ends_with('…'), "{}", said(&dash));
+    for profile in ["prod-us", "prod-eu"] {
+        assert!(sources.contains(&Source::Deployments(profile.into())), "{sources:?}");
+    }
+    let hit = server_named(&sources, "triage").clone();
+    let others: Vec<Source> = sources.iter().filter(|source| **source != hit).cloned().collect();
+    dash.done(Done::Found(number, others[0].clone(), Ok(None)));
+    // The first one that has it is shown at once, whatever the others do.
+    let effects = dash.done(Done::Found(number, hit, Ok(Some(Found::Thread))));
+    assert!(effects.iter().all(|effect| !matches!(effect, Effect::Find(..))), "{effects:?}");
+    let viewer = dash.app.viewer().unwrap();
+    assert_eq!((&*viewer.server.name, viewer.thread_id.as_deref()), ("triage", Some(UNKNOWN)));
+    assert!(said(&dash).contains("Found thread 99999999…9999 on prod-us › triage"), "{}", said(&dash));
+    for late in &others[1..] {
+        assert_eq!(dash.done(Done::Found(number, late.clone(), Ok(Some(Found::Thread)))), []);
+    }
+    assert_eq!(dash.app.streams.all().len(), 1);
+}
+
+#[test]
+fn a_search_that_finds_nothing_names_the_servers() {
+    let mut dash = demo_like((140, 40));
+    let effects = say(&mut dash, UNKNOWN);
+    let mut revisions = 0;
+    answer_all(&mut dash, effects, |source| match source {
+        Source::Server(server) if &*server.name == "triage" => Err(failure(Kind::Unauthorized, "who are you?")),
+        Source::Revisions(..) => {
+            revisions += 1;
+            Ok(None)
+        }
+        _ => Ok(None),
+    });
+    assert_eq!(revisions, dash.app.fleet.rows.iter().filter(|row| row.deployment.is_some()).count());
+    let text = said(&dash);
+    assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
+    for part in [
+        "; prod-us › triage: 401.",
+        "Runs of the 50 newest threads were looked at; for others paste THREAD/RUN.",
+        "who are you?",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(dash.app.notices.last().unwrap().error && dash.app.search.is_none());
+    // A key that is pressed meanwhile ends a search.
+    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
+    dash.keys("<Down>");
+    assert_eq!(said(&dash), "Stopped searching for 99999999…9999.");
+    dash.done(Done::Found(number, sources[0].clone(), Ok(Some(Found::Thread))));
+    assert!(dash.app.viewer().is_none());
+    // A profile whose key was refused is named, and not asked.
+    let profile = dash.app.profiles.iter_mut().find(|p| &*p.name == "prod-us").unwrap();
+    (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
+    let effects = say(&mut dash, UNKNOWN);
+    answer_all(&mut dash, effects, |source| {
+        assert_ne!(source.profile(), "prod-us");
+        Ok(None)
+    });
+    assert!(said(&dash).contains("; prod-us: 401."), "{}", said(&dash));
+}
+
+#[test]
+fn what_is_found_is_opened() {
+    // A deployment that no list named.
+    let mut dash = demo_like((140, 40));
+    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
+    let plane = sources.iter().find(|source| matches!(source, Source::Deployments(_))).unwrap().clone();
+    let effects = dash.done(Done::Found(number, plane, Ok(Some(Found::Deployment("hidden".into())))));
+    assert!(
+        matches!(effects.as_slice(), [Effect::Describe(Described::Deployment(_, id, name))]
+        if &**id == UNKNOWN && name == "hidden"),
+        "{effects:?}"
+    );
+    // A revision: asked for once nothing else has the id.
+    let effects = say(&mut dash, UNKNOWN);
+    let mut of = None;
+    answer_all(&mut dash, effects, |source| match source {
+        Source::Revisions(profile, id, name) if &**name == "invoice-agent" => {
+            of = Some(format!("{profile}/{id}"));
+            Ok(Some(Found::Revision))
+        }
+        _ => Ok(None),
+    });
+    assert_eq!((dash.app.focus, dash.app.fleet.picker.selected.clone()), (Pane::Revisions, of));
+    // A run with its thread.
+    let line = format!("{UNKNOWN}/{THREAD}");
+    let (number, sources) = asked(&say(&mut dash, &line));
+    assert!(sources.iter().all(|source| matches!(source, Source::Server(_))), "only threads have runs");
+    let hit = server_named(&sources, "triage").clone();
+    dash.done(Done::Found(number, hit, Ok(Some(Found::Thread))));
+    let joined = StreamTarget::Join { thread: UNKNOWN.into(), run: THREAD.into() };
+    assert_eq!(dash.app.viewer().unwrap().target, joined);
+    // Studio at an address that no profile names: the thread is searched all the same.
+    let studio = format!("https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}");
+    let effects = dash.feed(Msg::Paste(studio));
+    answer_all(&mut dash, effects, |_| Ok(None));
+    assert!(said(&dash).contains("No profile in use has an agent server at https://other.example/"), "{}", said(&dash));
+    // A run alone can't be found.
+    let mut dash = demo_like((140, 40));
+    say(&mut dash, &format!("run {UNKNOWN}"));
+    assert_eq!(said(&dash), "A run id needs its thread: paste THREAD/RUN or a URL.");
+}
+
+#[test]
+fn a_contract_only_server_opens_a_thread_unchecked() {
+    let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (120, 40));
+    let effects = say(&mut dash, UNKNOWN);
+    assert_eq!(answer_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
+    assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
+    assert!(said(&dash).contains("lab can't look threads up"), "{}", said(&dash));
+}
+
+#[test]
+fn a_deployment_is_named_with_its_profile() {
+    let mut dash = demo_like((140, 40));
+    assert_eq!(lines(&dash.app, "dep prod-us/tri"), ["dep prod-us/triage"]);
+    say(&mut dash, "dep prod-us/triage");
+    let selected = dash.app.fleet.selected().unwrap();
+    assert_eq!((&*selected.profile_name, &*selected.name), ("prod-us", "triage"));
+    for (typed, says) in [
+        ("dep prod-us/triaeg", "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?"),
+        ("dep prod-eu/triage", "There is no deployment prod-eu/triage. Did you mean prod-us/triage?"),
+        ("dep zzzzzz", "There is no deployment zzzzzz."),
+    ] {
+        assert_eq!(dash.app.no_offer(typed), says);
+    }
+    let (_, sources) = asked(&say(&mut dash, &format!("dep {UNKNOWN}")));
+    assert!(sources.len() > 2, "an id is searched");
+}
+
+#[test]
+fn addresses_of_consoles_and_servers() {
+    let mut dash = demo_like((140, 40));
+    dash.feed(Msg::Paste(format!("https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{UNKNOWN}/stream")));
+    let joined = StreamTarget::Join { thread: THREAD.into(), run: UNKNOWN.into() };
+    assert_eq!(dash.app.viewer().unwrap().target, joined);
+    let studio =
+        format!("https://smith.langchain.com/studio/?baseUrl=https://triage.us.langgraph.app&threadId={THREAD}");
+    dash.feed(Msg::Paste(studio));
+    assert_eq!(&*dash.app.viewer().unwrap().server.name, "triage");
+    for (address, why) in [
+        ("http://localhost:2024/info", "`runtail --url http://localhost:2024/`"),
+        (
+            "https://eu.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
+            "None of the deployments that prod-eu lists",
+        ),
+        (
+            "https://apac.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
+            "No profile leads to apac.smith.langchain.com",
+        ),
+        ("https://smith.langchain.com/settings", "names no deployment, revision, thread or run"),
+    ] {
+        dash.feed(Msg::Paste(address.into()));
+        assert!(said(&dash).contains(why), "{address}: {}", said(&dash));
+    }
+}
+
+#[test]
+fn events_and_times_of_the_stream() {
+    let mut dash = demo_like((140, 40));
+    say(&mut dash, "#3");
+    assert!(said(&dash).contains("No stream is open"), "{}", said(&dash));
+    dash.open_thread();
+    dash.capture("agent-events");
+    say(&mut dash, "#3");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(3));
+    say(&mut dash, "view raw");
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+    say(&mut dash, "4000");
+    assert!(said(&dash).contains("No event 4000 yet. The newest is 42."), "{}", said(&dash));
+    let viewer = dash.app.viewer().unwrap();
+    let (seq, at) = viewer.tape.iter_from(20).map(|event| (event.seq, event.at)).next().unwrap();
+    let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();
+    say(&mut dash, &whole);
+    let anchor = dash.app.viewer().unwrap().anchor().unwrap();
+    assert!(anchor <= seq && anchor + 10 > seq, "{anchor} is in the second of {seq}");
+    dash.capture("aegra-agent-custom");
+    let id = dash.app.viewer().unwrap().tape.iter_from(9).find_map(|event| event.id.clone()).unwrap();
+    dash.feed(Msg::Paste(id.to_string()));
+    let viewer = dash.app.viewer().unwrap();
+    assert_eq!(viewer.tape.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));
+    say(&mut dash, "stream 1");
+    assert_eq!(dash.app.streams.at(), Some(0));
+}
+
+#[test]
+fn the_keys_in_force() {
+    let text = "[profiles.a]\nagent_server = \"http://localhost:1\"\n[keys]\n\"app.help\" = \"F1\"\n\"app.zoom\" = \"q\"\n\"app.copy\" = \"q\"\n";
+    let mut dash = Dash::new(text, (120, 40));
+    say(&mut dash, "keys");
+    insta::assert_snapshot!("keys_120x40", dash.screen());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_typed_is_offered_or_refused(text in "\\PC{0,30}", word in "(dep|thread|theme|view|stream|wrap|keys|export|tokens) ?\\PC{0,12}") {
+        let mut dash = demo_like((80, 24));
+        dash.open_server();
+        for line in [text, word] {
+            say(&mut dash, &line);
+            dash.screen();
+            dash.keys("<Esc>");
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! Back in time: every view follows the moment, both ways, while the stream goes on; and now is as it would be without.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::msg::Msg;
+use runtail_tui::app::viewer::{Standing, VIEWS, View};
+use std::time::Duration;
+
+fn opened(capture: &str) -> Dash {
+    opened_in((120, 40), capture)
+}
+
+fn opened_in(size: (u16, u16), capture: &str) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_thread();
+    dash.capture_now(capture);
+    dash
+}
+
+/// The lines of all views.
+fn views(dash: &mut Dash) -> Vec<String> {
+    let mut all = Vec::new();
+    for (n, view) in VIEWS.iter().enumerate() {
+        dash.keys(&(n + 1).to_string());
+        dash.screen();
+        let lines = dash.app.viewer().unwrap().window(*view);
+        let text = |line: &runtail_tui::app::line::Line| {
+            line.left.iter().chain(&line.right).map(|piece| piece.text.clone()).collect::<String>()
+        };
+        all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
+    }
+    all
+}
+
+/// Views of which only a live stream asks how a run ended: a recording can't.
+fn same_words(views: Vec<String>) -> Vec<String> {
+    let same = |view: String| view.replace("asking the server how", "the server doesn't say how").replace('─', "");
+    views.into_iter().map(same).collect()
+}
+
+/// What a stream that ended with this event would show.
+fn stopped_at(capture: &str, moment: usize) -> Vec<String> {
+    let mut whole = opened(capture);
+    let tape = &whole.app.viewer().unwrap().tape;
+    let events: Vec<Event> = tape.iter_from(0).take(moment).collect();
+    let open = tape.marks()[0].record.clone();
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    // Before the first event nothing has come, the connection neither.
+    let mut items = if moment > 0 { vec![Item::Record(open)] } else { Vec::new() };
+    items.extend(events.iter().cloned().map(|event| Item::Record(Record::Event(event))));
+    dash.now = events.last().map_or(whole.now, |event| event.at);
+    whole.keys("1");
+    dash.items(items);
+    let with_line = views(&mut dash);
+    // The past has a line of its own in the head, where else only the state has one.
+    dash.resize(120, 39);
+    let mut all = views(&mut dash);
+    all[View::State as usize].clone_from(&with_line[View::State as usize]);
+    all
+}
+
+fn standing(dash: &Dash) -> Standing {
+    dash.app.viewer().unwrap().standing().expect("the past")
+}
+
+/// Lets the way to a moment be folded; says how many turns that took.
+fn finish(dash: &mut Dash) -> usize {
+    let mut turns = 0;
+    while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
+        dash.feed(Msg::Tick);
+        turns += 1;
+        assert!(turns < 10_000, "the way never ends");
+    }
+    turns
+}
+
+#[test]
+fn the_past_says_that_it_is_the_past() {
+    let mut dash = opened("agent-messages-tuple");
+    dash.keys("<<<");
+    insta::assert_snapshot!("past_paused", dash.screen());
+    let at = standing(&dash).at;
+    dash.keys(",");
+    assert_eq!(standing(&dash).at, at - 1);
+    dash.keys("..");
+    assert_eq!(standing(&dash).at, at + 1);
+    dash.keys("G");
+    assert_eq!(dash.app.viewer().unwrap().standing(), None);
+    assert!(!dash.screen().contains("PAST"));
+}
+
+#[test]
+fn now_is_what_it_would_be_without() {
+    let mut dash = opened("fanout-many-subgraphs");
+    let mut plain = opened("fanout-many-subgraphs");
+    dash.keys("<<<<");
+    views(&mut dash);
+    let at = standing(&dash).at;
+    for dash in [&mut dash, &mut plain] {
+        dash.event("custom", r#"{"late":1}"#);
+        dash.retrying(2, 3, "connection reset");
+        dash.event("values", r#"{"messages":[]}"#);
+        dash.end(Outcome::Success);
+    }
+    assert_eq!(standing(&dash).at, at, "what comes moves nothing");
+    assert!(dash.screen().contains("PAST"));
+    dash.keys("G");
+    assert_eq!(views(&mut dash), views(&mut plain));
+}
+
+#[test]
+fn what_came_is_played_as_it_came() {
+    // Events without times of the server: what counts is when they arrived.
+    let mut dash = opened("agent-messages-tuple");
+    let newest = standing_span(&dash).1;
+    dash.end(Outcome::Success);
+    dash.screen();
+    dash.keys(":replay<Enter>");
+    assert!(standing(&dash).playing && standing(&dash).at <= 1);
+    // A tenth of a second an event.
+    dash.later(550);
+    dash.feed(Msg::Tick);
+    dash.screen();
+    assert_eq!(standing(&dash).at, 6, "the first one at once");
+    dash.keys("<Space>");
+    dash.later(1000);
+    dash.feed(Msg::Tick);
+    assert_eq!((standing(&dash).at, standing(&dash).playing), (6, false));
+    dash.keys("SS<Space>");
+    dash.later(100);
+    dash.feed(Msg::Tick);
+    dash.screen();
+    assert_eq!(standing(&dash).at, 16.min(newest));
+    dash.keys("S");
+    finish(&mut dash);
+    assert_eq!(dash.app.viewer().unwrap().standing(), None, "the end is now");
+}
+
+/// A clock that is set back by hours while it plays: it plays on from where it is.
+#[test]
+fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
+    let mut dash = opened("agent-messages-tuple");
+    dash.end(Outcome::Success);
+    dash.screen();
+    dash.keys(":replay<Enter>");
+    let mut tick = |milliseconds| {
+        dash.later(milliseconds);
+        dash.feed(Msg::Tick);
+        dash.screen();
+        standing(&dash).at
+    };
+    assert_eq!([tick(550), tick(-7_200_000), tick(350)], [6, 6, 9]);
+}
+
+#[test]
+fn what_comes_later_is_not_in_the_past() {
+    let mut dash = opened("agent-messages-tuple");
+    let newest = standing_span(&dash).1;
+    // A mark on the newest event and one on the fifth.
+    let viewer = dash.app.viewer_mut().unwrap();
+    viewer.go_to(newest);
+    viewer.mark();
+    viewer.go_to(5);
+    viewer.mark();
+    dash.keys("7");
+    viewer_at(&mut dash, 10);
+    let marked = |dash: &Dash| dash.app.viewer().unwrap().marked(View::Raw).iter().filter(|marked| **marked).count();
+    dash.screen();
+    assert_eq!(marked(&dash), 1, "{}", dash.screen());
+    dash.keys("\"");
+    dash.screen();
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(5));
+    dash.keys("'");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(5), "there is none after it yet");
+    assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
+    dash.keys("G");
+    dash.screen();
+    assert_eq!(marked(&dash), 2);
+}
+
+#[test]
+fn a_question_of_the_past_was_answered_since() {
+    let mut dash = opened("agent-messages-tuple");
+    dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+    dash.event("metadata", r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"run_done"}"#);
+    let asked = standing_span(&dash).1;
+    assert_eq!(dash.app.viewer().unwrap().questions().len(), 1);
+    dash.event("metadata", r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#);
+    assert!(dash.app.viewer().unwrap().questions().is_empty());
+    viewer_at(&mut dash, asked);
+    assert!(dash.app.viewer().unwrap().questions().is_empty());
+}
+
+fn viewer_at(dash: &mut Dash, moment: u64) {
+    dash.app.viewer_mut().unwrap().stand_at(moment);
+    finish(dash);
+}
+
+/// The columns of the slider in the row of the past, as they are drawn.
+fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
+    let screen = dash.screen();
+    let (row, line) =
+        screen.lines().enumerate().find(|(_, line)| line.contains("PAST ") && line.contains("event ")).unwrap();
+    let drawn: Vec<u16> =
+        (0..).zip(line.chars()).skip(55).filter(|(_, c)| "━●─".contains(*c)).map(|(x, _)| x).collect();
+    (row as u16, drawn[0]..drawn[drawn.len() - 1] + 1)
+}
+
+#[test]
+fn the_slider_goes_with_the_mouse() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.items(many(10_000));
+    dash.keys("<");
+    finish(&mut dash);
+    let (row, columns) = slider(&mut dash);
+    let last = columns.end - 1;
+    for (x, at) in [(columns.start, 0), (last, 10_000), ((columns.start + last) / 2, 5_000)] {
+        dash.feed(Msg::Click { x, y: row });
+        finish(&mut dash);
+        let near = 10_000 / u64::from(last - columns.start);
+        assert!(standing(&dash).at.abs_diff(at) <= near, "{x}: {:?}", standing(&dash));
+        let line = dash.screen().lines().nth(row.into()).unwrap().to_string();
+        assert_eq!(line.chars().nth(x.into()), Some('●'), "it stands where it was put: {line}");
+    }
+    // Held, it goes with the pointer, also off its row and beyond its ends.
+    dash.feed(Msg::Drag { x: 0, y: row + 9 });
+    assert_eq!(standing(&dash).at, 0);
+    dash.feed(Msg::Drag { x: 139, y: 0 });
+    finish(&mut dash);
+    assert_eq!(standing(&dash).at, 10_000);
+    // A drag that began elsewhere moves nothing, and neither does one where now is shown.
+    dash.feed(Msg::Click { x: columns.start, y: row + 3 });
+    dash.feed(Msg::Drag { x: columns.start, y: row });
+    assert_eq!(standing(&dash).at, 10_000);
+    dash.feed(Msg::Click { x: last, y: row });
+    dash.keys("G");
+    dash.feed(Msg::Drag { x: columns.start, y: row });
+    assert_eq!(dash.app.viewer().unwrap().standing(), None);
+}
+
+#[test]
+fn what_is_exported_in_the_past_ends_there() {
+    use runtail_tui::app::export::{Chunk, Format, Part};
+    let mut dash = opened("agent-messages-tuple");
+    dash.end(Outcome::Success);
+    viewer_at(&mut dash, 6);
+    let viewer = dash.app.viewer().unwrap();
+    let written = |view: View| {
+        let mut part = Part::default();
+        let range = viewer.export_range(view, Format::Jsonl);
+        viewer.export_part(view, Format::Jsonl, range, 0, &mut part);
+        part.chunks
+            .into_iter()
+            .map(|chunk| if let Chunk::Record(record) = chunk { *record } else { panic!("{chunk:?}") })
+    };
+    let records: Vec<Record> = written(View::Raw).collect();
+    assert_eq!(records.iter().filter(|record| matches!(record, Record::Event(_))).count(), 6);
+    assert!(!records.iter().any(|record| matches!(record, Record::End(_))), "{records:?}");
+    // The books always have their sums, and here those of that moment.
+    let Some(Record::End(end)) = written(View::Delivery).last() else { panic!() };
+    assert_eq!((end.events, end.outcome), (6, Outcome::Detached));
+}
+
+fn standing_span(dash: &Dash) -> (u64, u64) {
+    dash.app.viewer().unwrap().span()
+}
+
+/// So many small events.
+fn many(count: u64) -> Vec<Item> {
+    let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+    let event = |seq: u64| {
+        let data = Data::Json(format!(r#"{{"n":{seq}}}"#).into());
+        let at = at + SignedDuration::from_micros(seq as i64);
+        Item::Record(Record::Event(Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        }))
+    };
+    (1..=count).map(event).collect()
+}
+
+#[test]
+fn a_long_way_back_is_short() {
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    dash.items(many(60_000));
+    dash.screen();
+    for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
+        dash.app.viewer_mut().unwrap().stand_at(target);
+        // In a few turns: only what lies after a state that was kept is folded.
+        let turns = finish(&mut dash);
+        assert!(turns <= 4, "{target}: {turns}");
+        assert_eq!((standing(&dash).at, standing(&dash).span), (target, (0, 60_000)));
+        assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, target);
+    }
+    // Back by single events there is nothing to wait for.
+    dash.app.viewer_mut().unwrap().stand_at(30_000);
+    finish(&mut dash);
+    for at in (29_000..30_000).rev() {
+        let viewer = dash.app.viewer_mut().unwrap();
+        viewer.step_in_time(-1);
+        assert_eq!(viewer.standing().unwrap().at, at);
+    }
+}
+
+/// The tape of the stream that is shown, written as a recording and read again.
+fn recorded(dash: &Dash) -> Vec<Item> {
+    let tape = &dash.app.viewer().unwrap().tape;
+    let (mut lines, mut marks) = (Vec::new(), tape.marks().iter().peekable());
+    for event in tape.iter_from(0) {
+        while let Some(mark) = marks.next_if(|mark| mark.after < event.seq) {
+            write_record(&mut lines, &mark.record).unwrap();
+        }
+        write_record(&mut lines, &Record::Event(event.clone())).unwrap();
+    }
+    marks.for_each(|mark| write_record(&mut lines, &mark.record).unwrap());
+    Reader::new(std::io::Cursor::new(lines)).unwrap().map(|read| Item::Record(read.unwrap())).collect()
+}
+
+#[test]
+fn a_recording_ends_with_the_screens_that_the_stream_ended_with() {
+    let captures = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path());
+    let mut captures: Vec<_> = captures.filter(|path| path.extension().is_some_and(|end| end == "sse")).collect();
+    captures.sort();
+    let mut compared = 0;
+    for path in captures.iter().step_by(2) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let mut live = opened_in((200, 40), name);
+        if live.app.viewer().unwrap().tape.len() < 2 {
+            continue;
+        }
+        live.end(Outcome::Success);
+        let mut again = demo_like((200, 40));
+        again.now = live.now;
+        again.app.open_recording("a.jsonl".into());
+        // At once, or as it came.
+        match compared % 2 {
+            0 => again.items(recorded(&live)),
+            _ => recorded(&live).into_iter().for_each(|item| again.items(vec![item])),
+        }
+        let told = same_words(views(&mut live));
+        assert_eq!(told, same_words(views(&mut again)), "{name}");
+        // Played from its start, and gone through to its end, it ends there too.
+        again.keys("SSSR");
+        finish(&mut again);
+        assert_eq!(again.app.viewer().unwrap().standing(), None, "{name}");
+        assert_eq!(told, same_words(views(&mut again)), "{name}, played");
+        again.keys("<<>>>");
+        finish(&mut again);
+        assert_eq!(again.app.viewer().unwrap().standing(), None, "{name}: beyond the newest lies now");
+        assert_eq!(told, same_words(views(&mut again)), "{name}, gone through");
+        compared += 1;
+    }
+    assert!(compared > 30, "{compared}");
+}
+
+#[test]
+fn a_recording_offers_no_key_that_needs_its_server() {
+    let mut live = opened("agent-messages-tuple");
+    live.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+    live.end(Outcome::Interrupted);
+    assert!(live.screen().contains("d details"), "{}", live.screen());
+    let mut dash = demo_like((120, 40));
+    dash.app.open_recording("a.jsonl".into());
+    dash.keys("e");
+    assert!(dash.screen().contains("The recording shows no run here."), "{}", dash.screen());
+    dash.keys("<Esc>");
+    dash.items(recorded(&live));
+    let screen = dash.screen();
+    assert!(screen.contains("◆ send 5 EUR?") && !screen.contains("d details"), "{screen}");
+    assert!(!screen.contains("a answer") && screen.contains("R play"), "{screen}");
+    dash.keys("e");
+    let screen = dash.screen();
+    assert!(screen.contains("This is a recording.") && !screen.contains("as the server has them"), "{screen}");
+}
+
+#[test]
+fn what_was_let_go_is_past_no_more() {
+    let mut dash = demo_like((120, 40));
+    dash.app.settings.tape.max_rows = 1_000;
+    dash.open_thread();
+    dash.items(many(1_500));
+    dash.screen();
+    let viewer = dash.app.viewer_mut().unwrap();
+    assert_eq!(viewer.span(), (501, 1_500));
+    viewer.stand_at(0);
+    assert_eq!(viewer.standing().unwrap().at, 501);
+    // While one stands there it goes too.
+    let items = many(3_000).split_off(1_500);
+    dash.items(items);
+    dash.screen();
+    dash.keys(".");
+    finish(&mut dash);
+    assert!(standing(&dash).at > 2_000 && standing(&dash).at == standing(&dash).span.0);
+    dash.keys("G");
+    assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, 3_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn every_moment_is_that_of_a_stream_that_stopped_there(
+        moments in proptest::collection::vec(any::<prop::sample::Index>(), 3),
+        capture in prop::sample::select(vec!["agent-messages-tuple", "fanout-many-subgraphs"]),
+    ) {
+        let mut dash = opened(capture);
+        let newest = standing_span(&dash).1;
+        for moment in moments {
+            let moment = moment.index(newest as usize);
+            let viewer = dash.app.viewer_mut().unwrap();
+            viewer.stand_at(moment as u64);
+            finish(&mut dash);
+            let (past, plain) = (views(&mut dash), stopped_at(capture, moment));
+            for ((past, plain), view) in past.iter().zip(&plain).zip(VIEWS) {
+                prop_assert_eq!(past, plain, "{:?} at event {} of {}", view, moment, capture);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_of_the_past_is_within_the_budget_too() {
+    let mut dash = demo_like((120, 40));
+    dash.app.settings.tape.max_bytes = 4 << 20;
+    dash.open_thread();
+    for n in 0..400_u64 {
+        let custom = |i| Event {
+            seq: n * 100 + i + 1,
+            at: dash.now,
+            conn: 1,
+            replayed: false,
+            name: "custom".into(),
+            ns: [].into(),
+            id: None,
+            data: Data::Json(format!(r#"{{"i":{i}}}"#).into()),
+        };
+        let items = (0..100).map(|i| Item::Record(Record::Event(custom(i)))).collect();
+        dash.items(items);
+        assert!(dash.app.viewer().unwrap().bytes() <= 8 << 20, "after {n} times a hundred");
+    }
+    let gone = dash.app.viewer().unwrap().tape.evicted_rows();
+    assert_eq!(gone, 0, "what goes is what only makes the way back short, and not the tape");
+    dash.keys("6<<");
+    finish(&mut dash);
+    let Standing { at, target, span, .. } = standing(&dash);
+    assert!(at == target && at < span.1, "the way back is longer, and leads there: {at} {span:?}");
+}

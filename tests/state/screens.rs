@@ -1,0 +1,510 @@
+//! The dashboard's screens: messages and key strings in, text out. No terminal, no network, no clock.
+
+use runtail_api::Kind;
+use runtail_testkit::dash;
+use runtail_testkit::dash::demo_like;
+use runtail_testkit::picture;
+use runtail_tui::app::Pane;
+use runtail_tui::app::msg::{Effect, Msg, StreamTarget, SubKey};
+use std::time::Duration;
+
+#[test]
+fn three_panes_from_120_columns_on() {
+    let mut dash = demo_like((140, 40));
+    insta::assert_snapshot!(dash.screen());
+}
+
+#[test]
+fn one_pane_at_80x24() {
+    let mut dash = demo_like((80, 24));
+    insta::assert_snapshot!("deployments_80x24", dash.screen());
+    dash.keys("<Tab>");
+    insta::assert_snapshot!("revisions_80x24", dash.screen());
+}
+
+#[test]
+fn the_smallest_size_and_below() {
+    let mut dash = demo_like((60, 12));
+    insta::assert_snapshot!("deployments_60x12", dash.screen());
+    let mut dash = demo_like((59, 12));
+    assert!(dash.screen().contains("too small"), "{}", dash.screen());
+}
+
+#[test]
+fn ascii_only() {
+    let mut dash = demo_like((140, 40));
+    dash.ascii = true;
+    let screen = dash.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    assert!(screen.contains("x BUILD_FAILED"), "{screen}");
+}
+
+#[test]
+fn no_key_of_the_footer_is_cut() {
+    for width in 60..=140 {
+        for ascii in [false, true] {
+            let mut dash = demo_like((width, 24));
+            dash.app.settings.ascii = ascii;
+            let screen = dash.screen();
+            let footer = screen.lines().last().unwrap_or_default();
+            assert!(footer.ends_with("? help"), "{width}: {footer}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_token_by_token() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    insta::assert_snapshot!("messages_140x40", dash.screen());
+    dash.keys("7");
+    insta::assert_snapshot!("raw_140x40", dash.screen());
+    dash.keys("<Enter>");
+    insta::assert_snapshot!("inspector_140x40", dash.screen());
+}
+
+#[test]
+fn scrolling_up_pauses_and_end_follows() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    dash.capture("agent-events");
+    dash.keys("7");
+    assert!(dash.screen().contains("● live") && !dash.screen().contains("‖"), "{}", dash.screen());
+    dash.keys("<Up><PageUp>");
+    assert!(dash.screen().contains("‖ paused · G"), "{}", dash.screen());
+    let paused = dash.body();
+    dash.capture("agent-events");
+    assert_eq!(dash.body(), paused, "a paused view does not move");
+    assert!(dash.screen().contains("‖ 42 new · G"), "{}", dash.screen());
+    // The other views stand at the same event, and the way back leads to the same place.
+    dash.keys("5");
+    assert!(dash.screen().contains("‖"), "{}", dash.screen());
+    dash.keys("7");
+    assert_eq!(dash.body(), paused);
+    dash.keys("<End>");
+    assert!(!dash.screen().contains("‖"), "{}", dash.screen());
+}
+
+#[test]
+fn all_views_stand_at_one_event() {
+    let mut dash = demo_like((200, 40));
+    dash.open_thread();
+    dash.capture_now("fanout-many-subgraphs");
+    dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
+    insta::assert_snapshot!("split_200x40", dash.screen());
+    let at = dash.app.viewer().unwrap().anchor().unwrap();
+    assert_eq!(dash.screen().matches('▌').count(), 2, "both halves show the cursor: {}", dash.screen());
+    // The state after the update, and from it back to the same event in the other half.
+    dash.keys("3");
+    let viewer = dash.app.viewer().unwrap();
+    let state = viewer.snapshot_at(viewer.snapshot.unwrap()).unwrap();
+    assert!(state.seq > at, "{} after {at}", state.seq);
+    dash.resize(90, 30);
+    insta::assert_snapshot!("split_90x30", dash.screen());
+}
+
+#[test]
+fn streams_in_tabs() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.keys("<Esc><Down><Enter>");
+    insta::assert_snapshot!("tabs_140x40", dash.screen());
+    // What comes goes to the first one.
+    dash.capture("agent-messages-tuple");
+    assert!(dash.screen().contains("9775 ◐*"), "the other one has news: {}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("► 2 streams *"), "{}", dash.screen());
+    dash.keys("}");
+    assert!(dash.screen().contains("9775 ◐ ") && !dash.screen().contains('*'), "{}", dash.screen());
+}
+
+#[test]
+fn what_the_connection_does_is_always_said() {
+    let mut dash = demo_like((100, 24));
+    dash.open_thread();
+    assert!(dash.screen().contains("connecting"), "{}", dash.screen());
+    dash.capture("agent-values");
+    assert!(dash.screen().contains("● live"), "{}", dash.screen());
+    dash.retrying(3, 4, "connection reset by peer");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("◐ reconnecting in 4s, attempt 3") && screen.contains("connection reset by peer"),
+        "{screen}"
+    );
+    dash.capture("approval-interrupt");
+    dash.end(runtail_stream::Outcome::Interrupted);
+    let screen = dash.screen();
+    assert!(screen.contains("■ stream ended 14:01:47"), "{screen}");
+    assert!(screen.contains("◆ waiting for you") && screen.contains("a answer"), "{screen}");
+}
+
+#[test]
+fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
+    let mut dash = demo_like((100, 30));
+    dash.open_server();
+    dash.keys("n");
+    dash.keys("weather in Kraków?");
+    insta::assert_snapshot!("composer", dash.screen());
+    dash.keys("<Home>oops<ctrl-s>");
+    let screen = dash.screen();
+    assert!(screen.contains("✗ line 1, column 1: expected value"), "{screen}");
+    assert!(screen.contains("Nothing was sent"), "{screen}");
+    assert!(dash.app.viewer().is_none());
+    // Leaving loses nothing.
+    dash.keys("<Esc>n");
+    assert!(dash.screen().contains("oops{"), "{}", dash.screen());
+    dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-s>");
+    let Some(viewer) = dash.app.viewer() else { panic!("{}", dash.screen()) };
+    let StreamTarget::Start { body, .. } = &viewer.target else { panic!() };
+    assert_eq!(body.input.as_ref().unwrap()["messages"][0]["content"], "weather in Kraków?");
+}
+
+#[test]
+fn a_read_only_profile_starts_nothing() {
+    let mut dash = demo_like((100, 30));
+    dash.seal();
+    dash.open_server();
+    dash.keys("n");
+    assert!(dash.app.overlays.is_empty());
+    assert!(dash.screen().contains("read-only"), "{}", dash.screen());
+}
+
+#[test]
+fn threads_assistants_and_runs() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    insta::assert_snapshot!("threads", dash.screen());
+    dash.keys("2");
+    insta::assert_snapshot!("assistants", dash.screen());
+    dash.keys("1v");
+    dash.runs();
+    insta::assert_snapshot!("runs", dash.screen());
+}
+
+#[test]
+fn a_failing_profile_is_a_badge_and_empties_nothing() {
+    let mut dash = demo_like((140, 40));
+    let before = dash.app.fleet.rows.len();
+    dash.refuse("prod-eu");
+    let screen = dash.screen();
+    assert_eq!(dash.app.fleet.rows.len(), before);
+    assert!(screen.contains("eu ✗ 401"), "{screen}");
+    dash.keys("!");
+    insta::assert_snapshot!("notices", dash.screen());
+}
+
+#[test]
+fn unknown_words_are_shown_as_they_are() {
+    let mut dash = demo_like((160, 40));
+    dash.odd_words();
+    let screen = dash.screen();
+    assert!(screen.contains("? NOVEL") && screen.contains("? REBALANCING"), "{screen}");
+}
+
+#[test]
+fn help_lists_what_works() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("?");
+    insta::assert_snapshot!("help", dash.screen());
+}
+
+#[test]
+fn filtering_by_typing() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("/inv");
+    assert!(dash.screen().contains("1 of 5 ") && dash.screen().contains("   /inv"), "{}", dash.screen());
+    dash.keys("<Enter><Esc>");
+    assert!(!dash.screen().contains("/inv"));
+}
+
+#[test]
+fn from_a_cold_start_to_a_streaming_thread_in_two_keys() {
+    let mut dash = demo_like((140, 40));
+    let effects = dash.keys("<Enter>");
+    assert!(effects.iter().any(|e| matches!(e, Effect::FetchAssistants(_))));
+    dash.threads();
+    dash.keys("<Enter>");
+    assert!(matches!(dash.app.viewer().unwrap().target, StreamTarget::Tail { .. }));
+    // Leaving the stream is one step back. It stays in its tab until it is closed, without a word to the server.
+    assert!(dash.keys("<Esc>").is_empty());
+    assert!(dash.app.viewer().is_none());
+    assert_eq!(dash.app.focus, Pane::Stream);
+}
+
+#[test]
+fn server_text_cannot_paint() {
+    let mut dash = demo_like((140, 40));
+    dash.hostile();
+    let screen = dash.screen();
+    assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen:?}");
+}
+
+#[test]
+fn any_size_can_be_drawn() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.capture("fanout-many-subgraphs");
+    for overlay in ["", "?", "<Esc>!", "<Esc>n", "<Esc>5<Enter>"] {
+        dash.keys(overlay);
+        for w in [1, 5, 20, 59, 60, 79, 100, 119, 120, 200, 300] {
+            for h in [1, 3, 11, 12, 24, 60, 100] {
+                dash.resize(w, h);
+                dash.screen();
+            }
+        }
+    }
+}
+
+/// `UPDATE_PICTURE=1 cargo test --test state screens` makes it anew.
+fn is_pictured(dash: &mut dash::Dash, path: &str) {
+    let svg = picture::svg(&dash.buffer());
+    if std::env::var_os("UPDATE_PICTURE").is_some() {
+        std::fs::write(path, &svg).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(path).is_ok_and(|kept| kept == svg),
+        "{path} is old: UPDATE_PICTURE=1 makes it anew"
+    );
+}
+
+#[test]
+fn the_pictures_in_the_readme_are_the_real_screens() {
+    let mut dash = demo_like((132, 34));
+    dash.open_thread();
+    dash.runs_now("support", "01a1fc40-9290-7e84-9637-9e20eb6362d4");
+    dash.recording("tests/fixtures/support-run.jsonl");
+    is_pictured(&mut dash, "assets/screen.svg");
+    // The viewer alone, in two halves.
+    let mut dash = demo_like((140, 36));
+    dash.open_thread();
+    dash.runs_now("research", "01a1fede-b95a-7da2-8d5f-2d1c4e853bea");
+    dash.recording_as_it_went("tests/fixtures/research-run.jsonl");
+    dash.keys("f|<Tab>4");
+    is_pictured(&mut dash, "assets/viewer.svg");
+}
+
+#[test]
+fn help_begins_with_the_keys_of_the_place_that_it_was_asked_for_in() {
+    fn first(dash: &mut dash::Dash, keys: &str) -> String {
+        dash.keys(keys);
+        dash.screen().lines().nth(3).unwrap_or_default().trim().to_string()
+    }
+    let mut dash = demo_like((80, 24));
+    assert_eq!(first(&mut dash, "?"), "Deployments");
+    // A page of text has no keys of its own.
+    assert_eq!(first(&mut dash, "<Esc>!?"), "Deployments");
+    dash.keys("<Esc><Esc>");
+    dash.open_thread();
+    dash.capture("agent-values");
+    assert_eq!(first(&mut dash, "?"), "Stream");
+    assert_eq!(first(&mut dash, "<Esc>M?"), "The modes of a stream");
+    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "JSON");
+}
+
+#[test]
+fn the_wide_table_says_both_statuses_and_what_is_live() {
+    let mut dash = demo_like((160, 24));
+    dash.keys("f");
+    insta::assert_snapshot!("fleet_160x24", dash.screen());
+}
+
+/// The names in the order shown.
+fn order(dash: &mut dash::Dash) -> Vec<String> {
+    dash.app.settle();
+    dash.app.fleet.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
+}
+
+#[test]
+fn any_column_sorts_and_the_selection_stays_with_its_row() {
+    let mut dash = demo_like((160, 24));
+    dash.keys("f");
+    let selected = dash.app.fleet.picker.selected.clone();
+    // Name, region, state, newest: what failed is first, then what moves.
+    dash.keys("ssss");
+    assert_eq!(order(&mut dash)[..3], ["us/invoice-agent", "eu/support-bot", "us/triage"]);
+    dash.keys("S");
+    assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
+    assert_eq!(dash.app.fleet.picker.selected, selected);
+    // All the way round, every head in its turn.
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        dash.keys("s");
+        seen.insert(dash.app.fleet.sort().column.title());
+        order(&mut dash);
+    }
+    assert_eq!(seen.len(), dash.app.columns().len());
+    // A click on a head sorts by it, a second one the other way round.
+    let name = dash.app.columns()[0];
+    for reversed in [false, true, false] {
+        dash.feed(Msg::Click { x: name.x, y: 3 });
+        assert_eq!((dash.app.fleet.sort().column.title(), dash.app.fleet.sort().reversed), ("NAME", reversed));
+    }
+}
+
+#[test]
+fn the_filter_knows_fields_opposites_and_letters() {
+    let mut dash = demo_like((140, 40));
+    for (filter, wanted) in [
+        ("newest:failed", vec!["us/invoice-agent"]),
+        ("region:eu !unused", vec!["eu/support-bot"]),
+        ("live:older type:prod", vec!["us/invoice-agent", "eu/support-bot"]),
+        ("spbt", vec!["us/support-bot", "eu/support-bot"]),
+        ("nothing-like-it", vec![]),
+    ] {
+        dash.keys(&format!("/<ctrl-u>{filter}<Enter>"));
+        assert_eq!(order(&mut dash), wanted, "{filter}");
+    }
+    let screen = dash.screen();
+    assert!(screen.contains("Nothing fits “nothing-like-it”") && screen.contains("field:word"), "{screen}");
+}
+
+#[test]
+fn logs_of_marked_deployments_are_one_view() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Home>mm");
+    let screen = dash.screen();
+    assert!(screen.contains("+  invoice-agent") && screen.contains("+  nightly-etl"), "{screen}");
+    dash.keys("lf");
+    assert!(dash.screen().contains("Asking for its lines"), "{}", dash.screen());
+    dash.log_lines();
+    insta::assert_snapshot!("logs_merged", dash.screen());
+    // Only what is asked for now counts: the level and the time are asked of the server, the words are looked for here.
+    dash.keys("vvt");
+    assert!(dash.screen().contains("warning and worse   of the last 15m"), "{}", dash.screen());
+    dash.log_lines();
+    dash.keys("/!slow level:warn<Enter>");
+    assert!(dash.screen().contains("4 lines, 0 shown"), "{}", dash.screen());
+    // Esc: the filter, then the logs.
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("Slow request"), "{}", dash.screen());
+    dash.keys("<Enter>");
+    assert!(dash.screen().contains("level: ERROR"), "the whole line: {}", dash.screen());
+    dash.keys("<Esc><Esc>");
+    assert!(dash.app.logs.is_none() && dash.app.focus == Pane::Deployments);
+}
+
+#[test]
+fn a_log_says_what_is_new_and_what_may_be_missing() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Home>l");
+    dash.log_lines();
+    assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
+    dash.app.logs.as_mut().expect("logs").note_incomplete(0, true);
+    assert!(dash.screen().contains("4 lines   the server may have more lines"), "{}", dash.screen());
+    dash.keys("<Up>");
+    dash.log_lines();
+    assert!(dash.screen().contains("PAUSED +4 new"), "{}", dash.screen());
+    dash.keys("/slow<Enter>");
+    assert!(dash.screen().contains("PAUSED +1 new"), "{}", dash.screen());
+    dash.keys("<Esc><End><Up>");
+    assert!(dash.screen().contains("PAUSED") && !dash.screen().contains(" new"), "{}", dash.screen());
+    // Read anew, it is another question.
+    dash.keys("v");
+    assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
+    // Where there are several, it says which.
+    dash.keys("<Esc><Home>mml");
+    dash.app.logs.as_mut().expect("logs").note_incomplete(1, true);
+    assert!(dash.screen().contains("us › invoice-agent: the server may have more lines"), "{}", dash.screen());
+}
+
+#[test]
+fn a_failed_revision_is_explained_on_one_screen() {
+    let mut dash = demo_like((100, 34));
+    dash.keys("<Home>e");
+    assert!(dash.screen().contains("Reading its record"), "{}", dash.screen());
+    dash.card();
+    insta::assert_snapshot!("failure_card", dash.screen());
+    dash.keys("b");
+    assert!(dash.screen().contains("BUILD LOG of us › invoice-agent"), "{}", dash.screen());
+}
+
+#[test]
+fn two_revisions_are_compared() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("<Tab><Home>=");
+    insta::assert_snapshot!("difference", dash.screen());
+    // With a mark it is that one, whatever stands between.
+    dash.keys("<Esc><End>m<Home>=");
+    assert!(dash.screen().contains("77777777…7777 → 44444444…4444"), "{}", dash.screen());
+}
+
+#[test]
+fn who_watches_a_revision_is_called_when_it_ends() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("w");
+    assert!(dash.screen().contains("»▌ support-bot"), "{}", dash.screen());
+    assert!(dash.watched("DEPLOYING").is_empty());
+    // Wherever one is by then.
+    dash.keys("<Home><Enter>");
+    let effects = dash.watched("DEPLOYED");
+    let [Effect::Alert(title, text)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(title, "eu › support-bot › 44444444…4444");
+    assert!(text.starts_with("is DEPLOYED"), "{text}");
+    assert!(dash.app.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
+    // What has ended cannot be waited for.
+    dash.keys("<Esc><Home>w");
+    assert!(dash.app.watches.is_empty() && dash.screen().contains("nothing to wait for"), "{}", dash.screen());
+}
+
+#[test]
+fn a_refused_key_stops_its_profile_until_somebody_acts() {
+    let mut dash = demo_like((140, 40));
+    let asked = |dash: &dash::Dash| {
+        let of = |key: &SubKey| match key {
+            SubKey::Deployments(p) | SubKey::Newest(p) | SubKey::Revisions(p, _) => &**p == "prod-eu",
+            _ => false,
+        };
+        runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
+    };
+    assert_eq!(asked(&dash), 3, "the selected deployment is of this profile");
+    dash.refuse("prod-eu");
+    assert_eq!(asked(&dash), 0);
+    dash.keys("r");
+    assert_eq!(asked(&dash), 3);
+}
+
+#[test]
+fn a_document_is_searched() {
+    let mut dash = demo_like((100, 30));
+    dash.record(r#"{"a":{"url":"https://x"},"b":[{"Url":"https://y"}]}"#);
+    dash.keys("/url");
+    assert!(dash.screen().contains("/url 1 of 2"), "{}", dash.screen());
+    dash.keys("<Enter>n");
+    assert!(dash.screen().contains("/url 2 of 2"), "{}", dash.screen());
+    dash.keys("y");
+    assert!(dash.screen().contains("Copied https://y"), "{}", dash.screen());
+}
+
+#[test]
+fn the_header_says_how_each_of_eight_profiles_is() {
+    let regions = ["us", "eu", "apac", "aws"];
+    let profiles: String =
+        (0..8).map(|n| format!("[profiles.p{n}]\nregion = \"{}\"\napi_key_env = \"K\"\n", regions[n % 4])).collect();
+    let mut dash = dash::Dash::new(&profiles, (140, 24));
+    let of = |n: usize| {
+        let name: std::sync::Arc<str> = format!("p{n}").into();
+        move |key: &SubKey| *key == SubKey::Deployments(name.clone())
+    };
+    for n in 0..8 {
+        dash.answer(of(n), dash::listed(Vec::new()));
+    }
+    // Two profiles of one region are told apart by their names.
+    assert!(dash.screen().lines().next().unwrap().contains("p5 ●  p6 ●  p7 ●"), "{}", dash.screen());
+    dash.fails(of(1), Kind::RateLimited(Some(Duration::from_secs(40))));
+    dash.fails(of(2), Kind::Server(503));
+    dash.fails(of(3), Kind::Unauthorized);
+    dash.pass(30);
+    let mut header = |width| {
+        dash.resize(width, 24);
+        dash.screen().lines().next().unwrap().to_string()
+    };
+    for part in ["p0 ●  p1 ◌ 429 10s 30s old", "p2 ✗ 503 30s old, again in 0s", "p3 ✗ 401, r asks again 30s old"]
+    {
+        assert!(header(140).contains(part), "{part}: {}", header(140));
+    }
+    for part in ["  5 ●", "p1 ◌ 429 10s", "p2 ✗ 503", "p3 ✗ 401, r asks again"] {
+        assert!(header(80).contains(part), "{part}: {}", header(80));
+    }
+    assert!(header(60).contains("  5 ●  1 ◐  2 ✗"), "{}", header(60));
+}

@@ -1,0 +1,129 @@
+//! Small servers for tests of the HTTP clients.
+
+pub mod follow;
+pub mod tls;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use runtail_api::{AgentServer, ControlPlane, Http};
+use runtail_core::config::{Profile, SecretSource};
+use secrecy::SecretString;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use url::Url;
+
+/// A key that must never be seen in a message.
+pub const CANARY: &str = "lsv2_pt_canary0123456789";
+/// A bearer token that must never be seen in a message.
+pub const BEARER: &str = "bearer-canary-abcdef";
+
+/// A request as a server saw it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Seen {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|v| v.to_str().ok())
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).expect("a JSON body")
+    }
+}
+
+/// What a test's server does with a request.
+pub type Act = Arc<dyn Fn(&Seen) -> Response + Send + Sync>;
+
+/// A server that notes every request and answers with a function.
+pub struct Server {
+    pub url: Url,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    pub async fn start(act: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Server {
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let (act, notes): (Act, _) = (Arc::new(act), seen.clone());
+        let app = Router::new().fallback(move |request: Request| {
+            let (act, notes) = (act.clone(), notes.clone());
+            async move {
+                let (head, body) = request.into_parts();
+                let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+                let seen = Seen {
+                    method: head.method.to_string(),
+                    path: head.uri.path().to_string(),
+                    query: head.uri.query().unwrap_or_default().to_string(),
+                    headers: head.headers,
+                    body: String::from_utf8(body.to_vec()).unwrap(),
+                };
+                let answer = act(&seen);
+                notes.lock().unwrap().push(seen);
+                answer
+            }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Server { url, seen }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub fn control(&self) -> ControlPlane {
+        ControlPlane::new(Http::new(&profile()).unwrap(), self.url.join("/api-host").unwrap())
+    }
+
+    pub fn agent(&self) -> AgentServer {
+        AgentServer::new(Http::new(&profile()).unwrap(), self.url.clone())
+    }
+}
+
+/// A profile with a key.
+pub fn profile() -> Profile {
+    Profile {
+        name: "test".into(),
+        workspace: Some("w-1".into()),
+        key: Some(SecretSource::Given(SecretString::from(CANARY.to_string()))),
+        ..Profile::default()
+    }
+}
+
+/// An answer with a type and a body.
+pub fn answer(status: u16, kind: &str, body: impl Into<Body>) -> Response {
+    let status = StatusCode::from_u16(status).unwrap();
+    Response::builder().status(status).header("content-type", kind).body(body.into()).unwrap()
+}
+
+/// A JSON answer.
+pub fn json(status: u16, body: impl ToString) -> Response {
+    answer(status, "application/json", body.to_string())
+}
+
+/// A server that reads the head of one request, writes some bytes and closes. Gives its address.
+pub async fn raw(bytes: &'static [u8]) -> Url {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move {
+        loop {
+            let Ok((mut socket, _)) = listener.accept().await else { return };
+            tokio::spawn(async move {
+                let mut buffer = [0; 4096];
+                let _ = socket.read(&mut buffer).await;
+                let _ = socket.write_all(bytes).await;
+                let _ = socket.shutdown().await;
+            });
+        }
+    });
+    url
+}

@@ -1,0 +1,23 @@
+//! What tests and benches share: small servers, processes and terminals, a link that can be cut, a dashboard under test.
+
+pub mod common;
+pub mod dash;
+pub mod dispositions;
+pub mod fake_keys;
+pub mod final_state;
+pub mod hostile_stream;
+pub mod http2;
+pub mod picture;
+pub mod process;
+pub mod projected;
+pub mod proxy;
+pub mod screen_checks;
+pub mod scripted;
+pub mod server;
+pub mod slow;
+pub mod storm;
+pub mod tape;
+pub mod term;
+#[cfg(unix)]
+pub mod tmux;
+pub mod wait;

@@ -1,0 +1,256 @@
+//! Runs the binary under test: clean surroundings, a deadline for everything, nothing left behind.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine; a test that reaches it hangs.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How a finished process went.
+#[derive(Debug)]
+pub struct Done {
+    /// The exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+    /// The most memory that it had, in KiB, as far as the system tells and it lived long enough to be looked at.
+    pub peak: u64,
+}
+
+impl Done {
+    /// Checks the exit code, and shows everything when it is another one.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Done {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "exit code\n--- stdout (its end)\n{}\n--- stderr\n{}",
+            tail(&self.stdout),
+            self.stderr
+        );
+        self
+    }
+
+    /// The standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("stdout is no JSON ({e}):\n{}", tail(&self.stdout)))
+    }
+
+    /// The standard output as one JSON value a line.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<serde_json::Value> {
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}): {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+}
+
+fn tail(text: &str) -> &str {
+    let from = text.len().saturating_sub(3000);
+    &text[(from..text.len()).find(|&i| text.is_char_boundary(i)).unwrap_or(text.len())..]
+}
+
+/// The binary under test: `RUNTAIL_TEST_BIN` (an installed one, one from a package), else the one that Cargo built beside the
+/// tests.
+pub fn binary() -> PathBuf {
+    let built = || {
+        let test = std::env::current_exe().expect("the path of the test");
+        test.ancestors().nth(2).expect("target/PROFILE/deps").join(format!("runtail{}", std::env::consts::EXE_SUFFIX))
+    };
+    std::env::var_os("RUNTAIL_TEST_BIN").map_or_else(built, PathBuf::from)
+}
+
+/// A command for the binary that knows nothing of this machine: no configuration, no keys, no proxy.
+pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(binary());
+    command.args(args);
+    for (name, value) in surroundings() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
+/// What is set (or taken out) in the environment of the binary.
+pub fn surroundings() -> Vec<(String, Option<String>)> {
+    let home = std::env::temp_dir().join(format!("runtail-test-home-{}", std::process::id()));
+    let home = home.to_string_lossy().into_owned();
+    let mut all: Vec<_> = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]
+        .map(|name| (name.to_owned(), Some(home.clone())))
+        .into();
+    let foreign = |name: &String| {
+        let upper = name.to_uppercase();
+        let starts =
+            ["LANGSMITH_", "LANGGRAPH_", "LANGCHAIN_", "RUNTAIL_"].iter().any(|start| upper.starts_with(start));
+        starts || upper.ends_with("_PROXY") || upper == "NO_COLOR"
+    };
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    all.extend(names.filter(foreign).map(|name| (name, None)));
+    all
+}
+
+/// A process that runs. Dropped, it is killed.
+pub struct Running {
+    child: Child,
+    begun: Instant,
+    lines: Receiver<String>,
+    seen: String,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// Starts the binary with nothing on its standard input.
+#[track_caller]
+pub fn spawn<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Running {
+    spawn_with(args, "")
+}
+
+/// Starts the binary with this text on its standard input.
+#[track_caller]
+pub fn spawn_with<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, stdin: &str) -> Running {
+    launch(command(args), stdin)
+}
+
+/// Starts any command with this text on its standard input.
+#[track_caller]
+pub fn launch(mut command: Command, stdin: &str) -> Running {
+    crate::dispositions::reset(&mut command);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let mut input = child.stdin.take().expect("piped");
+    let text = stdin.to_owned();
+    std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let mut line = Vec::new();
+        while out.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            let text = String::from_utf8(std::mem::take(&mut line)).expect("stdout is UTF-8");
+            if sender.send(text).is_err() {
+                break;
+            }
+        }
+    });
+    let mut err = child.stderr.take().expect("piped");
+    let stderr = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = err.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    Running { child, begun: Instant::now(), lines, seen: String::new(), stderr: Some(stderr) }
+}
+
+impl Running {
+    /// Reads lines until one fits, and gives it back.
+    #[track_caller]
+    pub fn line_where(&mut self, what: &str, mut fits: impl FnMut(&str) -> bool) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    self.seen.push_str(&line);
+                    if fits(&line) {
+                        return line;
+                    }
+                }
+                Err(why) => {
+                    let _ = self.child.kill();
+                    let stderr = self.stderr.take().map(|t| t.join().unwrap_or_default()).unwrap_or_default();
+                    let ended = why == RecvTimeoutError::Disconnected;
+                    let how = if ended { "the process ended" } else { "time is up" };
+                    panic!("no line with {what}: {how}\n--- stdout\n{}\n--- stderr\n{stderr}", tail(&self.seen));
+                }
+            }
+        }
+    }
+
+    /// Reads a line; none where the process ends without one.
+    #[track_caller]
+    pub fn line_or_end(&mut self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                self.seen.push_str(&line);
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("neither a line nor an end; stdout so far:\n{}", tail(&self.seen)),
+        }
+    }
+
+    /// The most memory that it has had so far, in KiB, as far as the system tells.
+    pub fn peak_memory(&self) -> Option<u64> {
+        peak_memory(self.child.id())
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: i32) {
+        let pid = i32::try_from(self.child.id()).expect("a pid");
+        // SAFETY: kill touches no memory of ours, and the child is not yet waited for, so the pid is still its own.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process is there");
+    }
+
+    /// Waits for the end, within `PATIENCE`.
+    #[track_caller]
+    pub fn wait(self) -> Done {
+        self.wait_for(PATIENCE)
+    }
+
+    /// Waits for the end, within a time; what takes longer is killed, and the test fails.
+    #[track_caller]
+    pub fn wait_for(mut self, patience: Duration) -> Done {
+        let until = Instant::now() + patience;
+        let mut peak = 0;
+        let status: Option<ExitStatus> = loop {
+            peak = self.peak_memory().unwrap_or(0).max(peak);
+            // The pipe is drained all the while: a full one would stop the process.
+            while let Ok(line) = self.lines.try_recv() {
+                self.seen.push_str(&line);
+            }
+            match self.child.try_wait().expect("wait") {
+                Some(status) => break Some(status),
+                None if Instant::now() > until => break None,
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let took = self.begun.elapsed();
+        if status.is_none() {
+            let _ = self.child.kill();
+        }
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(10)) {
+            self.seen.push_str(&line);
+        }
+        let stdout = std::mem::take(&mut self.seen);
+        let stderr = self.stderr.take().map(|t| t.join().unwrap_or_default()).unwrap_or_default();
+        let Some(status) = status else {
+            panic!("still running after {patience:?}\n--- stdout (its end)\n{}\n--- stderr\n{stderr}", tail(&stdout));
+        };
+        Done { code: status.code(), stdout, stderr, took, peak }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The most memory that a process which still runs has had so far, in KiB, as far as the system tells.
+pub fn peak_memory(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
+}
+
+/// Runs the binary to its end.
+#[track_caller]
+pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
+    spawn(args).wait()
+}
