@@ -9,8 +9,8 @@ use runtail_api::ApiError;
 use runtail_core::text;
 use runtail_stream::projection::Projections;
 use runtail_stream::{
-    Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, is_json,
-    write_record,
+    Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+    is_json, write_record,
 };
 
 fn main() {
@@ -155,11 +155,11 @@ enum Ids {
 struct OneBody(Bytes);
 
 impl Link for OneBody {
-    async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let chunks: Vec<_> = (0..self.0.len()).step_by(64 << 10).collect();
         let body = self.0.clone();
         let chunk = move |at: usize| Ok(body.slice(at..body.len().min(at + (64 << 10))));
-        let body = futures::stream::iter(chunks).map(chunk).boxed();
+        let body = framed(futures::stream::iter(chunks).map(chunk).boxed(), max_event);
         Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
     }
 

@@ -4,7 +4,7 @@
 use runtail_core::text::short_id;
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::server::{request_at, text};
-use runtail_testkit::term::Term;
+use runtail_testkit::term::{PATIENCE, Term};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -313,8 +313,16 @@ fn check(server: &Server, case: &Case) {
     eprintln!("{:?}: {}", server.kind, case.name);
     let thread = (case.make)(server);
     if server.kind != Contract {
-        let record = server.call("GET", &format!("/threads/{thread}"), None).1;
-        assert!(case.record.split('|').any(|status| record["status"] == status), "{}: {record}", case.name);
+        // A server may change the thread's record a moment after the run's.
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let record = server.call("GET", &format!("/threads/{thread}"), None).1;
+            if case.record.split('|').any(|status| record["status"] == status) {
+                break;
+            }
+            assert!(Instant::now() < until, "{}: {record}", case.name);
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
     let term = open(server);
     check_page(&term, &thread, case);

@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{Item, Link, Numbering, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
+use runtail_stream::{Item, Link, Numbering, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -153,7 +153,7 @@ impl Model {
 }
 
 impl Link for Model {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let weather = self.weather.pop_front().unwrap_or(CALM);
         let (before, lead, pace, cut, stolen, forgets) = match weather {
             Weather::Refusal(n) => {
@@ -212,7 +212,14 @@ impl Link for Model {
             chunk
         });
         let answered = (self.server == Server::Python).then_some(now / 1000 * 1000);
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered, past: Past::Unknown, body: body.boxed() })
+        Ok(Opened {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            answered,
+            past: Past::Unknown,
+            body: framed(body.boxed(), max_event),
+        })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

@@ -7,7 +7,9 @@ use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::projection::{LifecycleKind, Projections};
-use runtail_stream::{Event, Item, Link, Opened, Outcome, Past, Record, RunTerms, SourceOptions, Verdict, follow};
+use runtail_stream::{
+    Event, Item, Link, Opened, Outcome, Past, Record, RunTerms, SourceOptions, Verdict, follow, framed,
+};
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -48,7 +50,7 @@ impl Server {
 }
 
 impl Link for Server {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.asked.lock().expect("not poisoned").push(self.modes.clone());
         *self.finished.lock().expect("not poisoned") = false;
         let after = after.map_or(0, order);
@@ -72,7 +74,14 @@ impl Link for Server {
             None
         });
         let body = body.chain(end.filter_map(std::future::ready)).boxed();
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
+        Ok(Opened {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            answered: None,
+            past: Past::Unknown,
+            body: framed(body, max_event),
+        })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
@@ -223,7 +232,7 @@ fn where_a_second_reader_does_harm_the_first_goes_on() {
 struct Gone(Arc<Mutex<Vec<tokio::time::Instant>>>);
 
 impl Link for Gone {
-    async fn connect(&mut self, _after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, _after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let mut tried = self.0.lock().expect("not poisoned");
         tried.push(tokio::time::Instant::now());
         let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]).boxed();
@@ -231,7 +240,14 @@ impl Link for Gone {
             let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
             return Err(ApiError { kind: wait, at: Place::default(), detail: "busy".into(), hint: None });
         }
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
+        Ok(Opened {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            answered: None,
+            past: Past::Unknown,
+            body: framed(body, max_event),
+        })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

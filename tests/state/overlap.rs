@@ -6,7 +6,7 @@ use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{End, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
+use runtail_stream::{End, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
@@ -72,7 +72,7 @@ impl Dev {
 }
 
 impl Link for Dev {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let weather = self.weather.pop_front();
         let calm = Weather { before: 0, lead: 0, pace: vec![1], cut: None };
         let delivered = self.deliver(after, weather.as_ref().unwrap_or(&calm));
@@ -104,7 +104,7 @@ impl Link for Dev {
             run_id: None,
             answered: Some(now / 1000 * 1000),
             past: Past::Unknown,
-            body: stream::iter(chunks.into_iter().chain(is_cut.then_some(Err(failure)))).boxed(),
+            body: framed(stream::iter(chunks.into_iter().chain(is_cut.then_some(Err(failure)))).boxed(), max_event),
         })
     }
 

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow};
+use runtail_stream::{End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -126,7 +126,7 @@ fn order(id: &str) -> (u64, u64) {
 }
 
 impl Link for Server {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.asked.lock().unwrap().push(after.map(String::from));
         let (written, first) = (self.written, self.written == 0);
         let due = |(i, event): (usize, &Sent)| match (&event.id, after) {
@@ -160,7 +160,7 @@ impl Link for Server {
             run_id: None,
             answered: None,
             past: Past::Unknown,
-            body: stream::iter(chunks.into_iter().chain(tail)).boxed(),
+            body: framed(stream::iter(chunks.into_iter().chain(tail)).boxed(), max_event),
         })
     }
 
@@ -301,7 +301,7 @@ fn a_server_that_does_not_replay_leaves_a_gap() {
     // JavaScript: a run that is not resumable sends ids all the same, and goes on with whatever comes next.
     struct Forgetful(u64);
     impl Link for Forgetful {
-        async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+        async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Opened, ApiError> {
             self.0 += 1;
             let numbers = self.0 * 10..self.0 * 10 + if self.0 < 3 { 3 } else { 0 };
             let text: String = numbers.map(|i| format!("event: custom\ndata: 1\nid: {i}\n\n")).collect();
@@ -326,6 +326,7 @@ fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Opened {
         Tail::End => chunks.boxed(),
         Tail::Silence => chunks.chain(stream::pending()).boxed(),
     };
+    let body = framed(body, 64 << 20);
     Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Past::Unknown, body }
 }
 
@@ -344,7 +345,7 @@ fn script(connections: Vec<Connect>, verdicts: Vec<Verdict>) -> Script {
 }
 
 impl Link for Script {
-    async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let (chunks, tail) = self.connections.pop_front().unwrap_or(Err(failure(Kind::Network)))?;
         let body = stream::iter(chunks).then(|(seconds, text)| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -357,6 +358,7 @@ impl Link for Script {
             Tail::End => body.boxed(),
             Tail::Silence => body.chain(stream::pending()).boxed(),
         };
+        let body = framed(body, max_event);
         Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Past::Unknown, body })
     }
 
@@ -444,8 +446,8 @@ impl Slow {
 }
 
 impl Link for Slow {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
-        let mut opened = self.script.connect(after).await?;
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+        let mut opened = self.script.connect(after, max_event).await?;
         let over = self.over.clone();
         let last = stream::once(async move { over.store(true, Ordering::SeqCst) }).filter_map(async |()| None);
         opened.body = opened.body.chain(last).boxed();
@@ -579,7 +581,7 @@ impl Drop for Reader {
 }
 
 impl Link for Sharing {
-    async fn connect(&mut self, _: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         assert_eq!(self.readers.fetch_add(1, Ordering::SeqCst), 0, "a second reader takes events away from the first");
         let reader = Reader(self.readers.clone());
         let cut = self.cuts.pop_front();
@@ -593,7 +595,7 @@ impl Link for Sharing {
             }
         }
         let chunks = stream::iter([Ok(Bytes::from(text))].into_iter().chain(broken));
-        let body = chunks.map(move |chunk| (&reader, chunk).1).boxed();
+        let body = framed(chunks.map(move |chunk| (&reader, chunk).1).boxed(), max_event);
         Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
     }
 
@@ -799,8 +801,8 @@ fn a_slow_reader_is_no_silent_server() {
 struct Aside(Script);
 
 impl Link for Aside {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
-        self.0.connect(after).await
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+        self.0.connect(after, max_event).await
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

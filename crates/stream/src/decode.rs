@@ -1,12 +1,11 @@
-//! From a block of fields to an event: the fields are read, the name is split from its namespace, and the data is looked
-//! at just enough to know whether it is JSON. The crate `eventsource-stream` is what the fields are held against
-//! (`tests/state/differential.rs`): it took as long for the fields of an event as all else together.
+//! From the fields of an event to what is kept of it: the name is split from its namespace, and the data is looked at just
+//! enough to know whether it is JSON.
 
 use super::framer::Block;
 use super::names::{EventNames, MAX_NAME, Namespace};
+use super::parse::RawEvent;
 use super::{Data, Event};
 use serde::de::IgnoredAny;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An event that has no place on a tape yet.
@@ -44,26 +43,25 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes one block. A block without data is no event, says the standard.
+    /// Decodes one block. A block without data is not an event.
     pub fn decode(&mut self, block: Block) -> Option<Decoded> {
-        let Block { bytes, dropped } = block;
-        let text = match std::str::from_utf8(&bytes) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(&bytes),
-        };
-        let Fields { event, id, data } = Fields::of(&text);
-        let data = data?;
-        let (name, ns) = self.names.split(event);
-        let id = self.known(id);
-        let data = if dropped > 0 {
-            let size = data.len() as u64 + dropped;
+        RawEvent::parse(block).map(|event| self.decode_event(event))
+    }
+
+    /// Decodes an event.
+    pub fn decode_event(&mut self, event: RawEvent) -> Decoded {
+        let [name, id, data] = [&event.name, &event.id, &event.data].map(|field| String::from_utf8_lossy(field));
+        let (name, ns) = self.names.split(&name);
+        let id = self.known(&id);
+        let data = if event.dropped > 0 {
+            let size = data.len() as u64 + event.dropped;
             Data::TooLarge { size, head: data.trim_end_matches('\u{fffd}').into() }
         } else if self.is_json(&data) {
             Data::Json(data.into())
         } else {
             Data::Malformed(data.into())
         };
-        Some(Decoded { name, ns, id, data })
+        Decoded { name, ns, id, data }
     }
 
     /// Whether a text is one JSON value.
@@ -95,48 +93,6 @@ impl Decoder {
             self.id = Some(id.into());
         }
         self.id.clone()
-    }
-}
-
-/// The fields of a block that mean something to us.
-struct Fields<'a> {
-    event: &'a str,
-    id: &'a str,
-    /// Several lines of data are one text.
-    data: Option<Cow<'a, str>>,
-}
-
-impl<'a> Fields<'a> {
-    /// Reads whole lines as the standard says (WHATWG HTML, 9.2.6).
-    fn of(block: &'a str) -> Fields<'a> {
-        let mut fields = Fields { event: "", id: "", data: None };
-        let mut rest = block;
-        while !rest.is_empty() {
-            let end = memchr::memchr2(b'\r', b'\n', rest.as_bytes()).unwrap_or(rest.len());
-            let line = &rest[..end];
-            // The empty line between CR and LF says nothing.
-            rest = rest.get(end + 1..).unwrap_or_default();
-            let colon = memchr::memchr(b':', line.as_bytes()).unwrap_or(line.len());
-            let value = line.get(colon + 1..).unwrap_or_default();
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match &line[..colon] {
-                "event" => fields.event = value,
-                "data" => match &mut fields.data {
-                    None => fields.data = Some(Cow::Borrowed(value)),
-                    Some(data) => {
-                        let data = data.to_mut();
-                        data.push('\n');
-                        data.push_str(value);
-                    }
-                },
-                "id" if !value.contains('\0') => fields.id = value,
-                _ => {}
-            }
-        }
-        if fields.event.is_empty() {
-            fields.event = "message";
-        }
-        fields
     }
 }
 

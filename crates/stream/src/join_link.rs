@@ -77,7 +77,7 @@ impl Link for JoinLink {
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(&self.thread, &self.run, &modes, after).await?;
         let (thread_id, run_id) = (Some(self.thread.clone()), Some(self.run.clone()));
@@ -87,7 +87,7 @@ impl Link for JoinLink {
             // A later connection gets what was sent in between.
             self.past = Past::Unknown;
         }
-        Ok(Opened { thread_id, run_id, past, ..stream.into() }.read_ahead())
+        Ok(Opened { thread_id, run_id, past, ..Opened::of(stream, max_event) })
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {

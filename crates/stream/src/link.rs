@@ -1,9 +1,9 @@
 //! What the links to a real agent server share.
 
+use super::feed::{Batch, Body, Feed, Feeds, framed, read_ahead};
 use super::modes::{RunTerms, reopening_refused};
-use super::pump::pumped;
 use super::terms::{Opened, Past};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use runtail_api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 
 /// The id that asks a run's stream for everything.
@@ -13,17 +13,26 @@ pub(super) const ALWAYS: [&str; 3] = ["metadata", "error", "end"];
 /// Those that the Python server sends only if they are requested beside the modes.
 const REQUESTED: [&str; 2] = ["metadata", "error"];
 
-impl From<EventStream> for Opened {
-    fn from(stream: EventStream) -> Opened {
-        let EventStream { status, run_id, thread_id, answered, body } = stream;
-        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body }
-    }
-}
-
 impl Opened {
-    /// The same with a body that is read ahead on a task of its own.
-    pub(super) fn read_ahead(self) -> Opened {
-        Opened { body: pumped(self.body).boxed(), ..self }
+    /// A connection that a server has answered, which is read ahead.
+    pub(super) fn of(stream: EventStream, max_event: usize) -> Opened {
+        Opened::framed_by(read_ahead, stream, max_event)
+    }
+
+    /// The same, read no sooner than it is asked for: what has arrived can be taken at once, before other connections.
+    pub(super) fn not_ahead(stream: EventStream, max_event: usize) -> Opened {
+        Opened::framed_by(framed, stream, max_event)
+    }
+
+    fn framed_by(framing: fn(Body, usize) -> Feeds, stream: EventStream, max_event: usize) -> Opened {
+        let EventStream { status, run_id, thread_id, answered, body } = stream;
+        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body: framing(body, max_event) }
+    }
+
+    /// The same where everything was requested from the past, although the source requested a start.
+    pub(super) fn replaying(self) -> Opened {
+        let first = Batch { feed: vec![Feed::Replaying { answered: self.answered }], bytes: 0 };
+        Opened { body: stream::iter([Ok(first)]).chain(self.body).boxed(), ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::decode::Decoded;
 use super::event::server_time;
-use super::terms::{Notice, Opened, Past};
+use super::terms::{Opened, Past};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,15 +47,14 @@ impl Replay {
         *self = Replay { state, clock: clock.filter(|_| state != State::Live), last: None };
     }
 
-    /// The link continues with other bytes.
-    pub fn note(&mut self, notice: &Notice) {
-        match notice {
-            Notice::Replays { answered } => {
-                *self = Replay { state: State::Stored { any: false }, clock: *answered, last: None };
-            }
-            Notice::Present => (self.state, self.last) = (State::Live, None),
-            Notice::Gap(_) => {}
-        }
+    /// What follows was requested from the past.
+    pub fn replaying(&mut self, answered: Option<u64>) {
+        *self = Replay { state: State::Stored { any: false }, clock: answered, last: None };
+    }
+
+    /// Nothing that follows is from the past.
+    pub fn live(&mut self) {
+        (self.state, self.last) = (State::Live, None);
     }
 
     /// Whether the length of a pause matters.
@@ -160,9 +159,9 @@ mod tests {
             assert!(!is_replayed(&mut live, Some("3")) && !is_replayed(&mut live, BEFORE));
         }
         let mut thread = replay(None, Past::Unknown, CLOCK);
-        thread.note(&Notice::Replays { answered: CLOCK });
+        thread.replaying(CLOCK);
         assert!(is_replayed(&mut thread, BEFORE) && is_replayed(&mut thread, Some("x")));
-        thread.note(&Notice::Present);
+        thread.live();
         assert!(!is_replayed(&mut thread, Some("x")) && !is_replayed(&mut thread, SAME_SECOND));
     }
 }

@@ -3,7 +3,7 @@
 use super::join_plan::{Joining, Numbering, join_plan, numbering};
 use super::link::{ALWAYS, FROM_THE_START, kind, lacks_call, may_reopen, refused, requested_modes};
 use super::modes::{RunTerms, run_gives};
-use super::terms::{Link, Notice, Opened, Verdict};
+use super::terms::{Link, Opened, Verdict};
 use super::verdict::verdict;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::{Run, RunCreate};
@@ -50,7 +50,7 @@ pub struct RunLink {
     /// The modes that later connections ask for; none means all that the run was started with.
     modes: Vec<String>,
     kind: Option<ServerKind>,
-    notice: Option<Notice>,
+    max_event: usize,
 }
 
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl RunLink {
             joining: None,
             modes: Vec::new(),
             kind: None,
-            notice: None,
+            max_event: usize::MAX,
         }
     }
 
@@ -153,7 +153,7 @@ impl RunLink {
             Ok(stream) => {
                 self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
                 let thread_id = stream.thread_id.clone().or(self.thread.clone());
-                Ok(Opened { thread_id, ..stream.into() }.read_ahead())
+                Ok(Opened { thread_id, ..Opened::of(stream, self.max_event) })
             }
             Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
@@ -221,10 +221,8 @@ impl RunLink {
         let (plan, is_over) = (join_plan(kind, Some(&run)), !run.is_active());
         self.joining = Some(Joining { plan, is_over, is_pending: run.status == "pending" });
         self.start = Start::Run(run.run_id.clone());
-        let opened = self.join(thread, &run.run_id, Some(FROM_THE_START)).await?;
         // The source asked for a start and gets a replay, which may repeat a block.
-        self.notice = Some(Notice::Replays { answered: opened.answered });
-        Ok(opened)
+        Ok(self.join(thread, &run.run_id, Some(FROM_THE_START)).await?.replaying())
     }
 
     async fn find(&mut self, thread: &str) -> Result<Found, ApiError> {
@@ -264,7 +262,7 @@ impl RunLink {
     async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(thread, run, &modes, after).await?;
-        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..stream.into() }.read_ahead())
+        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..Opened::of(stream, self.max_event) })
     }
 
     /// Whether the server filters by mode itself.
@@ -274,7 +272,8 @@ impl RunLink {
 }
 
 impl Link for RunLink {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+        self.max_event = max_event;
         if self.to_create {
             self.create_thread().await?;
         }
@@ -367,10 +366,6 @@ impl Link for RunLink {
 
     fn terms(&self) -> Option<RunTerms> {
         Some(RunTerms::of_request(&self.body))
-    }
-
-    fn notice(&mut self) -> Option<Notice> {
-        self.notice.take()
     }
 }
 

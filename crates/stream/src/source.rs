@@ -323,7 +323,7 @@ impl<L: Link> Source<L> {
         }
         // What is no longer requested is not repeated either.
         self.tail.ask_for(after, &self.link);
-        self.link.connect(after).await.map(Ok)
+        self.link.connect(after, self.options.max_event).await.map(Ok)
     }
 
     /// Where to resume, and why the server can't send everything that is missing, if it can't.

@@ -1,10 +1,9 @@
 //! What a source and the side that it reads from agree upon: how a link is asked, and what it may answer.
 
+use super::feed::Feeds;
 use super::join_plan::{Joining, NothingKept, Numbering};
 use super::modes::RunTerms;
 use super::{Head, Outcome};
-use bytes::Bytes;
-use futures::stream::BoxStream;
 use runtail_api::ApiError;
 use std::future::Future;
 use std::time::Duration;
@@ -18,8 +17,13 @@ pub trait Link: Send {
         std::future::ready(Ok(None))
     }
 
-    /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id.
-    fn connect(&mut self, after: Option<&str>) -> impl Future<Output = Result<Opened, ApiError>> + Send;
+    /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id. Events
+    /// above `max_event` bytes are cut to their heads.
+    fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> impl Future<Output = Result<Opened, ApiError>> + Send;
 
     /// After a connection closed: is it over?
     fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
@@ -90,25 +94,6 @@ pub trait Link: Send {
     fn terms(&self) -> Option<RunTerms> {
         None
     }
-
-    /// What the link has to say about the bytes that it gave, before the next of them are read.
-    fn notice(&mut self) -> Option<Notice> {
-        None
-    }
-}
-
-/// What a link knows about its bytes that they don't tell.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    /// Something may be missing here.
-    Gap(String),
-    /// From here on another connection is read, that was asked for the past.
-    Replays {
-        /// As in [`Opened`].
-        answered: Option<u64>,
-    },
-    /// From here on nothing of the past comes.
-    Present,
 }
 
 /// An open connection.
@@ -123,8 +108,8 @@ pub struct Opened {
     pub answered: Option<u64>,
     /// What it sends of the time before it was opened.
     pub past: Past,
-    /// The bytes.
-    pub body: BoxStream<'static, Result<Bytes, ApiError>>,
+    /// What it delivers.
+    pub body: Feeds,
 }
 
 /// What a connection sends of the time before it was opened.

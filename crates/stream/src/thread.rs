@@ -5,10 +5,9 @@
 
 use super::link::{kind, lacks_call};
 use super::modes::thread_gives;
-use super::side::Side;
-use super::terms::{Link, Notice, Opened, Past, Verdict};
+use super::terms::{Link, Opened, Past, Verdict};
 use super::whole::{Memory, Whole};
-use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_api::{AgentServer, ApiError, EventStream, Kind, ServerKind};
 use runtail_core::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,17 +32,24 @@ pub(super) struct Thread {
     server: AgentServer,
     id: String,
     modes: Vec<String>,
+    max_event: usize,
 }
 
 impl ThreadLink {
     /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
     pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
-        ThreadLink { thread: Thread { server, id: thread, modes }, kind: None, memory: Arc::default(), was_open: false }
+        ThreadLink {
+            thread: Thread { server, id: thread, modes, max_event: usize::MAX },
+            kind: None,
+            memory: Arc::default(),
+            was_open: false,
+        }
     }
 }
 
 impl Link for ThreadLink {
-    async fn connect(&mut self, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+        self.thread.max_event = max_event;
         // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
         if let Err(error) = self.thread.server.thread(&self.thread.id).await
             && !lacks_call(&self.thread.server, &mut self.kind, &error).await?
@@ -95,10 +101,6 @@ impl Link for ThreadLink {
     fn unrepeated(&self) -> Option<&'static str> {
         self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates")
     }
-
-    fn notice(&mut self) -> Option<Notice> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).notices.pop_front()
-    }
 }
 
 impl ThreadLink {
@@ -109,15 +111,16 @@ impl ThreadLink {
                 let whole = self.thread.with_runs();
                 let live = whole.open(false, None).await?;
                 let runs = self.thread.runs().await?;
-                let past = whole.open(false, Some(after)).await?;
+                let past = whole.stream(false, Some(after)).await?;
+                let past = Opened::not_ahead(past, whole.max_event);
                 let (status, answered) = (live.status, live.answered);
                 let before = answered.map_or(Past::Unknown, Past::Before);
-                let sides = (Side::new(past.body), Side::new(live.body));
-                let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).body();
+                let sides = (past.body, live.body);
+                let body = Whole::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).feeds();
                 let thread_id = Some(self.thread.id.clone());
                 Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
             }
-            _ => Ok(self.thread.open(!is_python, after).await?.read_ahead()),
+            _ => self.thread.open(!is_python, after).await,
         }
     }
 }
@@ -142,9 +145,13 @@ impl Thread {
         thread_gives(&self.modes, name)
     }
 
+    async fn stream(&self, repeat_modes: bool, after: Option<&str>) -> Result<EventStream, ApiError> {
+        self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await
+    }
+
     async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {
-        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await?;
-        Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..stream.into() })
+        let stream = self.stream(repeat_modes, after).await?;
+        Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..Opened::of(stream, self.max_event) })
     }
 
     pub(super) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
@@ -161,6 +168,6 @@ impl Thread {
     }
 
     pub(super) async fn join(&self, run: &str, after: &str) -> Result<Opened, ApiError> {
-        Ok(self.server.join_run(&self.id, run, &[], Some(after)).await?.into())
+        Ok(Opened::of(self.server.join_run(&self.id, run, &[], Some(after)).await?, self.max_event))
     }
 }

@@ -1,4 +1,4 @@
-//! A thread's past and present as one body of bytes without a hole between them, from a server whose thread stream has
+//! A thread's past and present as one stream of events without a hole between them, from a server whose thread stream has
 //! one. Three connections make it, each for what it is reliable in:
 //!
 //! - the *past*: a thread stream that replays. Complete for runs that were finished before it was asked.
@@ -9,16 +9,19 @@
 //! run, whatever is newer from the present. Where that cannot be made out the body ends, and the source comes again
 //! with the id up to which it has everything.
 
+use super::feed::{Batch, Feed, Feeds};
 use super::modes::is_resumable;
+use super::parse::RawEvent;
 use super::resume::key;
-use super::side::{Block, Body, Is, Key, Piece, Side};
-use super::terms::Notice;
 use super::thread::Thread;
-use bytes::Bytes;
+use foldhash::fast::FixedState;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
-use std::collections::{HashMap, HashSet, VecDeque};
+use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +31,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_secs(3);
 /// How much earlier than the head of an answer, in milliseconds, an id of what follows it can be.
 const SLACK: u64 = 1_000;
+/// Events that go together at most.
+const AT_ONCE: usize = 512;
 /// Runs that are remembered as done.
 const MAX_DONE: usize = 4096;
 
@@ -44,7 +49,6 @@ pub(super) struct Memory {
     waited_for: Option<String>,
     /// The past was silent for so long that what follows it was read first: lost with the connection, it is lost.
     owed: bool,
-    pub(super) notices: VecDeque<Notice>,
 }
 
 /// The three connections, and how far they are.
@@ -77,7 +81,97 @@ pub(super) struct Whole {
     given: HashSet<u64>,
     /// When the last of the runs in the list ended, where the past has it.
     last: Option<u64>,
-    out: VecDeque<Bytes>,
+    /// Why it ended, behind what is given before that.
+    failure: Option<ApiError>,
+    out: Vec<Feed>,
+}
+
+/// One of the three connections.
+struct Side {
+    feeds: Feeds,
+    waiting: std::vec::IntoIter<Feed>,
+    /// Bytes that arrived on all three.
+    received: Arc<AtomicU64>,
+}
+
+enum Piece {
+    Beat,
+    Block(Block),
+    Over,
+}
+
+/// An event with what it is about.
+struct Block {
+    event: RawEvent,
+    kind: Is,
+    id: Option<Key>,
+}
+
+type Key = (u64, u64);
+
+/// What an event is about, as far as it matters here.
+#[derive(Debug, PartialEq)]
+enum Is {
+    Begin(String),
+    Done(String),
+    /// Of the thread, not of a run; or never stored.
+    Aside,
+    OfRun,
+}
+
+impl Side {
+    /// Another connection of the same stream.
+    fn beside(&self, feeds: Feeds) -> Side {
+        Side { feeds, waiting: Vec::new().into_iter(), received: self.received.clone() }
+    }
+
+    /// Safe to be dropped half-way.
+    async fn next(&mut self) -> Result<Piece, ApiError> {
+        loop {
+            match self.waiting.next() {
+                Some(Feed::Heartbeat) => return Ok(Piece::Beat),
+                Some(Feed::Event(event)) => return Ok(Piece::Block(Block::new(event))),
+                Some(_) => continue,
+                None => {}
+            }
+            match self.feeds.next().await {
+                Some(batch) => {
+                    let Batch { feed, bytes } = batch?;
+                    self.received.fetch_add(bytes, Relaxed);
+                    self.waiting = feed.into_iter();
+                }
+                None => return Ok(Piece::Over),
+            }
+        }
+    }
+}
+
+impl Block {
+    fn new(event: RawEvent) -> Block {
+        #[derive(Deserialize)]
+        struct Metadata {
+            run_id: Option<String>,
+            status: Option<String>,
+        }
+        let told = || {
+            let data: Metadata = serde_json::from_slice(&event.data).ok()?;
+            let run = data.run_id?;
+            Some(if data.status.as_deref() == Some("run_done") { Is::Done(run) } else { Is::Begin(run) })
+        };
+        let kind = match &*event.name {
+            b"metadata" => told().unwrap_or(Is::Aside),
+            b"state_update" | b"error" => Is::Aside,
+            _ => Is::OfRun,
+        };
+        let id = std::str::from_utf8(&event.id).ok().and_then(key);
+        Block { kind, id, event }
+    }
+
+    /// A hash by which the same event is recognized on another connection.
+    fn print(&self) -> u64 {
+        let RawEvent { name, id, data, .. } = &self.event;
+        FixedState::default().hash_one((name, id, data))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,13 +190,14 @@ impl Whole {
         thread: Thread,
         after: &str,
         runs: Vec<Run>,
-        (past, live): (Side, Side),
+        (past, live): (Feeds, Feeds),
         answered: Option<u64>,
         memory: Arc<Mutex<Memory>>,
     ) -> Whole {
         let active = runs.iter().find(|run| run.status == "running").map(|run| run.run_id.clone());
         let since = answered.unwrap_or(0).saturating_sub(SLACK);
-        let (past, run) = (Some(past), None);
+        let live = Side { feeds: live, waiting: Vec::new().into_iter(), received: Arc::default() };
+        let (past, run) = (Some(live.beside(past)), None);
         let (held, edge, newest, given) = (None, None, None, HashSet::new());
         let after = after.to_string();
         let told = lock(&memory).current.clone();
@@ -125,7 +220,8 @@ impl Whole {
             newest,
             given,
             last: None,
-            out: VecDeque::new(),
+            failure: None,
+            out: Vec::new(),
         };
         whole.say_what_is_not_kept();
         if std::mem::take(&mut lock(&whole.memory).owed) {
@@ -136,26 +232,43 @@ impl Whole {
         whole
     }
 
-    /// The body.
-    pub(super) fn body(self) -> Body {
+    /// The three as one.
+    pub(super) fn feeds(self) -> Feeds {
         stream::unfold(self, |mut whole| async move {
-            loop {
-                if let Some(bytes) = whole.out.pop_front() {
-                    return Some((Ok(bytes), whole));
-                }
-                let step = match whole.at {
+            let mut failure = None;
+            // What is there already goes together.
+            while failure.is_none() && whole.at != At::Over && (whole.out.is_empty() || whole.has_more()) {
+                failure = match whole.at {
                     At::Past => whole.read_past().await,
                     At::Run => whole.read_run().await,
                     At::Present => whole.read_present().await,
-                    At::Over => return None,
-                };
-                if let Err(error) = step {
-                    whole.at = At::Over;
-                    return Some((Err(error), whole));
+                    At::Over => Ok(()),
                 }
+                .err();
+            }
+            if let Some(error) = failure {
+                whole.at = At::Over;
+                whole.failure = Some(error);
+            }
+            let feed = std::mem::take(&mut whole.out);
+            let bytes = whole.live.received.swap(0, Relaxed);
+            match feed.is_empty() {
+                false => Some((Ok(Batch { feed, bytes }), whole)),
+                true => whole.failure.take().map(|error| (Err(error), whole)),
             }
         })
         .boxed()
+    }
+
+    /// Whether the connection that is read has more that arrived already.
+    fn has_more(&self) -> bool {
+        let side = match self.at {
+            At::Past => self.past.as_ref(),
+            At::Run => self.run.as_ref(),
+            At::Present => Some(&self.live),
+            At::Over => None,
+        };
+        self.out.len() < AT_ONCE && side.is_some_and(|side| side.waiting.len() > 0)
     }
 
     async fn read_past(&mut self) -> Result<(), ApiError> {
@@ -320,8 +433,8 @@ impl Whole {
         }
         let after = if matches!(&*self.after, "-" | "0" | "0-0") { "-1" } else { &self.after };
         let opened = self.thread.join(&run.run_id, after).await?;
-        lock(&self.memory).notices.push_back(Notice::Replays { answered: opened.answered });
-        self.run = Some(Side::new(opened.body));
+        self.out.push(Feed::Replaying { answered: opened.answered });
+        self.run = Some(self.live.beside(opened.body));
         self.active = Some(run.run_id);
         self.edge = self.held.as_ref().and_then(|block| block.id);
         self.at = At::Run;
@@ -374,7 +487,7 @@ impl Whole {
             return;
         }
         if id.0 >= self.since {
-            self.given.insert(block.print);
+            self.given.insert(block.print());
         }
         self.newest = self.newest.max(Some(id));
         self.give(block);
@@ -399,10 +512,8 @@ impl Whole {
 
     fn leave_run(&mut self) {
         self.run = None;
-        let mut memory = lock(&self.memory);
-        memory.current.clone_from(&self.active);
-        memory.notices.push_back(Notice::Present);
-        drop(memory);
+        lock(&self.memory).current.clone_from(&self.active);
+        self.out.push(Feed::Live);
         self.at = At::Present;
     }
 
@@ -435,7 +546,7 @@ impl Whole {
             }
         };
         if let Some(edge) = self.edge {
-            if self.given.contains(&block.print) {
+            if self.given.contains(&block.print()) {
                 return Ok(());
             }
             let is_done = matches!(&block.kind, Is::Done(run) if self.active.as_ref() == Some(run));
@@ -463,7 +574,7 @@ impl Whole {
     }
 
     fn give(&mut self, block: Block) {
-        let is_wanted = block.name().is_none_or(|name| self.thread.gives(name));
+        let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.gives(name));
         let mut memory = lock(&self.memory);
         match block.kind {
             Is::Begin(run) => memory.current = Some(run),
@@ -479,16 +590,16 @@ impl Whole {
         drop(memory);
         // The events of runs may only be here to join past and present by.
         if is_wanted {
-            self.out.extend([block.bytes, Bytes::from_static(b"\n\n")]);
+            self.out.push(Feed::Event(block.event));
         }
     }
 
     fn beat(&mut self) {
-        self.out.push_back(Bytes::from_static(b": heartbeat\n\n"));
+        self.out.push(Feed::Heartbeat);
     }
 
-    fn gap(&self, why: String) {
-        lock(&self.memory).notices.push_back(Notice::Gap(why));
+    fn gap(&mut self, why: String) {
+        self.out.push(Feed::Gap(why));
     }
 
     /// Of runs that are not resumable, what was not heard live is gone.

@@ -1,32 +1,29 @@
-//! What comes on one connection: chunks, frames, events.
+//! What arrives on one connection.
 
 use super::{BATCH_BYTES, BATCH_ITEMS, LINGER, QUIET, SILENCE, Source};
 use crate::closed::Closed;
 use crate::decode::Decoded;
-use crate::framer::{Frame, Framer};
+use crate::feed::{Batch, Feed, Feeds};
 use crate::modes::other_modes;
 use crate::numbers;
 use crate::resume::Admit;
 use crate::stored::{Sorted, Stored};
-use crate::terms::{Link, Notice, Verdict};
+use crate::terms::{Link, Verdict};
 use crate::told::{error_text, run_id_of};
 use crate::tuple::mode;
 use crate::{Data, Item, Record};
-use bytes::Bytes;
-use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind};
+use runtail_api::Kind;
 use std::pin::pin;
 use tokio::time::Instant;
 
-/// Chunks that are taken before the clock is looked at, and what else may have to be done.
-const AT_ONCE: usize = 256;
+/// Batches that are taken before the clock is looked at, and what else may have to be done.
+const AT_ONCE: usize = 16;
 
 impl<L: Link> Source<L> {
     /// Reads one connection to its end.
-    pub(super) async fn read(&mut self, mut body: BoxStream<'static, Result<Bytes, ApiError>>, conn: u32) -> Closed {
-        let mut framer = Framer::new(self.options.max_event);
+    pub(super) async fn read(&mut self, mut body: Feeds, conn: u32) -> Closed {
         // The newest look at the clock; when the server was heard, and when it was asked about the run.
         let mut now = Instant::now();
         let (mut heard, mut asked) = (now, now);
@@ -92,15 +89,15 @@ impl<L: Link> Source<L> {
             let mut next = Some(next);
             // What is there already came at the same time.
             for _ in 0..AT_ONCE {
-                let chunk = match next.take().or_else(|| body.next().now_or_never()) {
+                let batch = match next.take().or_else(|| body.next().now_or_never()) {
                     None => break,
-                    Some(Some(Ok(chunk))) => chunk,
+                    Some(Some(Ok(batch))) => batch,
                     Some(Some(Err(error))) if error.kind == Kind::Timeout => return Closed::Timeout,
                     Some(Some(Err(_))) => return Closed::Reset,
-                    Some(None) => return if framer.finish().is_some() { Closed::Cut } else { Closed::Eof },
+                    Some(None) => return Closed::Eof,
                 };
-                if !self.take(chunk, &mut framer, (at, heard), conn).await {
-                    return Closed::Unsure;
+                if let Some(closed) = self.take(batch, (at, heard), conn).await {
+                    return closed;
                 }
             }
             if now.duration_since(self.last_event) >= self.next_silence && !self.link.is_endless() {
@@ -110,38 +107,39 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// Takes what came; false when it cannot be told whether something in it came before.
-    async fn take(&mut self, chunk: Bytes, framer: &mut Framer, (at, heard): (Timestamp, Instant), conn: u32) -> bool {
-        self.sums.bytes += chunk.len() as u64;
-        while let Some(notice) = self.link.notice() {
-            self.replay.note(&notice);
-            match notice {
-                Notice::Gap(why) => self.gap(why),
-                Notice::Replays { answered } => self.tail.opened(Some(""), answered),
-                Notice::Present => self.tail.opened(None, None),
-            }
-        }
-        framer.push(chunk);
-        while let Some(frame) = framer.next_frame() {
-            match frame {
-                Frame::Comment => {
+    /// Takes a batch. Returns why the connection is left if it can't be told whether an event arrived before, or if the body
+    /// ended in the middle of one.
+    async fn take(&mut self, batch: Batch, (at, heard): (Timestamp, Instant), conn: u32) -> Option<Closed> {
+        self.sums.bytes += batch.bytes;
+        for feed in batch.feed {
+            match feed {
+                Feed::Event(event) => {
+                    self.batch_bytes += event.name.len() + event.id.len() + event.data.len();
+                    let event = self.decoder.decode_event(event);
+                    if !self.sort(event, (at, heard), conn) {
+                        return Some(Closed::Unsure);
+                    }
+                }
+                Feed::Heartbeat => {
                     self.watchdog.beat(heard);
                     self.note(Item::Heartbeat { at });
                 }
-                Frame::Block(block) => {
-                    self.batch_bytes += block.bytes.len();
-                    if let Some(event) = self.decoder.decode(block)
-                        && !self.sort(event, (at, heard), conn)
-                    {
-                        return false;
-                    }
+                Feed::Gap(why) => self.gap(why),
+                Feed::Replaying { answered } => {
+                    self.replay.replaying(answered);
+                    self.tail.opened(Some(""), answered);
                 }
+                Feed::Live => {
+                    self.replay.live();
+                    self.tail.opened(None, None);
+                }
+                Feed::Unfinished => return Some(Closed::Cut),
             }
             if self.batch.len() >= BATCH_ITEMS || self.batch_bytes >= BATCH_BYTES {
                 self.flush().await;
             }
         }
-        true
+        None
     }
 
     /// Takes an event in the order in which it is sent, and passes it on in the order of its run.
