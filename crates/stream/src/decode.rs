@@ -6,6 +6,7 @@ use super::names::{EventNames, MAX_NAME, Namespace};
 use super::parse::RawEvent;
 use super::{Data, Event};
 use serde::de::IgnoredAny;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An event that has no place on a tape yet.
@@ -50,7 +51,7 @@ impl Decoder {
 
     /// Decodes an event.
     pub fn decode_event(&mut self, event: RawEvent) -> Decoded {
-        let [name, id, data] = [&event.name, &event.id, &event.data].map(|field| String::from_utf8_lossy(field));
+        let [name, id, data] = [&event.name, &event.id, &event.data].map(|field| text(field));
         let (name, ns) = self.names.split(&name);
         let id = self.known(&id);
         let data = if event.dropped > 0 {
@@ -94,6 +95,12 @@ impl Decoder {
         }
         self.id.clone()
     }
+}
+
+/// Decodes UTF-8, with a replacement character for what is not.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    // The lossy function takes several times as long to find that there is nothing to replace.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Whether a text is one JSON value. Neither builds it nor recurses: a million brackets are as harmless as none.

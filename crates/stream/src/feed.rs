@@ -50,9 +50,6 @@ pub struct Batch {
 /// Batches of one connection. It ends without an error when the server closes it.
 pub type Feeds = BoxStream<'static, Result<Batch, ApiError>>;
 
-/// The bytes of one connection.
-pub(crate) type Body = BoxStream<'static, Result<Bytes, ApiError>>;
-
 /// Cuts a body into frames, larger events to their heads.
 pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
     Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 }.boxed()

@@ -1,6 +1,6 @@
 //! What the links to a real agent server share.
 
-use super::feed::{Batch, Body, Feed, Feeds, framed, read_ahead};
+use super::feed::{Batch, Feed, read_ahead};
 use super::modes::{RunTerms, reopening_refused};
 use super::terms::{Opened, Past};
 use futures::{StreamExt, stream};
@@ -14,19 +14,10 @@ pub(super) const ALWAYS: [&str; 3] = ["metadata", "error", "end"];
 const REQUESTED: [&str; 2] = ["metadata", "error"];
 
 impl Opened {
-    /// A connection that a server has answered, which is read ahead.
+    /// A connection that a server has answered.
     pub(super) fn of(stream: EventStream, max_event: usize) -> Opened {
-        Opened::framed_by(read_ahead, stream, max_event)
-    }
-
-    /// The same, read no sooner than it is asked for: what has arrived can be taken at once, before other connections.
-    pub(super) fn not_ahead(stream: EventStream, max_event: usize) -> Opened {
-        Opened::framed_by(framed, stream, max_event)
-    }
-
-    fn framed_by(framing: fn(Body, usize) -> Feeds, stream: EventStream, max_event: usize) -> Opened {
         let EventStream { status, run_id, thread_id, answered, body } = stream;
-        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body: framing(body, max_event) }
+        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body: read_ahead(body, max_event) }
     }
 
     /// The same where everything was requested from the past, although the source requested a start.

@@ -7,7 +7,7 @@ use super::link::{kind, lacks_call};
 use super::modes::thread_gives;
 use super::terms::{Link, Opened, Past, Verdict};
 use super::whole::{Memory, Whole};
-use runtail_api::{AgentServer, ApiError, EventStream, Kind, ServerKind};
+use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -111,8 +111,7 @@ impl ThreadLink {
                 let whole = self.thread.with_runs();
                 let live = whole.open(false, None).await?;
                 let runs = self.thread.runs().await?;
-                let past = whole.stream(false, Some(after)).await?;
-                let past = Opened::not_ahead(past, whole.max_event);
+                let past = whole.open(false, Some(after)).await?;
                 let (status, answered) = (live.status, live.answered);
                 let before = answered.map_or(Past::Unknown, Past::Before);
                 let sides = (past.body, live.body);
@@ -145,12 +144,8 @@ impl Thread {
         thread_gives(&self.modes, name)
     }
 
-    async fn stream(&self, repeat_modes: bool, after: Option<&str>) -> Result<EventStream, ApiError> {
-        self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await
-    }
-
     async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {
-        let stream = self.stream(repeat_modes, after).await?;
+        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await?;
         Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..Opened::of(stream, self.max_event) })
     }
 

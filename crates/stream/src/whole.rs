@@ -29,6 +29,8 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the present may take to report the end of a run whose own stream has ended.
 const LATE: Duration = Duration::from_secs(3);
+/// How long the past may be silent when the present has ended.
+const DRAIN: Duration = Duration::from_millis(100);
 /// How much earlier than the head of an answer, in milliseconds, an id of what follows it can be.
 const SLACK: u64 = 1_000;
 /// Events that go together at most.
@@ -72,6 +74,8 @@ pub(super) struct Whole {
     active: Option<String>,
     /// Ids before this one can't be in the present.
     since: u64,
+    /// The present ended while the past was read.
+    is_present_over: bool,
     /// The present's first event of a run.
     held: Option<Block>,
     /// Up to here the run is read; then comes the present. The last id of all when the run has ended.
@@ -215,6 +219,7 @@ impl Whole {
             deleted: HashSet::new(),
             active,
             since,
+            is_present_over: false,
             held,
             edge,
             newest,
@@ -294,14 +299,16 @@ impl Whole {
                 Piece::Beat => self.beat(),
                 Piece::Over => self.at = At::Over,
             },
-            piece = self.live.next(), if !goes_on => match piece? {
+            piece = self.live.next(), if !goes_on && !self.is_present_over => match piece? {
                 Piece::Block(block) => match self.new_to_past(block) {
                     Some(block) if block.kind == Is::Aside => self.give(block),
                     other => self.held = other,
                 },
                 Piece::Beat => self.beat(),
-                Piece::Over => self.at = At::Over,
+                Piece::Over => self.is_present_over = true,
             },
+            // What arrives of the past meanwhile need not be requested again.
+            () = tokio::time::sleep(DRAIN), if self.is_present_over => self.at = At::Over,
             () = tokio::time::sleep(GRACE), if goes_on => {
                 lock(&self.memory).owed = true;
                 self.begin_run().await?;
