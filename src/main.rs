@@ -2,7 +2,6 @@
 
 mod cli;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 /// Files that must be free to begin: those of the runtime, the terminal and a first connection. Libraries panic without theirs.
@@ -10,7 +9,7 @@ use std::process::ExitCode;
 const FILES: usize = 32;
 
 fn main() -> ExitCode {
-    let args = cli::Args::parse();
+    let args = cli::Args::read();
     #[cfg(unix)]
     if let Err(e) = (0..FILES).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>()
         && matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))

@@ -7,7 +7,8 @@ use super::{Context, Exit, Failure, Globals, output, resolve};
 use clap::{Args, ValueEnum};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use runtail_api::{ApiError, Kind, LogFilter, LogFollower, LogKind, LogScope, Retry, jitter};
+use runtail_api::{ApiError, Kind, LogFilter, LogFollower, LogKind, LogScope, Retry};
+use runtail_core::backoff::Backoff;
 use runtail_core::config::parse_duration;
 use runtail_core::model::{Severity, parse_time};
 use runtail_core::text;
@@ -300,7 +301,11 @@ async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender
                     Kind::RateLimited(Some(asked)) => asked,
                     _ => Duration::ZERO,
                 };
-                (Vec::new(), (interval + jitter(attempt, interval, LONGEST_WAIT, fastrand::f64())).max(asked))
+                (
+                    Vec::new(),
+                    (interval + Backoff { base: interval, cap: LONGEST_WAIT }.wait(attempt, fastrand::f64()))
+                        .max(asked),
+                )
             }
             Err(error) => {
                 let exit = log.complain(&error);

@@ -49,15 +49,15 @@ pub use exit::{Exit, Failure};
 pub use output::{Format, Output};
 
 use clap::error::ErrorKind;
-use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
-#[derive(Debug, ClapArgs)]
-#[command(version, about, max_term_width = 100)]
+#[derive(Debug, Parser)]
+#[command(name = "runtail", version, about, max_term_width = 100)]
 pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
@@ -70,79 +70,32 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
-impl CommandFactory for Args {
-    fn command() -> clap::Command {
-        Args::augment_args(clap::Command::new("runtail"))
+impl Args {
+    /// Reads the arguments of the process. Ends it with a message if they are wrong.
+    pub fn read() -> Args {
+        Args::checked(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
     }
 
-    fn command_for_update() -> clap::Command {
-        Args::augment_args_for_update(clap::Command::new("runtail"))
+    /// Parses arguments. Of an option that is valid everywhere clap uses those before or those after the command, and looks for
+    /// conflicts on each side by itself; what it would drop or not see is an error here.
+    fn checked(words: Vec<OsString>) -> Result<Args, clap::Error> {
+        let args = Args::try_parse_from(&words)?;
+        let is_profile =
+            |word: &&OsString| word.to_str().is_some_and(|w| w.starts_with("-p") || w.starts_with("--profile"));
+        let named = words.iter().take_while(|word| *word != "--").filter(is_profile).count();
+        let why = match args.globals.conflict() {
+            None if named > args.globals.profiles.len() => Some("write all -p before the command, or all after it"),
+            conflict => conflict,
+        };
+        why.map_or(Ok(args), |why| Err(Args::command().error(ErrorKind::ArgumentConflict, why)))
     }
-}
-
-/// Of a global option clap keeps only what stands furthest behind: after `list`, or else after `deployments`, or else
-/// before both. It also looks for conflicts in each of these places by itself. So what stands before is read once more.
-impl Parser for Args {
-    fn parse() -> Args {
-        Args::try_parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
-    }
-
-    fn try_parse_from<I, T>(words: I) -> Result<Args, clap::Error>
-    where
-        I: IntoIterator<Item = T>,
-        T: Into<OsString> + Clone,
-    {
-        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-        let mut args = Args::from_arg_matches(&Args::command().try_get_matches_from(words.clone())?)?;
-        let behind = std::mem::take(&mut args.globals.profiles);
-        let mut all: Vec<String> = Vec::new();
-        for name in profiles_before(words).into_iter().chain(behind) {
-            if !all.contains(&name) {
-                all.push(name);
-            }
-        }
-        args.globals.profiles = all;
-        match args.globals.conflict() {
-            Some(why) => Err(Args::command().error(ErrorKind::ArgumentConflict, why)),
-            None => Ok(args),
-        }
-    }
-}
-
-/// What stands before a command.
-#[derive(Debug, Parser)]
-struct Before {
-    #[command(flatten)]
-    globals: Globals,
-    #[command(subcommand)]
-    command: Option<Rest>,
-}
-
-/// A command and all behind it, unread.
-#[derive(Debug, Subcommand)]
-enum Rest {
-    #[command(external_subcommand)]
-    Words(Vec<OsString>),
-}
-
-/// The profiles named before `deployments`, and between it and `list`; of `auth tokens list` there is one place more.
-fn profiles_before(mut words: Vec<OsString>) -> Vec<String> {
-    let mut all = Vec::new();
-    for _ in 0..3 {
-        // What has options of its own is a command, and clap keeps what stands behind it.
-        let Ok(Before { globals, command }) = Before::try_parse_from(&words) else { break };
-        all.extend(globals.profiles);
-        let Some(Rest::Words(rest)) = command else { break };
-        words = rest;
-    }
-    all
 }
 
 /// Options valid everywhere.
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// Use this profile (repeatable; default: `default_profiles` of the configuration, else all)
+    /// Use this profile (repeatable, all before or all after the command; default: `default_profiles` of the configuration, else all)
     #[arg(short, long = "profile", value_name = "NAME", global = true)]
     pub profiles: Vec<String>,
     /// Use this configuration file
@@ -406,20 +359,24 @@ mod tests {
     }
 
     #[test]
-    fn options_on_both_sides_of_the_command_are_one() {
-        let profiles = |words: &[&str]| {
-            let words = ["runtail"].iter().chain(words);
-            Args::try_parse_from(words).map(|args| args.globals.profiles)
+    fn options_stand_on_one_side_of_the_command() {
+        let read = |words: &[&str]| {
+            let words = ["runtail"].iter().chain(words).map(OsString::from).collect();
+            Args::checked(words).map(|args| args.globals.profiles)
         };
-        assert_eq!(profiles(&["-pa", "-pb", "deployments", "list", "-p", "c"]).unwrap(), ["a", "b", "c"]);
-        assert_eq!(profiles(&["-p", "a", "deployments", "-p", "b", "list", "--profile=c"]).unwrap(), ["a", "b", "c"]);
-        assert_eq!(profiles(&["-p", "a", "deployments", "list", "-p", "a"]).unwrap(), ["a"]);
-        assert_eq!(profiles(&["-p", "a", "deployments", "list"]).unwrap(), ["a"]);
-        assert_eq!(profiles(&["-p", "a", "auth", "-p", "b", "tokens", "-p", "c", "list"]).unwrap(), ["a", "b", "c"]);
-        assert_eq!(profiles(&["-p", "a"]).unwrap(), ["a"]);
-        assert_eq!(profiles(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
-        assert!(profiles(&["--url", "x", "deployments", "list", "-p", "a"]).is_err());
-        assert!(profiles(&["-d", "x", "deployments", "list", "--url", "a"]).is_err());
-        assert!(profiles(&["--read-only", "deployments", "list", "--write"]).is_err());
+        assert_eq!(read(&["-pa", "--profile=b", "deployments", "list"]).unwrap(), ["a", "b"]);
+        assert_eq!(read(&["deployments", "list", "-p", "c", "-p", "d"]).unwrap(), ["c", "d"]);
+        assert_eq!(read(&["-p", "a"]).unwrap(), ["a"]);
+        assert_eq!(read(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
+        for (words, said) in [
+            (&["-p", "a", "deployments", "list", "-p", "b"][..], "all after it"),
+            (&["auth", "-p", "b", "tokens", "-p", "c", "list"], "all after it"),
+            (&["--url", "x", "deployments", "list", "-p", "a"], "--url"),
+            (&["-d", "x", "deployments", "list", "--url", "a"], "--url"),
+            (&["--read-only", "deployments", "list", "--write"], "--read-only"),
+        ] {
+            let error = read(words).unwrap_err().to_string();
+            assert!(error.contains(said), "{words:?}: {error}");
+        }
     }
 }

@@ -2,9 +2,13 @@
 //! in order, so that a recording has its end; the second ends them.
 
 use super::{Exit, Failure};
+use runtail_tui::runtime::Endings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use tokio_util::sync::CancellationToken;
+
+/// Number of the signal that Ctrl-C sends.
+const SIGINT: u8 = 2;
 
 /// What a signal asks of a command.
 #[derive(Debug, Clone)]
@@ -21,16 +25,14 @@ impl Signals {
         let signals = Signals { stop: CancellationToken::new(), number: Arc::default() };
         let own = signals.clone();
         // From here on, and not from when the task runs: between the two a signal would be lost.
-        let mut listeners = Listeners::listen(!runtail_tui::runtime::is_hangup_ignored());
+        let mut endings = Endings::listen();
         tokio::spawn(async move {
-            let exit = listeners.next().await;
-            if let Exit::Signal(number) = exit {
+            if let Exit::Signal(number) = exit(endings.next().await) {
                 own.number.store(number, Ordering::SeqCst);
             }
             own.stop.cancel();
             // Whoever asks twice does not want to wait for a reader that takes nothing.
-            let exit = listeners.next().await;
-            std::process::exit(exit.code().into());
+            std::process::exit(exit(endings.next().await).code().into());
         });
         signals
     }
@@ -53,12 +55,12 @@ impl Signals {
 }
 
 /// Ctrl-C alone, for commands that are ended by nothing else than being dropped.
-pub(super) struct Interrupts(Listeners);
+pub(super) struct Interrupts(Endings);
 
 impl Interrupts {
     /// Listens from now on.
     pub fn listen() -> Interrupts {
-        Interrupts(Listeners::interrupts())
+        Interrupts(Endings::interrupts())
     }
 
     /// Ends with the next Ctrl-C; never if no signal can be listened for.
@@ -67,60 +69,10 @@ impl Interrupts {
     }
 }
 
-/// The signals that are listened for; none where the system refuses.
-#[cfg(unix)]
-struct Listeners {
-    interrupt: Option<tokio::signal::unix::Signal>,
-    terminate: Option<tokio::signal::unix::Signal>,
-    /// Who was started with nohup is to outlive its terminal.
-    hangup: Option<tokio::signal::unix::Signal>,
-}
-
-#[cfg(unix)]
-impl Listeners {
-    fn listen(with_hangup: bool) -> Listeners {
-        use tokio::signal::unix::{SignalKind, signal};
-        let hangup = if with_hangup { signal(SignalKind::hangup()).ok() } else { None };
-        Listeners { terminate: signal(SignalKind::terminate()).ok(), hangup, ..Listeners::interrupts() }
-    }
-
-    fn interrupts() -> Listeners {
-        use tokio::signal::unix::{SignalKind, signal};
-        Listeners { interrupt: signal(SignalKind::interrupt()).ok(), terminate: None, hangup: None }
-    }
-
-    async fn next(&mut self) -> Exit {
-        async fn of(signal: &mut Option<tokio::signal::unix::Signal>) {
-            match signal {
-                Some(signal) => drop(signal.recv().await),
-                None => std::future::pending().await,
-            }
-        }
-        tokio::select! {
-            () = of(&mut self.interrupt) => Exit::Interrupted,
-            () = of(&mut self.terminate) => Exit::TERMINATED,
-            () = of(&mut self.hangup) => Exit::HANGUP,
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Listeners;
-
-#[cfg(not(unix))]
-impl Listeners {
-    fn listen(_: bool) -> Listeners {
-        Listeners
-    }
-
-    fn interrupts() -> Listeners {
-        Listeners
-    }
-
-    async fn next(&mut self) -> Exit {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        Exit::Interrupted
+/// The exit code of a process that ends because of a signal.
+fn exit(number: i32) -> Exit {
+    match u8::try_from(number) {
+        Ok(SIGINT) | Err(_) => Exit::Interrupted,
+        Ok(number) => Exit::Signal(number),
     }
 }

@@ -340,28 +340,16 @@ fn trouble(item: &Item) -> Option<String> {
     match item {
         Item::Retrying { attempt, wait, why, request, .. } => {
             let why = why.lines().next().unwrap_or_default();
-            tracing::debug!(attempt, ?wait, why, "trying again");
             let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
             Some(format!("{why}; attempt {attempt} in {}{place}", text::duration(*wait)))
         }
-        Item::Record(Record::Open { conn, status, resumed_after, .. }) => {
-            tracing::debug!(conn, status, ?resumed_after, "stream open");
+        Item::Record(Record::Open { conn, resumed_after, .. }) => {
             // A thread that is followed by its runs opens a connection for each of them.
             let is_resumed = resumed_after.as_deref().is_none_or(|id| !is_start(id));
             (*conn > 1 && is_resumed).then(|| "connected again".to_string())
         }
-        Item::Record(Record::Close { conn, reason, .. }) => {
-            tracing::debug!(conn, reason, "stream closed");
-            None
-        }
         Item::Silent { silent, .. } => {
             Some(format!("the server says that the run is active; no event for {}", text::duration(*silent)))
-        }
-        Item::Record(Record::End(end)) => {
-            let End { outcome, events, bytes, connections, duplicates, gaps, .. } = end;
-            let outcome = outcome.as_str();
-            tracing::debug!(outcome, events, bytes, connections, duplicates, gaps, "stream over");
-            None
         }
         _ => None,
     }

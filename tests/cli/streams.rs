@@ -558,8 +558,15 @@ async fn the_log_tells_of_requests_and_of_no_secret() {
     let args = ["join", "t-1", RUN, "--mode", "values", "--log", log.to_str().unwrap()];
     assert_eq!(runtail(folder.path(), &args).await.code, 0);
     let text = std::fs::read_to_string(&log).unwrap();
-    for part in ["path=/threads/t-1/runs/r-1/stream", "method=GET", "status=200", "stream open", "outcome=\"success\""]
-    {
+    for part in [
+        "path=/threads/t-1/runs/r-1/stream",
+        "method=GET",
+        "status=200",
+        "stream: connecting",
+        "stream: open",
+        "stream: closed",
+        "outcome=\"success\"",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     for part in ["canary", "x-api-key", "stream_mode", "\u{1b}"] {

@@ -3,8 +3,9 @@
 
 use super::answer::Plane;
 use super::http::{Call, MAX_BODY};
-use super::{ApiError, ControlPlane, Retry, jitter};
+use super::{ApiError, ControlPlane, Retry};
 use reqwest::Method;
+use runtail_core::backoff::Backoff;
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 use serde_json::Value;
 use std::time::Duration;
@@ -70,7 +71,8 @@ impl ControlPlane {
                 Ok(Err(error)) if error.is_transient() => {
                     trouble(&error);
                     failures += 1;
-                    let pause = jitter(failures, SHORTEST, LONGEST, fastrand::f64()).max(SHORTEST / 2);
+                    let pause =
+                        Backoff { base: SHORTEST, cap: LONGEST }.wait(failures, fastrand::f64()).max(SHORTEST / 2);
                     (pause, error.quiet())
                 }
                 Ok(Err(error)) => return Err(error),

@@ -40,7 +40,7 @@ pub use journal::{Journal, Outcome, Sent};
 pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
-pub use retry::{Retry, jitter};
+pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
     Acted, Choice, LoadedThread, RunStart, StartError, StartFailure, StartGuard, Started, ThreadIntent, ThreadPlan,

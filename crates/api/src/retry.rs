@@ -1,6 +1,7 @@
 //! When a reading request is asked again, and how long to wait before it.
 
 use super::{ApiError, Kind};
+use runtail_core::backoff::Backoff;
 use std::time::Duration;
 
 /// Longest wait that a server's wish is taken for. What it may write is any number of digits, and clocks overflow.
@@ -37,16 +38,9 @@ impl Retry {
         }
         match error.asked() {
             Some(asked) => (asked <= self.cap).then_some(asked),
-            None => Some(jitter(attempt, self.base, self.cap, dice)),
+            None => Some(Backoff { base: self.base, cap: self.cap }.wait(attempt, dice)),
         }
     }
-}
-
-/// Full jitter: anything between nothing and the bound, so that many clients do not come back together. The bound
-/// doubles with each attempt.
-pub fn jitter(attempt: u32, base: Duration, cap: Duration, dice: f64) -> Duration {
-    let bound = base.saturating_mul(1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX)).min(cap);
-    bound.mul_f64(dice.clamp(0.0, 1.0))
 }
 
 /// Reads `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3). A wish for more than a day counts as a day.
@@ -89,17 +83,6 @@ mod tests {
         busy.at.retry_after = Some(Duration::from_secs(7));
         assert_eq!((busy.quiet(), Retry::PATIENT.wait(&busy, 1, 0.0)), (busy.asked().unwrap(), busy.asked()));
         assert_eq!(error(Kind::Server(503)).quiet(), Duration::ZERO);
-    }
-
-    #[test]
-    fn waits_grow_and_stay_bounded() {
-        let (base, cap) = (Duration::from_millis(500), Duration::from_secs(8));
-        assert_eq!(jitter(1, base, cap, 1.0), base);
-        assert_eq!(jitter(3, base, cap, 0.5), Duration::from_secs(1));
-        for attempt in [1, 5, 40, u32::MAX] {
-            assert!(jitter(attempt, base, cap, 1.0) <= cap);
-            assert_eq!(jitter(attempt, base, cap, 0.0), Duration::ZERO);
-        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Follows a stream, reconnecting as needed, and reports which events arrived, which were duplicates, and where events may
 //! be missing. Uses one connection at a time; disconnecting never cancels the run.
 
+mod course;
 mod ending;
 mod reading;
 
+use self::course::{Course, Ending, Phase};
 use super::closed::Closed;
 use super::decode::Decoder;
 use super::join_plan::{Joining, NothingKept};
@@ -16,6 +18,7 @@ use super::watchdog::Watchdog;
 use super::{Data, End, Head, Item, Outcome, Record, RunTerms, THREAD_MODES};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
+use runtail_core::backoff::Backoff;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -39,8 +42,6 @@ const KEPT: Duration = Duration::from_secs(120);
 /// behind the stream; and after the run has reported its error.
 const ASKS: u32 = 2;
 const ERROR_ASKS: u32 = 4;
-/// How often a run that is over may go on saying more before its end is believed all the same.
-const MOST_MORE: u32 = 100;
 
 /// How long a run may send nothing before that is reported, the first time.
 const SILENCE: Duration = Duration::from_secs(300);
@@ -74,47 +75,6 @@ pub(super) async fn follow_if_offered(
         Err(error) => return Some(error),
     }
     None
-}
-
-type Ending = (Outcome, Option<String>);
-
-/// Where a stream is between two connections.
-struct Course {
-    /// The id to resume after.
-    after: Option<String>,
-    /// Why the server can't send everything that is missing, if it can't.
-    lack: Option<&'static str>,
-    /// The run is over, and what may be missing is fetched before the end.
-    over: Option<Over>,
-}
-
-/// A run that is over.
-struct Over {
-    ending: Ending,
-    /// Whether a connection broke and events are known to be missing. Otherwise we are only confirming that nothing is.
-    lacks: bool,
-    /// The last connection ended in order: if the next one does too and brings nothing, that is the end.
-    in_order: bool,
-    /// Connections since then that brought more.
-    more: u32,
-}
-
-/// What to do after a connection, or without one.
-enum Next {
-    End(Ending),
-    /// Try the same connection again; the wait is over.
-    Retry,
-    /// Resume at once.
-    AtOnce,
-    /// Resume after a wait, for this reason.
-    After(&'static str),
-}
-
-impl Course {
-    /// The end of the run if it is known, else unknown with a reason.
-    fn end_or_unknown(&mut self, detail: String) -> Ending {
-        self.over.take().map_or((Outcome::Unknown, Some(detail)), |over| over.ending)
-    }
 }
 
 struct Source<L> {
@@ -225,55 +185,61 @@ impl<L: Link> Source<L> {
         self.finish(ending).await;
     }
 
+    /// Goes from phase to phase until the end. The error is a stream that is not offered.
     async fn run(&mut self) -> Result<Ending, ApiError> {
-        let mut course = Course { after: self.options.first_after.clone(), lack: None, over: None };
+        let mut course = Course::new(self.options.first_after.clone());
+        let mut phase = Phase::Connecting;
         loop {
-            let next = match self.connect(&mut course).await? {
-                Ok(opened) => {
-                    let closed = self.read_connection(opened, &course).await;
-                    self.after_close(closed, &mut course).await
+            phase = match phase {
+                Phase::Connecting => self.connect(&mut course).await?,
+                Phase::Reading(opened) => Phase::Asking(self.read_connection(opened, &course).await),
+                Phase::Asking(closed) => self.after_close(closed, &mut course).await,
+                Phase::Resuming(why) => {
+                    (course.after, course.lack) = self.resume_point();
+                    self.resume(why, &mut course).await
                 }
-                Err(next) => next,
+                Phase::Ended(ending) => return Ok(ending),
             };
-            match next {
-                Next::End(ending) => return Ok(ending),
-                Next::Retry => continue,
-                Next::AtOnce => {
-                    (course.after, course.lack) = self.resume_point();
-                    self.flush().await;
-                    tokio::time::sleep(BREATH).await;
-                }
-                Next::After(why) => {
-                    (course.after, course.lack) = self.resume_point();
-                    if !self.wait(why.into(), String::new(), None).await {
-                        let detail = format!("{why}, {} times in a row", self.failures);
-                        self.gap(detail.clone());
-                        return Ok(course.end_or_unknown(detail));
-                    }
-                }
-            }
         }
     }
 
-    /// Opens the next connection, or says what to do without one. The outer error is a stream that is not offered.
-    async fn connect(&mut self, course: &mut Course) -> Result<Result<Opened, Next>, ApiError> {
-        self.note(Item::Connecting { at: Timestamp::now(), conn: self.sums.connections + 1 });
+    /// Waits before the next connection. With a reason it is one of the failures in a row, of which there is a limit.
+    async fn resume(&mut self, why: Option<&'static str>, course: &mut Course) -> Phase {
+        let Some(why) = why else {
+            self.flush().await;
+            tokio::time::sleep(BREATH).await;
+            return Phase::Connecting;
+        };
+        if self.wait(why.into(), String::new(), None).await {
+            return Phase::Connecting;
+        }
+        let detail = format!("{why}, {} times in a row", self.failures);
+        self.gap(detail.clone());
+        Phase::Ended(course.end_or_unknown(detail))
+    }
+
+    /// Opens the next connection. The error is a stream that is not offered.
+    async fn connect(&mut self, course: &mut Course) -> Result<Phase, ApiError> {
+        let (stream, conn) = (self.label(), self.sums.connections + 1);
+        let (after, lack) = (course.after.as_deref(), course.lack);
+        tracing::info!(%stream, conn, after, lack, "stream: connecting");
+        self.note(Item::Connecting { at: Timestamp::now(), conn });
         self.flush().await;
         let error = match self.open(course.after.as_deref()).await {
-            Ok(Ok(opened)) => return Ok(Ok(opened)),
+            Ok(Ok(opened)) => return Ok(Phase::Reading(opened)),
             Ok(Err(nothing)) => {
                 self.note(Item::Record(Record::Tape(self.head())));
                 self.gap(nothing.why.into());
-                return Ok(Err(Next::End((nothing.outcome, nothing.detail))));
+                return Ok(Phase::Ended((nothing.outcome, nothing.detail)));
             }
             Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
             Err(error) => error,
         };
         if self.wait_after(&error).await {
-            return Ok(Err(Next::Retry));
+            return Ok(Phase::Connecting);
         }
-        if let Some(over) = course.over.take_if(|over| !over.lacks && !error.is_transient()) {
-            return Ok(Err(Next::End(over.ending)));
+        if let Some(over) = course.over.take_if(|over| !over.confirming.lacks && !error.is_transient()) {
+            return Ok(Phase::Ended(over.ending));
         }
         if self.sums.connections == 0 {
             self.note(Item::Record(Record::Tape(self.head())));
@@ -283,7 +249,7 @@ impl<L: Link> Source<L> {
         }
         let detail = error.to_string();
         self.note(Item::Failed(Box::new(error)));
-        Ok(Err(Next::End(course.end_or_unknown(detail))))
+        Ok(Phase::Ended(course.end_or_unknown(detail)))
     }
 
     /// Reads a connection until it closes.
@@ -309,7 +275,9 @@ impl<L: Link> Source<L> {
         if has_lived && closed.is_by_server() {
             self.failures = 0;
         }
-        self.note(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: closed.word().into() }));
+        let (stream, reason, events) = (self.label(), closed.word(), self.sums.events);
+        tracing::info!(%stream, conn, reason, events, "stream: closed");
+        self.note(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: reason.into() }));
         closed
     }
 
@@ -396,6 +364,8 @@ impl<L: Link> Source<L> {
         }
         self.sums.connections += 1;
         let (conn, status) = (self.sums.connections, opened.status);
+        let (stream, after, past) = (self.label(), resumed_after.as_deref(), opened.past);
+        tracing::info!(%stream, conn, status, after, ?past, "stream: open");
         self.note(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
         if let Some(run_id) = run_id {
             self.started(run_id);
@@ -443,9 +413,10 @@ impl<L: Link> Source<L> {
         if limit.is_some_and(|limit| self.failures > limit) {
             return false;
         }
-        let ceiling = base.saturating_mul(1 << (self.failures - 1).min(16)).min(cap);
-        let wait = ceiling.mul_f64(fastrand::f64()).max(at_least.unwrap_or_default());
-        self.note(Item::Retrying { at: Timestamp::now(), attempt: self.failures, wait, why, request });
+        let wait = Backoff { base, cap }.wait(self.failures, fastrand::f64()).max(at_least.unwrap_or_default());
+        let (stream, attempt) = (self.label(), self.failures);
+        tracing::warn!(%stream, attempt, ?wait, why, request, "stream: retry");
+        self.note(Item::Retrying { at: Timestamp::now(), attempt, wait, why, request });
         self.flush().await;
         let until = Instant::now() + wait.max(BREATH);
         while tokio::select! {
@@ -465,7 +436,15 @@ impl<L: Link> Source<L> {
 
     fn gap(&mut self, why: String) {
         self.sums.gaps += 1;
+        tracing::warn!(stream = %self.label(), conn = self.sums.connections, events = self.sums.events, why, "stream: gap");
         self.note(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+    }
+
+    /// What the stream is of, for the log: thread and run, as far as they are known.
+    fn label(&self) -> String {
+        let Head { thread_id, run_id, .. } = &self.options.head;
+        let ids = thread_id.iter().chain(run_id).map(|id| runtail_core::text::clean(id).into_owned());
+        ids.collect::<Vec<_>>().join("/")
     }
 
     fn note(&mut self, item: Item) {
@@ -486,6 +465,9 @@ impl<L: Link> Source<L> {
 
     async fn finish(&mut self, (outcome, detail): Ending) {
         let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
+        let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
+        let (stream, outcome) = (self.label(), outcome.as_str());
+        tracing::info!(%stream, outcome, ?detail, events, bytes, connections, duplicates, gaps, "stream: over");
         self.note(Item::Record(Record::End(end)));
         self.flush().await;
     }

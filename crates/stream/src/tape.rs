@@ -99,6 +99,11 @@ impl Tape {
         let max_bytes = self.limits.max_bytes - self.reserved;
         while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > max_bytes) {
             self.let_go(1);
+            // At the first, and then ever less often: there may be millions.
+            if self.evicted_rows.is_power_of_two() {
+                let (rows, bytes) = (self.evicted_rows, self.evicted_bytes);
+                tracing::info!(rows, bytes, "event log: the oldest events were evicted");
+            }
         }
     }
 

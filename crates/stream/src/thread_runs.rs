@@ -10,7 +10,8 @@ use super::terms::SourceOptions;
 use super::thread::ThreadLink;
 use super::{End, Item, Outcome, Record, Retries};
 use jiff::Timestamp;
-use runtail_api::{AgentServer, ApiError, Kind, ServerKind, jitter};
+use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_core::backoff::Backoff;
 use runtail_core::model::Run;
 use std::sync::Arc;
 use std::time::Duration;
@@ -510,5 +511,5 @@ async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
 }
 
 fn wait_after(error: &ApiError, attempt: u32, retries: Retries) -> Duration {
-    jitter(attempt, retries.base, retries.cap, 1.0).max(error.asked().unwrap_or_default())
+    Backoff { base: retries.base, cap: retries.cap }.bound(attempt).max(error.asked().unwrap_or_default())
 }

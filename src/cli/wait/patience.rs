@@ -1,5 +1,6 @@
 //! When a wait asks again, and when it gives up.
 
+use runtail_core::backoff::vary;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -57,7 +58,7 @@ impl Patience {
         if self.is_exceeded_by(asked) {
             return Err(End::LeftAlone(asked));
         }
-        let interval = self.interval.mul_f64(0.9 + 0.2 * fastrand::f64()).max(asked);
+        let interval = vary(self.interval, fastrand::f64()).max(asked);
         let next = now.checked_add(interval).unwrap_or(self.deadline);
         tokio::time::sleep_until(next.min(self.deadline)).await;
         Ok(())

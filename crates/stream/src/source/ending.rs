@@ -1,6 +1,7 @@
 //! How a stream ends: what the server's records say after a close, and what may be missing.
 
-use super::{ASKS, Course, ERROR_ASKS, Ending, MOST_MORE, Next, Over, Source};
+use super::course::{Course, Ending, Facts, Missing, Next, Over, Phase};
+use super::{ASKS, ERROR_ASKS, Source};
 use crate::closed::Closed;
 use crate::terms::{Link, Verdict};
 use crate::told::has_interrupt;
@@ -9,66 +10,58 @@ use jiff::Timestamp;
 use std::time::Duration;
 
 impl<L: Link> Source<L> {
-    /// Decides what a close means.
-    pub(super) async fn after_close(&mut self, closed: Closed, course: &mut Course) -> Next {
+    /// Asks what a close means, and does what follows from that.
+    pub(super) async fn after_close(&mut self, closed: Closed, course: &mut Course) -> Phase {
         if closed != Closed::Unsure {
             self.tail.moved_on();
         }
         if !closed.is_by_server() {
             // Events received before a connection are never what it repeats, so the next one can tell them apart.
-            return Next::AtOnce;
+            return Phase::Resuming(None);
         }
         self.closes += 1;
         let (verdict, at_once) = match self.verdict(closed).await {
             Ok(verdict) => verdict,
-            Err(detail) => return Next::End(course.end_or_unknown(detail)),
+            Err(detail) => return Phase::Ended(course.end_or_unknown(detail)),
         };
-        match verdict {
-            Verdict::Over(outcome, detail) => return self.after_end((outcome, detail), closed, at_once, course),
-            Verdict::Gone(outcome, detail) => {
-                // A run that is rolled back ends in order and at once, after it has sent everything.
-                if closed != Closed::Eof || !at_once || outcome == Outcome::Unknown {
-                    self.gap("the server no longer has this run; later events cannot be recovered".into());
-                }
-                return Next::End(self.settle(outcome, detail));
-            }
-            Verdict::Unasked if closed == Closed::Eof => return Next::End(self.guess(closed, !self.has_event)),
-            Verdict::Untold => return Next::End(self.guess(closed, !self.has_event)),
-            Verdict::Active => self.note_silence(),
-            Verdict::Endless | Verdict::Unasked => {}
+        if verdict == Verdict::Active {
+            self.note_silence();
         }
-        course.over = None;
-        Next::After(closed.why())
-    }
-
-    /// Decides whether a stream whose run is over has brought everything.
-    fn after_end(&mut self, (outcome, detail): Ending, closed: Closed, at_once: bool, course: &mut Course) -> Next {
-        let is_told = self.live_error.is_some() || self.has_end;
-        let in_order = is_told || (closed == Closed::Eof && at_once);
-        // A link that broke once may also break between two events and look like a server that is done. So its end is
-        // believed when a connection that was made after the run's end brings nothing more.
-        let over = course.over.as_ref();
-        let has_more = self.replayable > self.replayable_before;
-        let more = over.map_or(0, |over| over.more + u32::from(has_more));
-        let is_confirmed =
-            over.is_some_and(|over| over.in_order) && closed == Closed::Eof && (!has_more || more > MOST_MORE);
-        let is_believed = is_told || in_order && self.closes == 1 || is_confirmed;
         let past = self.options.first_after.as_deref().or(self.link.everything());
-        let is_unanswered = self.is_unanswered();
-        if is_believed || !self.tail.can_go_on(past) {
-            // If we only made sure, nothing is missing where a server replays nothing after the end.
-            if is_unanswered && over.is_none_or(|over| over.lacks) {
+        let (missing, next) = course.on_close(Facts {
+            closed,
+            verdict,
+            at_once,
+            is_told: self.live_error.is_some() || self.has_end,
+            is_first_close: self.closes == 1,
+            has_event: self.has_event,
+            has_more: self.replayable > self.replayable_before,
+            can_go_on: self.tail.can_go_on(past),
+            has_ids: self.tail.has_ids(),
+            is_unanswered: self.is_unanswered(),
+        });
+        match missing {
+            None => {}
+            Some(Missing::Rest) => {
                 self.gap_of_outage("the server did not replay the remaining events; some may be missing");
-            } else if !in_order && !self.tail.has_ids() {
-                self.gap("the connection was lost, and the run ended meanwhile".into());
             }
-            return Next::End(self.settle(outcome, detail));
+            Some(Missing::End) => self.gap("the connection was lost, and the run ended meanwhile".into()),
+            Some(Missing::Run) => {
+                self.gap("the server no longer has this run; later events cannot be recovered".into());
+            }
         }
-        let is_first = over.is_none();
-        let ending = self.settle(outcome, detail);
-        let lacks = !in_order || is_unanswered;
-        course.over = Some(Over { ending, lacks, in_order: closed == Closed::Eof, more });
-        if in_order && is_first { Next::AtOnce } else { Next::After(closed.why()) }
+        match next {
+            Next::End(outcome, detail) => Phase::Ended(self.settle(outcome, detail)),
+            Next::Guess { is_empty } => Phase::Ended(self.guess(closed, is_empty)),
+            Next::Confirm(outcome, detail, confirming, why) => {
+                course.over = Some(Over { ending: self.settle(outcome, detail), confirming });
+                Phase::Resuming(why)
+            }
+            Next::Resume(why) => {
+                course.over = None;
+                Phase::Resuming(Some(why))
+            }
+        }
     }
 
     /// Asks what the close means, until there is an answer. Also returns whether the answer came at once: if the server was

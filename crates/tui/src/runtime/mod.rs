@@ -27,7 +27,7 @@ pub use abilities::{Surroundings, Terminal, abilities};
 pub use dashboard::Dashboard;
 pub use link::open_link;
 pub use services::Services;
-pub use signals::is_hangup_ignored;
+pub use signals::Endings;
 
 use crate::app::key::{Code, Key};
 use crate::app::msg::{Effect, Msg};

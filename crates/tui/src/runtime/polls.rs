@@ -1,7 +1,7 @@
 //! Polls of the control planes: what asks, how often, and what it tells. Each is a task of its own with few requests under
 //! way, jittered, slow when nobody looks, silent where the server wants to be left alone.
 
-use super::round::{Round, SHORTEST, Told, dice, pause, quickened};
+use super::round::{Round, SHORTEST, Told, pause, quickened};
 use super::services::Services;
 use super::subs::Out;
 use crate::app::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted};
@@ -10,6 +10,7 @@ use jiff::SignedDuration;
 use runtail_api::{
     ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, ThreadQuery,
 };
+use runtail_core::backoff::vary;
 use runtail_core::config::Poll;
 use runtail_core::model::{Deployment, Revision};
 use serde_json::Value;
@@ -143,13 +144,13 @@ pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Ou
     let mut asked: HashMap<Arc<str>, Asked> = HashMap::new();
     let mut under_way = FuturesUnordered::new();
     let mut busy: Vec<Arc<str>> = Vec::new();
-    let luck = dice();
+    let random = fastrand::f64();
     loop {
         let wish = told.borrow_and_update().clone();
         let now = Instant::now();
         let mut next: Option<Instant> = None;
         for wanted in wish.newest.iter().filter(|w| !busy.contains(&w.revision)).collect::<Vec<_>>() {
-            let due = asked.get(&wanted.revision).map(|asked| asked.due(wanted, wish.pace, &services.poll, luck));
+            let due = asked.get(&wanted.revision).map(|asked| asked.due(wanted, wish.pace, &services.poll, random));
             match due.filter(|due| *due > now) {
                 Some(due) => next = Some(next.map_or(due, |n: Instant| n.min(due))),
                 // What is on the screen goes before what is not.
@@ -214,9 +215,9 @@ impl Asked {
     }
 
     /// When to ask again. What has stood still for longer than anybody would wait is asked for seldom.
-    fn due(&self, wanted: &Wanted, pace: Pace, poll: &Poll, luck: f64) -> Instant {
+    fn due(&self, wanted: &Wanted, pace: Pace, poll: &Poll, random: f64) -> Instant {
         let wait = match self.vain {
-            0 if wanted.moving && self.since.elapsed() < poll.timeout => pause(poll.interval, pace).mul_f64(luck),
+            0 if wanted.moving && self.since.elapsed() < poll.timeout => vary(pause(poll.interval, pace), random),
             0 if wanted.moving => pause(poll.interval, Pace::Slow),
             // Known and final by now: the list has not heard of it yet.
             0 => poll.interval,

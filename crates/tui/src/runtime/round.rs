@@ -3,6 +3,7 @@
 use crate::app::msg::{Pace, Wish};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
+use runtail_core::backoff::{Backoff, vary};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -18,6 +19,9 @@ const SLEPT: Duration = Duration::from_secs(30);
 
 /// Failures in a row after which the server is asked again soon.
 const SOON: u32 = 3;
+
+/// How many times the usual pause a server that keeps failing is left alone at most.
+const MOST_SLOWER: u32 = 8;
 
 /// What a running poll is told.
 pub type Told = watch::Receiver<Wish>;
@@ -41,18 +45,13 @@ pub fn quickened(pace: Pace, moves: bool) -> Pace {
     }
 }
 
-/// A number around 1, by which a pause is multiplied: many clients do not come back together.
-pub fn dice() -> f64 {
-    0.9 + fastrand::f64() * 0.2
-}
-
 /// One round of a poll: when it asked, how it went, and how often it went wrong in a row.
 pub struct Round {
     asked: Instant,
     asked_at: Timestamp,
     answered: Instant,
     vain: u32,
-    dice: f64,
+    random: f64,
     /// What the server asked for.
     least: Duration,
 }
@@ -61,13 +60,20 @@ impl Round {
     /// A round that begins now.
     pub fn begin() -> Round {
         let now = Instant::now();
-        Round { asked: now, asked_at: Timestamp::now(), answered: now, vain: 0, dice: dice(), least: Duration::ZERO }
+        Round {
+            asked: now,
+            asked_at: Timestamp::now(),
+            answered: now,
+            vain: 0,
+            random: fastrand::f64(),
+            least: Duration::ZERO,
+        }
     }
 
     /// The next one begins now.
     pub fn again(&mut self) {
         (self.asked, self.asked_at) = (Instant::now(), Timestamp::now());
-        self.dice = dice();
+        self.random = fastrand::f64();
     }
 
     /// The answer came. False where asking again is pointless until somebody acts.
@@ -83,10 +89,10 @@ impl Round {
     fn due(&self, pause: Duration) -> Instant {
         let pause = match self.vain {
             0 => pause,
-            vain @ 1..=SOON => pause.min(SHORTEST * 2u32.pow(vain)),
-            vain => pause * 2u32.pow((vain - SOON - 1).min(3)),
+            vain @ 1..=SOON => Backoff { base: SHORTEST * 2, cap: pause }.bound(vain),
+            vain => Backoff { base: pause, cap: pause * MOST_SLOWER }.bound(vain - SOON),
         };
-        let pause = pause.mul_f64(self.dice);
+        let pause = vary(pause, self.random);
         let due = (self.asked + pause).max(self.answered + pause / 2);
         due.max(self.answered + self.least)
     }
@@ -136,7 +142,7 @@ mod tests {
     #[test]
     fn a_slow_server_and_one_that_fails_are_left_alone() {
         let minute = Duration::from_secs(60);
-        let mut round = Round { dice: 1.0, ..Round::begin() };
+        let mut round = Round { random: 0.5, ..Round::begin() };
         assert_eq!(round.due(minute), round.asked + minute);
         // It took longer than the pause: half of it is left.
         round.answered = round.asked + minute * 3;

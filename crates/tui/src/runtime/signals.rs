@@ -1,4 +1,4 @@
-//! The signals that end, stop and continue the dashboard; and that its terminal is gone, which may come without one.
+//! The signals that end, stop and continue the process; and that its terminal is gone, which may come without one.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub enum Signal {
 }
 
 #[cfg(unix)]
-pub use unix::Signals;
+pub use unix::{Endings, Signals};
 
 /// Returns whether the process was started with SIGHUP ignored, as `nohup` does. Ask before a handler is installed.
 #[cfg(unix)]
@@ -41,12 +41,39 @@ mod unix {
     use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
     use tokio::sync::Notify;
 
-    /// The signals that are listened to.
-    pub struct Signals {
+    /// The signals that ask the process to end. One that the system refuses to deliver never arrives.
+    pub struct Endings {
+        interrupt: Option<Stream>,
+        terminate: Option<Stream>,
         /// None when the process was started with SIGHUP ignored, as `nohup` does: it stays ignored.
         hangup: Option<Stream>,
-        interrupt: Stream,
-        terminate: Stream,
+    }
+
+    impl Endings {
+        /// Listens to SIGINT, SIGTERM and SIGHUP from now on.
+        pub fn listen() -> Endings {
+            let hangup = if super::is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() };
+            Endings { terminate: signal(SignalKind::terminate()).ok(), hangup, ..Endings::interrupts() }
+        }
+
+        /// Listens to SIGINT alone.
+        pub fn interrupts() -> Endings {
+            Endings { interrupt: signal(SignalKind::interrupt()).ok(), terminate: None, hangup: None }
+        }
+
+        /// Returns the number of the next signal.
+        pub async fn next(&mut self) -> i32 {
+            tokio::select! {
+                () = arrival(&mut self.interrupt) => libc::SIGINT,
+                () = arrival(&mut self.terminate) => libc::SIGTERM,
+                () = arrival(&mut self.hangup) => libc::SIGHUP,
+            }
+        }
+    }
+
+    /// The signals that the dashboard listens to.
+    pub struct Signals {
+        endings: Endings,
         quit: Stream,
         stop: Stream,
         resume: Stream,
@@ -58,9 +85,7 @@ mod unix {
         /// Begins to listen.
         pub fn new() -> io::Result<Signals> {
             Ok(Signals {
-                hangup: if super::is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
-                interrupt: signal(SignalKind::interrupt())?,
-                terminate: signal(SignalKind::terminate())?,
+                endings: Endings::listen(),
                 quit: signal(SignalKind::quit())?,
                 stop: signal(SignalKind::from_raw(libc::SIGTSTP))?,
                 resume: signal(SignalKind::from_raw(libc::SIGCONT))?,
@@ -71,10 +96,8 @@ mod unix {
         /// The next signal.
         pub async fn next(&mut self) -> Signal {
             tokio::select! {
-                () = hung_up(&mut self.hangup) => Signal::End(libc::SIGHUP),
+                number = self.endings.next() => Signal::End(number),
                 () = self.gone.notified() => Signal::End(libc::SIGHUP),
-                _ = self.interrupt.recv() => Signal::End(libc::SIGINT),
-                _ = self.terminate.recv() => Signal::End(libc::SIGTERM),
                 _ = self.quit.recv() => Signal::End(libc::SIGQUIT),
                 _ = self.stop.recv() => Signal::Stop,
                 _ = self.resume.recv() => Signal::Continue,
@@ -82,9 +105,9 @@ mod unix {
         }
     }
 
-    async fn hung_up(hangup: &mut Option<Stream>) {
-        match hangup {
-            Some(hangup) => drop(hangup.recv().await),
+    async fn arrival(signal: &mut Option<Stream>) {
+        match signal {
+            Some(signal) => drop(signal.recv().await),
             None => std::future::pending().await,
         }
     }
@@ -110,7 +133,30 @@ mod unix {
     }
 }
 
-/// Elsewhere Ctrl-C is a key, and there is nothing else to listen to.
+/// Elsewhere Ctrl-C is all that asks a process to end.
+#[cfg(not(unix))]
+pub struct Endings;
+
+#[cfg(not(unix))]
+impl Endings {
+    pub fn listen() -> Endings {
+        Endings
+    }
+
+    pub fn interrupts() -> Endings {
+        Endings
+    }
+
+    /// Returns the number that SIGINT has on Unix.
+    pub async fn next(&mut self) -> i32 {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        2
+    }
+}
+
+/// For the dashboard Ctrl-C is a key there, and there is nothing else to listen to.
 #[cfg(not(unix))]
 pub struct Signals;
 
