@@ -82,7 +82,7 @@ pub(super) async fn play(
     options: SourceOptions,
 ) -> Result<Exit, Failure> {
     let stop = options.stop.clone();
-    let is_endless = link.is_endless();
+    let is_endless = link.capabilities().is_endless;
     print(playing, |sender| follow(link, options, sender), stop, is_endless).await
 }
 

@@ -12,7 +12,9 @@ use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{Item, Link, Numbering, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed};
+use runtail_stream::{
+    Capabilities, Item, Link, Numbering, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -153,6 +155,15 @@ impl Model {
 }
 
 impl Link for Model {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            everything: self.everything.then_some("-1"),
+            first_event: Some("metadata"),
+            gives_all: self.modes.is_empty(),
+            ..Capabilities::default()
+        }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let weather = self.weather.pop_front().unwrap_or(CALM);
         let (before, lead, pace, cut, stolen, forgets) = match weather {
@@ -229,10 +240,6 @@ impl Link for Model {
         Ok(if is_over { Verdict::Over(outcome, None) } else { Verdict::Active })
     }
 
-    fn everything(&self) -> Option<&'static str> {
-        self.everything.then_some("-1")
-    }
-
     fn set_modes(&mut self, modes: Vec<String>) {
         self.modes = modes;
     }
@@ -241,20 +248,12 @@ impl Link for Model {
         self.lets(name)
     }
 
-    fn first_event(&self) -> Option<&'static str> {
-        Some("metadata")
-    }
-
     fn numbering(&self) -> Option<Numbering> {
         match self.server {
             Server::JavaScript => Some(Numbering { first: 0, repeats_stored: false }),
             Server::Aegra => Some(Numbering { first: 1, repeats_stored: true }),
             Server::Python | Server::Bare => None,
         }
-    }
-
-    fn gives_all(&self) -> bool {
-        self.modes.is_empty()
     }
 }
 

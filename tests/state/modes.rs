@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::projection::{LifecycleKind, Projections};
 use runtail_stream::{
-    Event, Item, Link, Opened, Outcome, Past, Record, RunTerms, SourceOptions, Verdict, follow, framed,
+    Capabilities, Event, Item, Link, Opened, Outcome, Past, Record, RunTerms, SourceOptions, Verdict, follow, framed,
 };
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -50,6 +50,10 @@ impl Server {
 }
 
 impl Link for Server {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { everything: Some("-1"), ..Capabilities::default() }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.asked.lock().expect("not poisoned").push(self.modes.clone());
         *self.finished.lock().expect("not poisoned") = false;
@@ -87,10 +91,6 @@ impl Link for Server {
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         let over = *self.finished.lock().expect("not poisoned");
         Ok(if over { Verdict::Over(Outcome::Success, None) } else { Verdict::Active })
-    }
-
-    fn everything(&self) -> Option<&'static str> {
-        Some("-1")
     }
 
     async fn may_reopen(&mut self) -> Result<(), String> {

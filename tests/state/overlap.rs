@@ -6,7 +6,9 @@ use futures::StreamExt;
 use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{End, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed};
+use runtail_stream::{
+    Capabilities, End, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
@@ -72,6 +74,10 @@ impl Dev {
 }
 
 impl Link for Dev {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { everything: self.everything, ..Capabilities::default() }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let weather = self.weather.pop_front();
         let calm = Weather { before: 0, lead: 0, pace: vec![1], cut: None };
@@ -111,10 +117,6 @@ impl Link for Dev {
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         let is_over = self.published > self.run.len();
         Ok(if is_over { Verdict::Over(Outcome::Success, None) } else { Verdict::Active })
-    }
-
-    fn everything(&self) -> Option<&'static str> {
-        self.everything
     }
 }
 

@@ -6,7 +6,9 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed};
+use runtail_stream::{
+    Capabilities, End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -126,6 +128,10 @@ fn order(id: &str) -> (u64, u64) {
 }
 
 impl Link for Server {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { everything: self.everything, ..Capabilities::default() }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.asked.lock().unwrap().push(after.map(String::from));
         let (written, first) = (self.written, self.written == 0);
@@ -169,10 +175,6 @@ impl Link for Server {
             return Ok(Verdict::Active);
         }
         Ok(self.outcome.clone().unwrap_or(Verdict::Over(Outcome::Success, None)))
-    }
-
-    fn everything(&self) -> Option<&'static str> {
-        self.everything
     }
 }
 
@@ -345,6 +347,10 @@ fn script(connections: Vec<Connect>, verdicts: Vec<Verdict>) -> Script {
 }
 
 impl Link for Script {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { is_endless: self.endless, ..Capabilities::default() }
+    }
+
     async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let (chunks, tail) = self.connections.pop_front().unwrap_or(Err(failure(Kind::Network)))?;
         let body = stream::iter(chunks).then(|(seconds, text)| async move {
@@ -364,10 +370,6 @@ impl Link for Script {
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         self.verdicts.pop_front().unwrap_or(Ok(Verdict::Active))
-    }
-
-    fn is_endless(&self) -> bool {
-        self.endless
     }
 }
 
@@ -446,6 +448,10 @@ impl Slow {
 }
 
 impl Link for Slow {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { beats: self.beats, ..Capabilities::default() }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         let mut opened = self.script.connect(after, max_event).await?;
         let over = self.over.clone();
@@ -456,10 +462,6 @@ impl Link for Slow {
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         Ok(if self.over.load(Ordering::SeqCst) { done() } else { Verdict::Active })
-    }
-
-    fn beats(&self) -> bool {
-        self.beats
     }
 }
 
@@ -801,20 +803,16 @@ fn a_slow_reader_is_no_silent_server() {
 struct Aside(Script);
 
 impl Link for Aside {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { is_endless: true, unrepeated: Some("state updates"), ..Capabilities::default() }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.0.connect(after, max_event).await
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         Ok(Verdict::Endless)
-    }
-
-    fn is_endless(&self) -> bool {
-        true
-    }
-
-    fn unrepeated(&self) -> Option<&'static str> {
-        Some("state updates")
     }
 }
 

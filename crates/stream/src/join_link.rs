@@ -3,7 +3,7 @@
 use super::join_plan::{JoinPlan, Joining, NothingKept, Numbering, join_plan, numbering};
 use super::link::{ALWAYS, kind, lacks_call, may_reopen, requested_modes};
 use super::modes::{RunTerms, run_gives};
-use super::terms::{Link, Opened, Past, Verdict};
+use super::terms::{Capabilities, Link, Opened, Past, Verdict};
 use super::verdict::verdict;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 
@@ -43,6 +43,15 @@ impl JoinLink {
 }
 
 impl Link for JoinLink {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            beats: self.kind == Some(ServerKind::Python),
+            gives_all: !self.server_filters() || self.modes.is_empty(),
+            first_event: Some(ALWAYS[0]),
+            ..Capabilities::default()
+        }
+    }
+
     async fn prepare(&mut self) -> Result<Option<NothingKept>, ApiError> {
         // The stream of an unknown run answers 200 with an error inside.
         let run = match self.server.run(&self.thread, &self.run).await {
@@ -102,10 +111,6 @@ impl Link for JoinLink {
         self.kind.and_then(numbering)
     }
 
-    fn beats(&self) -> bool {
-        self.kind == Some(ServerKind::Python)
-    }
-
     async fn may_reopen(&mut self) -> Result<(), String> {
         may_reopen(&self.server, &mut self.kind, self.terms.as_ref()).await
     }
@@ -120,14 +125,6 @@ impl Link for JoinLink {
 
     fn gives(&self, name: &str) -> bool {
         !self.server_filters() || run_gives(&self.modes, name)
-    }
-
-    fn gives_all(&self) -> bool {
-        !self.server_filters() || self.modes.is_empty()
-    }
-
-    fn first_event(&self) -> Option<&'static str> {
-        Some(ALWAYS[0])
     }
 
     fn terms(&self) -> Option<RunTerms> {

@@ -18,6 +18,7 @@ mod overlap;
 mod page;
 mod parse;
 pub mod projection;
+mod protocol;
 mod record;
 mod recorder;
 mod recording;
@@ -64,7 +65,7 @@ pub use snapshot::{
 pub use snapshot_loader::{Scope as SnapshotScope, SnapshotLoader};
 pub use source::follow;
 pub use tape::{Limits, Mark, Tape};
-pub use terms::{Link, Opened, Past, Retries, SourceOptions, Verdict};
+pub use terms::{Capabilities, Link, Opened, Past, Retries, SourceOptions, Verdict};
 pub use thread::ThreadLink;
 pub use thread_runs::{RunFollowing, follow_thread};
 pub use told::error_text;

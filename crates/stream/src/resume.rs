@@ -327,8 +327,8 @@ impl Tail {
     /// The next connection asks for what comes after an id. Of what is expected again, only names that it is asked for
     /// have to come.
     pub fn ask_for(&mut self, after: Option<&str>, link: &impl Link) {
-        self.numbers.asked_for(link.gives_all(), link.numbering().map(|numbering| numbering.first));
-        self.first_event = link.first_event();
+        self.numbers.asked_for(link.capabilities().gives_all, link.numbering().map(|numbering| numbering.first));
+        self.first_event = link.capabilities().first_event;
         if std::mem::take(&mut self.modes_changed) && self.behind.is_none() {
             self.behind = after.map(str::to_string).zip(self.top);
         }

@@ -3,7 +3,7 @@
 use super::join_plan::{Joining, Numbering, join_plan, numbering};
 use super::link::{ALWAYS, FROM_THE_START, kind, lacks_call, may_reopen, refused, requested_modes};
 use super::modes::{RunTerms, run_gives};
-use super::terms::{Link, Opened, Verdict};
+use super::terms::{Capabilities, Link, Opened, Verdict};
 use super::verdict::verdict;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::{Run, RunCreate};
@@ -272,6 +272,16 @@ impl RunLink {
 }
 
 impl Link for RunLink {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            everything: self.thread.as_ref().map(|_| FROM_THE_START),
+            beats: self.kind == Some(ServerKind::Python),
+            gives_all: !self.server_filters() || self.modes.is_empty(),
+            first_event: Some(ALWAYS[0]),
+            ..Capabilities::default()
+        }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.max_event = max_event;
         if self.to_create {
@@ -328,14 +338,6 @@ impl Link for RunLink {
         self.kind.and_then(numbering)
     }
 
-    fn everything(&self) -> Option<&'static str> {
-        self.thread.as_ref().map(|_| FROM_THE_START)
-    }
-
-    fn beats(&self) -> bool {
-        self.kind == Some(ServerKind::Python)
-    }
-
     async fn may_reopen(&mut self) -> Result<(), String> {
         if self.thread.is_none() {
             return Err("a stateless run can't be joined again".into());
@@ -354,14 +356,6 @@ impl Link for RunLink {
 
     fn gives(&self, name: &str) -> bool {
         !self.server_filters() || run_gives(&self.modes, name)
-    }
-
-    fn gives_all(&self) -> bool {
-        !self.server_filters() || self.modes.is_empty()
-    }
-
-    fn first_event(&self) -> Option<&'static str> {
-        Some(ALWAYS[0])
     }
 
     fn terms(&self) -> Option<RunTerms> {

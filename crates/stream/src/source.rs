@@ -79,6 +79,8 @@ pub(super) async fn follow_if_offered(
 
 struct Source<L> {
     link: L,
+    /// Of the link's capabilities the one that never changes.
+    is_endless: bool,
     options: SourceOptions,
     out: Sender<Vec<Item>>,
     batch: Vec<Item>,
@@ -133,6 +135,7 @@ impl<L: Link> Source<L> {
         Source {
             modes: options.modes.as_ref().map(|modes| modes.borrow().clone()).unwrap_or_default(),
             terms: None,
+            is_endless: link.capabilities().is_endless,
             link,
             run_known: options.head.run_id.is_some(),
             options,
@@ -299,13 +302,13 @@ impl<L: Link> Source<L> {
         if let Some(after) = self.stored.as_mut().and_then(Stored::resume_after) {
             return (Some(after), None);
         }
-        let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.everything());
+        let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.capabilities().everything);
         (point.after, point.lack)
     }
 
     /// The connection is there again: says what of the outage cannot be had.
     fn say_what_is_lost(&mut self, lack: Option<&'static str>) {
-        let unrepeated = self.link.unrepeated();
+        let unrepeated = self.link.capabilities().unrepeated;
         let was_unrepeated = std::mem::replace(&mut self.unrepeated, unrepeated.is_some());
         let Some(away) = self.away else { return };
         // A connection that brought nothing is a part of its outage, of which this was said already.
@@ -350,7 +353,7 @@ impl<L: Link> Source<L> {
         if let Some(id) = &opened.thread_id {
             head.thread_id.get_or_insert_with(|| id.clone());
         }
-        let run_id = opened.run_id.clone().filter(|_| head.run_id.is_none() && !self.link.is_endless());
+        let run_id = opened.run_id.clone().filter(|_| head.run_id.is_none() && !self.is_endless);
         if let Some(id) = &run_id {
             head.run_id = Some(id.clone());
         }
@@ -389,7 +392,7 @@ impl<L: Link> Source<L> {
             head.modes = self.link.terms().map(|terms| terms.modes).unwrap_or_default();
         }
         if head.modes.is_empty() {
-            head.modes.push(if self.link.is_endless() { THREAD_MODES[0] } else { ALL_MODES }.into());
+            head.modes.push(if self.is_endless { THREAD_MODES[0] } else { ALL_MODES }.into());
         }
         if head.at == Timestamp::default() {
             head.at = Timestamp::now();
@@ -408,8 +411,7 @@ impl<L: Link> Source<L> {
     async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
         self.failures += 1;
         let Retries { base, cap, limit, first_limit } = self.options.retries;
-        let limit =
-            if self.sums.connections == 0 { Some(first_limit) } else { (!self.link.is_endless()).then_some(limit) };
+        let limit = if self.sums.connections == 0 { Some(first_limit) } else { (!self.is_endless).then_some(limit) };
         if limit.is_some_and(|limit| self.failures > limit) {
             return false;
         }

@@ -17,6 +17,11 @@ pub trait Link: Send {
         std::future::ready(Ok(None))
     }
 
+    /// What the stream can do, as far as is known by now.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
     /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id. Events
     /// above `max_event` bytes are cut to their heads.
     fn connect(
@@ -46,16 +51,6 @@ pub trait Link: Send {
         true
     }
 
-    /// The id that asks for everything from the start, where everything belongs to this tape (we started the run).
-    fn everything(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// A stream that has no end of its own, as that of a thread.
-    fn is_endless(&self) -> bool {
-        false
-    }
-
     /// Whether the stream may be opened once more while it is open; the error says why not, in words. To be asked before
     /// other modes are.
     fn may_reopen(&mut self) -> impl Future<Output = Result<(), String>> + Send {
@@ -70,29 +65,39 @@ pub trait Link: Send {
         true
     }
 
-    /// Whether the server sends all events of the run.
-    fn gives_all(&self) -> bool {
-        true
-    }
-
-    /// The event with which everything begins, where that is known.
-    fn first_event(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// What of the stream the server never repeats, in words: of each outage it is said that some may be missing.
-    fn unrepeated(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether the server is one that sends heartbeats, as far as is known.
-    fn beats(&self) -> bool {
-        false
-    }
-
     /// What the run was started with, once that is known.
     fn terms(&self) -> Option<RunTerms> {
         None
+    }
+}
+
+/// What a stream can do. The default is a run that can't be joined again on a server of an unknown kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The stream has no end of its own, as that of a thread.
+    pub is_endless: bool,
+    /// The id that requests everything from the start, where everything belongs to this log (we started the run).
+    pub everything: Option<&'static str>,
+    /// The event with which everything begins, where that is known.
+    pub first_event: Option<&'static str>,
+    /// The server sends all events of the run.
+    pub gives_all: bool,
+    /// What of the stream the server never repeats, in words: of each outage it is said that some may be missing.
+    pub unrepeated: Option<&'static str>,
+    /// The server sends heartbeats.
+    pub beats: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Capabilities {
+            is_endless: false,
+            everything: None,
+            first_event: None,
+            gives_all: true,
+            unrepeated: None,
+            beats: false,
+        }
     }
 }
 

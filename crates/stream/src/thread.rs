@@ -5,7 +5,7 @@
 
 use super::link::{kind, lacks_call};
 use super::modes::thread_gives;
-use super::terms::{Link, Opened, Past, Verdict};
+use super::terms::{Capabilities, Link, Opened, Past, Verdict};
 use super::whole::{Memory, Whole};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::Run;
@@ -48,6 +48,16 @@ impl ThreadLink {
 }
 
 impl Link for ThreadLink {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            is_endless: true,
+            beats: self.kind == Some(ServerKind::Python),
+            gives_all: false,
+            unrepeated: self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates"),
+            ..Capabilities::default()
+        }
+    }
+
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.thread.max_event = max_event;
         // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
@@ -74,14 +84,6 @@ impl Link for ThreadLink {
         Ok(Verdict::Endless)
     }
 
-    fn is_endless(&self) -> bool {
-        true
-    }
-
-    fn beats(&self) -> bool {
-        self.kind == Some(ServerKind::Python)
-    }
-
     fn set_modes(&mut self, modes: Vec<String>) {
         self.thread.modes = modes;
         if !self.thread.has_stored() {
@@ -92,14 +94,6 @@ impl Link for ThreadLink {
 
     fn gives(&self, name: &str) -> bool {
         thread_gives(&self.thread.modes, name)
-    }
-
-    fn gives_all(&self) -> bool {
-        false
-    }
-
-    fn unrepeated(&self) -> Option<&'static str> {
-        self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates")
     }
 }
 

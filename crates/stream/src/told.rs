@@ -1,6 +1,7 @@
 //! What events say that their source has to know: the run's id, its error, that it stopped to ask.
 
 use super::Data;
+use super::protocol::Metadata;
 use super::tuple::ModeTuple;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -10,25 +11,15 @@ const ERROR_TEXT: usize = 4096;
 
 /// The run that a `metadata` event names.
 pub(super) fn run_id_of(data: &Data) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Metadata {
-        run_id: String,
-    }
-    serde_json::from_str::<Metadata>(data.json()?).ok().map(|m| m.run_id)
+    let metadata: Metadata<'_> = serde_json::from_str(data.json()?).ok()?;
+    metadata.run_id.some().map(String::from)
 }
 
 /// Whether an event is the first of its run: it carries the run's id and its first attempt.
 pub(super) fn begins_run(name: &str, data: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Begin {
-        #[serde(rename = "run_id")]
-        _run_id: String,
-        attempt: Option<u64>,
-        status: Option<serde::de::IgnoredAny>,
-    }
-    let is_metadata = name == "metadata";
-    serde_json::from_str::<Begin>(data)
-        .is_ok_and(|begin| begin.status.is_none() && begin.attempt.map_or(is_metadata, |attempt| attempt <= 1))
+    let Ok(metadata) = serde_json::from_str::<Metadata<'_>>(data) else { return false };
+    let is_first = metadata.attempt.0.map_or(name == "metadata", |attempt| attempt <= 1);
+    metadata.run_id.some().is_some() && metadata.status.some().is_none() && is_first
 }
 
 /// What an `error` event says (`{error, message}`, or a bare string), in one line that can be shown and kept: the event

@@ -12,13 +12,13 @@
 use super::feed::{Batch, Feed, Feeds};
 use super::modes::is_resumable;
 use super::parse::RawEvent;
+use super::protocol::Metadata;
 use super::resume::key;
 use super::thread::Thread;
 use foldhash::fast::FixedState;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
-use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -152,15 +152,10 @@ impl Side {
 
 impl Block {
     fn new(event: RawEvent) -> Block {
-        #[derive(Deserialize)]
-        struct Metadata {
-            run_id: Option<String>,
-            status: Option<String>,
-        }
         let told = || {
-            let data: Metadata = serde_json::from_slice(&event.data).ok()?;
-            let run = data.run_id?;
-            Some(if data.status.as_deref() == Some("run_done") { Is::Done(run) } else { Is::Begin(run) })
+            let metadata: Metadata<'_> = serde_json::from_slice(&event.data).ok()?;
+            let run = metadata.run_id.some()?.to_string();
+            Some(if metadata.is_done() { Is::Done(run) } else { Is::Begin(run) })
         };
         let kind = match &*event.name {
             b"metadata" => told().unwrap_or(Is::Aside),

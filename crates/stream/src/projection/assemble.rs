@@ -7,7 +7,6 @@ use super::messages::{MAX_CALLS, Messages, Place, fingerprint};
 use super::pair::{MessageIn, OriginIn, Pair};
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
-use super::values::StateUpdate;
 use super::wire::{Fields, Items, LongText, Payload, Text};
 use crate::{MAX_NAME, Namespace, bounded};
 use serde::Deserialize;
@@ -64,12 +63,6 @@ struct Announced<'a> {
     metadata: OriginIn<'a>,
 }
 
-#[derive(Deserialize)]
-struct RunIn<'a> {
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-}
-
 impl Messages {
     /// Takes an event; tells how many tokens came with it.
     pub(super) fn apply(&mut self, payload: &Payload<'_>) -> u64 {
@@ -85,14 +78,14 @@ impl Messages {
             "messages/complete" => return self.list(json, true, &place),
             "messages/metadata" => self.announce(json),
             "metadata" => {
-                if let Some(id) = payload.read::<RunIn<'_>>().as_ref().and_then(|m| m.run_id.some()) {
+                if let Some(id) = payload.metadata().and_then(|metadata| metadata.run_id.some()) {
                     self.run = Some(self.names.get(id));
                 }
             }
             "values" if payload.is_root() => self.state(json, &place),
             "state_update" => {
-                if let Some(update) = payload.read::<StateUpdate<'_>>() {
-                    self.state(update.state.values.get(), &place);
+                if let Some(values) = payload.checkpoint().and_then(|state| state.values) {
+                    self.state(values.get(), &place);
                 }
             }
             "updates" => self.updates(payload, &place),

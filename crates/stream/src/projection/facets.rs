@@ -32,20 +32,6 @@ struct OfNode<'a> {
 }
 
 #[derive(Deserialize)]
-struct Task<'a> {
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Debug<'a> {
-    #[serde(borrow)]
-    payload: Task<'a>,
-}
-
-#[derive(Deserialize)]
 struct MessageHead<'a> {
     #[serde(default, borrow)]
     id: Text<'a>,
@@ -59,12 +45,6 @@ struct Named<'a> {
     event: Text<'a>,
     #[serde(default, borrow, rename = "type")]
     kind: Text<'a>,
-}
-
-#[derive(Deserialize)]
-struct StateUpdate<'a> {
-    #[serde(borrow)]
-    state: &'a RawValue,
 }
 
 impl<'a> Facets<'a> {
@@ -123,8 +103,7 @@ impl<'a> Facets<'a> {
                 }
             }
             "updates" if payload.node.is_none() => nodes.extend(payload.writes().into_iter().map(|(node, _)| node)),
-            "tasks" => nodes.extend(payload.read::<Task<'a>>().and_then(|task| task.name.0)),
-            "debug" => nodes.extend(payload.read::<Debug<'a>>().and_then(|debug| debug.payload.name.0)),
+            "tasks" | "debug" => nodes.extend(payload.task().and_then(|task| task.name.0.clone())),
             "events" => nodes.extend(payload.read::<OfNode<'a>>().and_then(|e| e.metadata?.langgraph_node.0)),
             _ => {}
         }
@@ -187,7 +166,7 @@ impl<'a> Facets<'a> {
                 writes.into_iter().flat_map(|(_, raw)| path.find(raw)).collect()
             }
             "messages" => Items::of(root).first().map(|message| path.find(message)).unwrap_or_default(),
-            "state_update" => payload.read::<StateUpdate<'a>>().map(|u| path.find(u.state)).unwrap_or_default(),
+            "state_update" => payload.state_update().map(|update| path.find(update.state)).unwrap_or_default(),
             _ => found,
         }
     }
@@ -205,8 +184,7 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
     };
     match payload.name {
         "error" => true,
-        "tasks" => set() && payload.read::<Task<'_>>().is_some_and(|task| is_set(task.error)),
-        "debug" => set() && payload.read::<Debug<'_>>().is_some_and(|debug| is_set(debug.payload.error)),
+        "tasks" | "debug" => set() && payload.task().is_some_and(|task| is_set(task.error)),
         "messages" if payload.pair.is_some() => {
             payload.pair.as_ref().is_some_and(|pair| pair.message.status.is("error"))
         }

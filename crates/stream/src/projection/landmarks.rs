@@ -2,9 +2,8 @@
 
 use super::facets;
 use super::rows::{Rows, Weigh};
-use super::wire::{Payload, Text};
+use super::wire::Payload;
 use crate::{Item, Names, Record};
-use serde::Deserialize;
 use std::sync::Arc;
 
 const MAX_MARKS: usize = 100_000;
@@ -40,14 +39,6 @@ enum Source {
     Tasks,
     Values,
     Checkpoints,
-}
-
-#[derive(Deserialize)]
-struct Metadata<'a> {
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
 }
 
 impl Default for Landmarks {
@@ -114,12 +105,12 @@ impl Landmarks {
     }
 
     fn metadata(&mut self, payload: &Payload<'_>) {
-        let Some(metadata) = payload.read::<Metadata<'_>>() else { return };
+        let Some(metadata) = payload.metadata() else { return };
         let Some(run) = metadata.run_id.some() else { return };
         // Another attempt begins its steps anew too.
         (self.best, self.is_beginning) = (Source::None, false);
         self.enter(self.seq, Some(run));
-        if metadata.status.is("run_done") {
+        if metadata.is_done() {
             self.enter(self.seq + 1, None);
         }
     }

@@ -3,11 +3,10 @@
 use super::ledger::is_start;
 use super::messages::fingerprint;
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::{Fields, InterruptIn, Items, Payload, Text, summary};
+use super::wire::{Fields, InterruptIn, Items, Payload, summary};
 use crate::{Item, Names, Namespace, Record, RunRecord, error_text};
 use jiff::Timestamp;
 use runtail_core::text::{duration, short_id};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -102,39 +101,6 @@ impl Default for Lifecycle {
             other_modes: false,
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Metadata<'a> {
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
-    #[serde(default)]
-    attempt: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Task<'a> {
-    #[serde(borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    triggers: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    interrupts: Option<&'a RawValue>,
-}
-
-/// The second dialect's own lifecycle.
-#[derive(Deserialize)]
-struct Phase<'a> {
-    #[serde(borrow)]
-    event: Text<'a>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
 }
 
 impl Lifecycle {
@@ -261,12 +227,12 @@ impl Lifecycle {
     }
 
     fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        let Some(metadata) = payload.read::<Metadata<'_>>() else { return };
+        let Some(metadata) = payload.metadata() else { return };
         let Some(id) = metadata.run_id.some() else { return };
         let same = self.run.as_deref() == Some(id) && self.attempt > 0;
         let shown = short_id(id);
         self.run = Some(self.names.get(id));
-        if metadata.status.is("run_done") {
+        if metadata.is_done() {
             self.attempt = 0;
             match std::mem::take(&mut self.asks) {
                 true => self.row(at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
@@ -274,7 +240,7 @@ impl Lifecycle {
             }
             return;
         }
-        let attempt = metadata.attempt.unwrap_or(1);
+        let attempt = metadata.attempt();
         match (same, attempt) {
             (true, again) if again <= self.attempt => return,
             (false, 1) => self.row(at, LifecycleKind::RunStart, format!("run {shown} started")),
@@ -308,7 +274,7 @@ impl Lifecycle {
     }
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        let Some(task) = payload.read::<Task<'_>>() else { return };
+        let Some(task) = payload.task() else { return };
         let mut name = payload.ns.iter().map(|s| s.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/");
         if !name.is_empty() {
             name.push('/');
@@ -324,7 +290,7 @@ impl Lifecycle {
     }
 
     fn phase(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        let Some(phase) = payload.read::<Phase<'_>>() else { return };
+        let Some(phase) = payload.phase() else { return };
         let name = payload.ns.join("/");
         let kind = match (phase.event.as_str(), payload.is_root()) {
             ("running" | "started", true) => LifecycleKind::RunStart,

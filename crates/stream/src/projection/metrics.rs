@@ -542,7 +542,14 @@ impl Metrics {
         }
     }
 
-    fn message(&mut self, payload: &Payload<'_>, models: &mut Models<'_>, message: &Message, i: usize, tokens: u64) {
+    fn message(
+        &mut self,
+        payload: &Payload<'_>,
+        models: &mut Models<'_, '_>,
+        message: &Message,
+        i: usize,
+        tokens: u64,
+    ) {
         let at = payload.event.time();
         let node = message.node.clone().map(|node| self.node_name(message.ns.iter(), &node));
         let Some(run) = self.runs.last_mut() else { return };

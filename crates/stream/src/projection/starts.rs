@@ -1,10 +1,8 @@
 //! When calls of models began: the start of the node's task where the stream tells it, else the end of the step before.
 
-use super::wire::{Payload, Text};
+use super::wire::Payload;
 use crate::Namespace;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 
 /// Namespaces and nodes that are remembered; each task of a subgraph has a namespace of its own.
@@ -19,22 +17,6 @@ pub(super) struct Starts {
     tasks: HashMap<(Namespace, Box<str>), Option<Timestamp>>,
 }
 
-#[derive(Deserialize)]
-struct TaskIn<'a> {
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    triggers: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct DebugIn<'a> {
-    #[serde(default, borrow)]
-    payload: Option<&'a RawValue>,
-}
-
 impl Starts {
     /// Takes an event and its time, if that is known.
     pub fn apply(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
@@ -46,11 +28,7 @@ impl Starts {
             }
             // The second dialect tells of a run's start this way.
             "values" | "updates" | "checkpoints" | "lifecycle" => self.step(payload, at),
-            "tasks" => self.task(payload, payload.json, at),
-            "debug" => {
-                let inner = payload.read::<DebugIn<'_>>().and_then(|debug| debug.payload);
-                self.task(payload, inner.map(RawValue::get), at);
-            }
+            "tasks" | "debug" => self.task(payload, at),
             _ => {}
         }
     }
@@ -77,8 +55,8 @@ impl Starts {
         self.steps.insert(payload.ns.clone(), at);
     }
 
-    fn task(&mut self, payload: &Payload<'_>, json: Option<&str>, at: Option<Timestamp>) {
-        let Some(task) = json.and_then(|json| serde_json::from_str::<TaskIn<'_>>(json).ok()) else { return };
+    fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
+        let Some(task) = payload.task() else { return };
         let Some(name) = task.name.some().filter(|_| task.triggers.is_some() && task.result.is_none()) else { return };
         if self.tasks.len() >= MAX_EACH {
             self.tasks.clear();

@@ -2,11 +2,9 @@
 //! and from a thread's `state_update`; where there are none, checkpoints hold them too.
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::{Fields, Items, Payload, Text};
+use super::wire::{Fields, Items, Payload};
 use crate::{Event, Names, Namespace};
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -131,38 +129,13 @@ impl Default for Values {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct StateUpdate<'a> {
-    #[serde(borrow)]
-    pub state: ThreadState<'a>,
-}
-
-/// What a thread's state and a checkpoint have in common.
-#[derive(Deserialize)]
-pub(super) struct ThreadState<'a> {
-    #[serde(borrow)]
-    pub values: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Debug<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    payload: &'a RawValue,
-}
-
 /// The state that an event holds, and what kind of event that is.
 fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
     Some(match payload.name {
         "values" => (payload.json?, StateSource::Values),
-        "state_update" => (payload.read::<StateUpdate<'_>>()?.state.values.get(), StateSource::Update),
-        "checkpoints" => (payload.read::<ThreadState<'_>>()?.values.get(), StateSource::Checkpoint),
-        "debug" => {
-            let debug = payload.read::<Debug<'_>>().filter(|debug| debug.kind.is("checkpoint"))?;
-            let checkpoint: ThreadState<'_> = serde_json::from_str(debug.payload.get()).ok()?;
-            (checkpoint.values.get(), StateSource::Debug)
-        }
+        "state_update" => (payload.checkpoint()?.values?.get(), StateSource::Update),
+        "checkpoints" => (payload.checkpoint()?.values?.get(), StateSource::Checkpoint),
+        "debug" => (payload.checkpoint()?.values?.get(), StateSource::Debug),
         _ => return None,
     })
 }

@@ -2,7 +2,9 @@
 //! lies inside an envelope `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
 
 use super::pair::Pair;
-use crate::{Event, ModeTuple, Namespace, bounded, bounded_namespace};
+use crate::protocol::{Checkpoint, Debug, Metadata, Parsed, Phase, StateUpdate, Task};
+pub(super) use crate::protocol::{LongText, Number, Text, text, unescape};
+use crate::{Event, ModeTuple, Namespace, bounded_namespace};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -27,6 +29,7 @@ pub(super) struct Payload<'a> {
     pub interrupts: Option<&'a RawValue>,
     /// The message and what comes beside it, where that was read.
     pub pair: Option<Pair<'a>>,
+    parsed: Parsed<'a>,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +67,17 @@ impl<'a> Payload<'a> {
             };
             let json = Some(params.data.get());
             let (node, interrupts) = (params.node.0, params.interrupts);
-            return Payload { event, name: method, ns, json, enveloped: true, node, interrupts, pair: None };
+            return Payload {
+                event,
+                name: method,
+                ns,
+                json,
+                enveloped: true,
+                node,
+                interrupts,
+                pair: None,
+                parsed: Parsed::default(),
+            };
         }
         if let Some(ModeTuple { name, ns, chunk }) = json.and_then(|json| ModeTuple::of(&event.name, json)) {
             let ns = match ns.is_empty() {
@@ -72,15 +85,77 @@ impl<'a> Payload<'a> {
                 false => bounded_namespace(&ns),
             };
             let json = Some(chunk.get());
-            return Payload { event, name, ns, json, enveloped: false, node: None, interrupts: None, pair: None };
+            return Payload {
+                event,
+                name,
+                ns,
+                json,
+                enveloped: false,
+                node: None,
+                interrupts: None,
+                pair: None,
+                parsed: Parsed::default(),
+            };
         }
         let ns = event.ns.clone();
-        Payload { event, name: &event.name, ns, json, enveloped: false, node: None, interrupts: None, pair: None }
+        Payload {
+            event,
+            name: &event.name,
+            ns,
+            json,
+            enveloped: false,
+            node: None,
+            interrupts: None,
+            pair: None,
+            parsed: Parsed::default(),
+        }
     }
 
     /// Reads the payload as a type.
     pub fn read<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.json?).ok()
+    }
+
+    /// A run's metadata.
+    pub fn metadata(&self) -> Option<&Metadata<'a>> {
+        self.parsed.metadata.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// An event of the mode `debug`.
+    pub fn debug(&self) -> Option<&Debug<'a>> {
+        self.parsed.debug.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// A task: an event of the mode `tasks`, or the task in one of the mode `debug`.
+    pub fn task(&self) -> Option<&Task<'a>> {
+        let read = || match self.name {
+            "debug" => serde_json::from_str(self.debug()?.payload?.get()).ok(),
+            _ => self.read(),
+        };
+        self.parsed.task.get_or_init(read).as_ref()
+    }
+
+    /// A checkpoint: an event of the mode `checkpoints`, or the one in an event of the mode `debug` or in a state update.
+    pub fn checkpoint(&self) -> Option<&Checkpoint<'a>> {
+        let read = || match self.name {
+            "debug" => {
+                let debug = self.debug().filter(|debug| debug.kind.is("checkpoint"))?;
+                serde_json::from_str(debug.payload?.get()).ok()
+            }
+            "state_update" => serde_json::from_str(self.state_update()?.state.get()).ok(),
+            _ => self.read(),
+        };
+        self.parsed.checkpoint.get_or_init(read).as_ref()
+    }
+
+    /// A thread's new state.
+    pub fn state_update(&self) -> Option<&StateUpdate<'a>> {
+        self.parsed.state_update.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// What the second dialect tells of the life of a graph or a tool.
+    pub fn phase(&self) -> Option<&Phase<'a>> {
+        self.parsed.phase.get_or_init(|| self.read()).as_ref()
     }
 
     /// What each node wrote, where this is an update. An envelope names its node beside the payload.
@@ -108,90 +183,6 @@ fn envelope(text: &str) -> Option<Envelope<'_>> {
         return None;
     }
     serde_json::from_str(text).ok()
-}
-
-/// A name, an id or another word, or nothing where there is something else. It is bounded, since it may be kept.
-///
-/// Half a surrogate pair, which JavaScript servers send when they cut an emoji in two, costs one character and not the event.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Text<'a>(pub Option<Cow<'a, str>>);
-
-impl Text<'_> {
-    pub fn as_str(&self) -> &str {
-        self.0.as_deref().unwrap_or_default()
-    }
-
-    pub fn is(&self, other: &str) -> bool {
-        self.0.as_deref() == Some(other)
-    }
-
-    /// The text, where it is not empty.
-    pub fn some(&self) -> Option<&str> {
-        self.0.as_deref().filter(|t| !t.is_empty())
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Text(text(<&'de RawValue>::deserialize(deserializer)?).map(bounded)))
-    }
-}
-
-/// A text of any length, else empty.
-#[derive(Debug, Default)]
-pub(super) struct LongText<'a>(pub Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(LongText(text(<&'de RawValue>::deserialize(deserializer)?).unwrap_or_default()))
-    }
-}
-
-/// A whole number, or nothing where there is something else: an odd one costs only itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Number(pub Option<i64>);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Number(<&'de RawValue>::deserialize(deserializer)?.get().parse().ok()))
-    }
-}
-
-/// The text that a raw value is, if it is one.
-pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    let whole = serde_json::from_str::<String>(raw.get());
-    Some(Cow::Owned(whole.unwrap_or_else(|_| unescape(inner))))
-}
-
-/// Unescapes what serde refuses: lone surrogates become U+FFFD.
-pub(super) fn unescape(text: &str) -> String {
-    let mut units: Vec<u16> = Vec::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            units.extend(c.encode_utf16(&mut [0; 2]).iter());
-            continue;
-        }
-        let unit = match chars.next() {
-            Some('n') => 0x0a,
-            Some('t') => 0x09,
-            Some('r') => 0x0d,
-            Some('b') => 0x08,
-            Some('f') => 0x0c,
-            Some('u') => {
-                let hex: String = chars.by_ref().take(4).collect();
-                u16::from_str_radix(&hex, 16).unwrap_or(0xfffd)
-            }
-            Some(other) => other as u32 as u16,
-            None => break,
-        };
-        units.push(unit);
-    }
-    String::from_utf16_lossy(&units)
 }
 
 /// The fields of an object in their order, raw.

@@ -27,7 +27,7 @@ impl<L: Link> Source<L> {
         if verdict == Verdict::Active {
             self.note_silence();
         }
-        let past = self.options.first_after.as_deref().or(self.link.everything());
+        let past = self.options.first_after.as_deref().or(self.link.capabilities().everything);
         let (missing, next) = course.on_close(Facts {
             closed,
             verdict,
@@ -111,7 +111,7 @@ impl<L: Link> Source<L> {
             return (Outcome::Error, Some(error));
         }
         if closed != Closed::Eof {
-            let why = match self.link.everything() {
+            let why = match self.link.capabilities().everything {
                 Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
                 None => "the connection was lost, and a stateless run can't be joined again",
             };
@@ -147,7 +147,7 @@ impl<L: Link> Source<L> {
     /// Reports a run that its server calls active and that has been silent for long, at growing intervals.
     pub(super) fn note_silence(&mut self) {
         let silent = self.last_event.elapsed();
-        if silent >= self.next_silence && !self.link.is_endless() {
+        if silent >= self.next_silence && !self.is_endless {
             self.next_silence = later_silence(self.next_silence, silent);
             self.note(Item::Silent { at: Timestamp::now(), silent });
         }

@@ -44,7 +44,7 @@ impl<L: Link> Source<L> {
                 now = Instant::now();
                 (heard, asked, waiting) = (now, now, now);
             }
-            let known = self.watchdog.patience(self.link.beats());
+            let known = self.watchdog.patience(self.link.capabilities().beats);
             let until = known.map_or(asked + QUIET, |patience| heard + patience);
             let held = self.stored.as_ref().and_then(Stored::due);
             let next = if self.batch.is_empty() { held.map_or(until, |held| held.min(until)) } else { due };
@@ -100,7 +100,7 @@ impl<L: Link> Source<L> {
                     return closed;
                 }
             }
-            if now.duration_since(self.last_event) >= self.next_silence && !self.link.is_endless() {
+            if now.duration_since(self.last_event) >= self.next_silence && !self.is_endless {
                 self.check_silent_run().await;
             }
             waiting = if self.replay.awaits_pause() { Instant::now() } else { now };
@@ -198,7 +198,7 @@ impl<L: Link> Source<L> {
         self.note_missing_before(&event, admit);
         (self.last_event, self.next_silence) = (Instant::now(), SILENCE);
         self.replayable += u64::from(event.id.is_some());
-        if event.ns.is_empty() && !self.link.is_endless() {
+        if event.ns.is_empty() && !self.is_endless {
             self.note_run(&event);
         }
         let replayed = self.replay.is_replayed(&event);

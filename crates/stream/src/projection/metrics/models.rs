@@ -8,15 +8,15 @@ use std::collections::HashMap;
 
 /// The models that an event names. It is looked through once, and only where somebody asks: a state of 50 MB may bring the
 /// answers of a hundred branches.
-pub(super) struct Models<'a> {
-    payload: &'a Payload<'a>,
+pub(super) struct Models<'p, 'a> {
+    payload: &'p Payload<'a>,
     /// By the messages' ids.
     told: Option<HashMap<Cow<'a, str>, Cow<'a, str>>>,
 }
 
-impl<'a> Models<'a> {
+impl<'p, 'a> Models<'p, 'a> {
     /// Those of an event.
-    pub fn of(payload: &'a Payload<'a>) -> Models<'a> {
+    pub fn of(payload: &'p Payload<'a>) -> Models<'p, 'a> {
         Models { payload, told: None }
     }
 

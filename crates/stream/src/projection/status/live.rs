@@ -2,7 +2,8 @@
 
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
-use crate::projection::wire::{Fields, InterruptIn, Items, Payload, Text};
+use crate::projection::wire::{Fields, InterruptIn, Items, Payload};
+use crate::protocol::Task;
 use crate::{End, Outcome, error_text};
 use jiff::Timestamp;
 use runtail_core::model::{Question, RunFacts, ThreadStatus};
@@ -104,48 +105,6 @@ pub(super) enum Change {
     Run,
 }
 
-#[derive(Deserialize)]
-struct MetadataIn<'a> {
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
-    #[serde(default)]
-    attempt: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct TaskIn<'a> {
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    triggers: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    interrupts: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct DebugIn<'a> {
-    #[serde(default, borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default)]
-    step: Option<i64>,
-    #[serde(default, borrow)]
-    payload: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct PhaseIn<'a> {
-    #[serde(default, borrow)]
-    event: Text<'a>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-}
-
 impl Live {
     /// The runs, oldest first.
     pub fn runs(&self) -> impl DoubleEndedIterator<Item = &LiveRun> {
@@ -195,15 +154,15 @@ impl Live {
                 Change::Run
             }
             "updates" | "values" => self.written(payload),
-            "tasks" => self.task(payload.json, payload.is_root()),
+            "tasks" => self.task(payload.task(), payload.is_root()),
             "debug" => {
-                let Some(debug) = payload.read::<DebugIn<'_>>() else { return Change::Nothing };
+                let Some(debug) = payload.debug() else { return Change::Nothing };
                 // A checkpoint has the number of the step that is over.
                 if !(debug.kind.is("task") || debug.kind.is("task_result")) {
                     return self.any();
                 }
-                let moved = self.step(debug.step.filter(|_| payload.is_root()));
-                self.task(debug.payload.map(RawValue::get), payload.is_root()).max(moved)
+                let moved = self.step(debug.step.0.filter(|_| payload.is_root()));
+                self.task(payload.task(), payload.is_root()).max(moved)
             }
             "messages" => {
                 let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else { return self.any() };
@@ -351,9 +310,9 @@ impl Live {
         time: Option<Timestamp>,
         known_over: impl Fn(&str) -> bool,
     ) -> Change {
-        let Some(metadata) = payload.read::<MetadataIn<'_>>() else { return Change::Nothing };
+        let Some(metadata) = payload.metadata() else { return Change::Nothing };
         let Some(id) = metadata.run_id.some() else { return Change::Nothing };
-        let is_over = metadata.status.is("run_done");
+        let is_over = metadata.is_done();
         // A run that is named only at its end was joined in its middle.
         let is_it = |run: &LiveRun| !run.is_over && run.id.as_deref().is_none_or(|known| known == id);
         if !self.newest.as_ref().is_some_and(is_it) {
@@ -370,7 +329,7 @@ impl Live {
             return Change::Run;
         }
         run.began = run.began.or(time);
-        let attempt = metadata.attempt.unwrap_or(1);
+        let attempt = metadata.attempt();
         if attempt == 1 {
             run.server_began = run.server_began.or(payload.event.server_time());
         }
@@ -406,10 +365,8 @@ impl Live {
         Change::Run
     }
 
-    fn task(&mut self, json: Option<&str>, is_root: bool) -> Change {
-        let Some(task) = json.and_then(|json| serde_json::from_str::<TaskIn<'_>>(json).ok()) else {
-            return Change::Nothing;
-        };
+    fn task(&mut self, task: Option<&Task<'_>>, is_root: bool) -> Change {
+        let Some(task) = task else { return Change::Nothing };
         let Some(name) = task.name.some() else { return Change::Nothing };
         let failed = task.error.filter(|error| error.get() != "null");
         if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
@@ -435,7 +392,7 @@ impl Live {
     }
 
     fn phase(&mut self, payload: &Payload<'_>, time: Option<Timestamp>) -> Change {
-        let Some(phase) = payload.read::<PhaseIn<'_>>() else { return Change::Nothing };
+        let Some(phase) = payload.phase() else { return Change::Nothing };
         let seq = self.seq;
         let outcome = match phase.event.as_str() {
             "running" | "started" => {

@@ -1,7 +1,7 @@
 //! Calls of models and tools: what messages tell of them in each form, and the newer protocol's channel for tools.
 
 use super::fold::{NEAR, Told};
-use super::read::{PhaseIn, short};
+use super::read::short;
 use super::{Bar, BarKind, BarSource, BarState, Timeline};
 use crate::projection::pair::{MessageIn, OriginIn, Pair};
 use crate::projection::wire::{Fields, Items, Payload, Text};
@@ -243,7 +243,7 @@ impl Timeline {
 
     /// The newer protocol's channel `tools`.
     pub(super) fn tool(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some(tool) = payload.read::<PhaseIn<'_>>() else { return };
+        let Some(tool) = payload.phase() else { return };
         let (id, name) = (tool.tool_call_id.as_str(), tool.tool_name.some());
         let node = self.graph(&payload.ns, Told { source: BarSource::Updates, ..told });
         match tool.event.as_str() {

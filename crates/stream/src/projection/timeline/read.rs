@@ -4,7 +4,8 @@
 use super::fold::{NEAR, Timed, Told};
 use super::{BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::pair::OriginIn;
-use crate::projection::wire::{Fields, InterruptIn, Items, Number, Payload, Text, summary, text};
+use crate::projection::wire::{Fields, InterruptIn, Items, Payload, Text, summary, text};
+use crate::protocol::Task;
 use crate::{Namespace, error_text};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -14,64 +15,6 @@ use std::sync::Arc;
 
 /// Characters of an error or a question that a bar keeps.
 const DETAIL: usize = 160;
-
-#[derive(Deserialize)]
-struct MetadataIn<'a> {
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
-    #[serde(default)]
-    attempt: Number,
-}
-
-#[derive(Deserialize)]
-struct TaskIn<'a> {
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    triggers: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    interrupts: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct DebugIn<'a> {
-    #[serde(default, borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default)]
-    step: Number,
-    #[serde(default, borrow)]
-    timestamp: Text<'a>,
-    #[serde(default, borrow)]
-    payload: Option<&'a RawValue>,
-}
-
-/// A checkpoint: its step lies in its metadata, in JavaScript's short form beside it. Of the tasks that are next Python
-/// tells the ids.
-#[derive(Deserialize)]
-struct CheckpointIn<'a> {
-    #[serde(default)]
-    step: Number,
-    #[serde(default)]
-    metadata: Option<StepIn>,
-    #[serde(default, borrow)]
-    next: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    tasks: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct StepIn {
-    #[serde(default)]
-    step: Number,
-}
 
 #[derive(Deserialize)]
 struct EventIn<'a> {
@@ -89,21 +32,6 @@ struct EventIn<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// The newer protocol: the life of a graph, and of tools.
-#[derive(Deserialize)]
-pub(super) struct PhaseIn<'a> {
-    #[serde(default, borrow)]
-    pub event: Text<'a>,
-    #[serde(default, borrow)]
-    pub error: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub message: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    pub tool_call_id: Text<'a>,
-    #[serde(default, borrow)]
-    pub tool_name: Text<'a>,
-}
-
 impl Timeline {
     /// Takes what an event tells.
     pub(super) fn read(&mut self, payload: &Payload<'_>) {
@@ -113,12 +41,12 @@ impl Timeline {
         let told = |source| Told { seq: event.seq, time: timed.at, known: timed.known, source };
         match payload.name {
             "metadata" => self.metadata(payload, timed),
-            "tasks" => self.task(payload.json, &payload.ns, None, told(BarSource::Tasks)),
+            "tasks" => self.task(payload.task(), &payload.ns, None, told(BarSource::Tasks)),
             "debug" => self.debug(payload, timed),
             "events" => self.callback(payload, told(BarSource::Events)),
             "updates" => self.updates(payload, told(BarSource::Updates)),
             "values" => self.state(payload, told(BarSource::Updates)),
-            "checkpoints" => self.checkpoint(payload.json, &payload.ns, told(BarSource::Checkpoints)),
+            "checkpoints" => self.checkpoint(payload, told(BarSource::Checkpoints)),
             "messages" if payload.enveloped => self.block(payload, told(BarSource::Messages)),
             "messages" => self.tuple(payload, told(BarSource::Messages)),
             "messages/metadata" => self.announce(payload, told(BarSource::Messages)),
@@ -147,13 +75,13 @@ impl Timeline {
 
     fn metadata(&mut self, payload: &Payload<'_>, timed: Timed) {
         let seq = payload.event.seq;
-        let Some(metadata) = payload.read::<MetadataIn<'_>>() else { return };
+        let Some(metadata) = payload.metadata() else { return };
         let Some(id) = metadata.run_id.some() else { return };
-        if metadata.status.is("run_done") {
+        if metadata.is_done() {
             self.end(BarState::Done, None, Some((timed.at, timed.known)));
             return;
         }
-        let number = metadata.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1);
+        let number = metadata.attempt();
         // A stream that is opened again may tell its run again.
         let is_replayed = payload.event.replayed;
         let known = self.newest().is_some_and(|last| {
@@ -170,8 +98,8 @@ impl Timeline {
         }
     }
 
-    fn task(&mut self, json: Option<&str>, ns: &Namespace, step: Option<i64>, told: Told) {
-        let Some(task) = json.and_then(|json| serde_json::from_str::<TaskIn<'_>>(json).ok()) else { return };
+    fn task(&mut self, task: Option<&Task<'_>>, ns: &Namespace, step: Option<i64>, told: Told) {
+        let Some(task) = task else { return };
         let Some(name) = task.name.some() else { return };
         let parent = self.graph(ns, Told { source: BarSource::Updates, ..told });
         let known = task.id.some().and_then(|id| self.find(id));
@@ -218,8 +146,8 @@ impl Timeline {
     }
 
     fn debug(&mut self, payload: &Payload<'_>, timed: Timed) {
-        let Some(debug) = payload.read::<DebugIn<'_>>() else { return };
-        let (event, inner) = (payload.event, debug.payload.map(RawValue::get));
+        let Some(debug) = payload.debug() else { return };
+        let event = payload.event;
         let mut told = Told { seq: event.seq, time: timed.at, known: timed.known, source: BarSource::Debug };
         if !self.is_open() {
             self.ensure(told);
@@ -231,7 +159,7 @@ impl Timeline {
             (told.time, told.known) = (time, true);
         }
         match debug.kind.as_str() {
-            "task" | "task_result" => self.task(inner, &payload.ns, debug.step.0, told),
+            "task" | "task_result" => self.task(payload.task(), &payload.ns, debug.step.0, told),
             "checkpoint" => {
                 let told = Told { source: BarSource::Updates, ..told };
                 let parent = self.graph(&payload.ns, told);
@@ -348,14 +276,12 @@ impl Timeline {
         }
     }
 
-    fn checkpoint(&mut self, json: Option<&str>, ns: &Namespace, told: Told) {
-        let Some(checkpoint) = json.and_then(|json| serde_json::from_str::<CheckpointIn<'_>>(json).ok()) else {
-            return;
-        };
+    fn checkpoint(&mut self, payload: &Payload<'_>, told: Told) {
+        let (Some(checkpoint), ns) = (payload.checkpoint(), &payload.ns) else { return };
         if !self.is_open() {
             return;
         }
-        let step = checkpoint.metadata.and_then(|metadata| metadata.step.0).or(checkpoint.step.0);
+        let step = checkpoint.step();
         let parent = self.graph(ns, told);
         self.step_over(parent, step, told);
         if self.is_exact() {
@@ -364,7 +290,7 @@ impl Timeline {
         let tasks = checkpoint.tasks.map(Items::of).unwrap_or_default();
         let mut next: Vec<(Cow<'_, str>, Option<Cow<'_, str>>)> = Vec::new();
         for raw in tasks {
-            if let Ok(task) = serde_json::from_str::<TaskIn<'_>>(raw.get()) {
+            if let Ok(task) = serde_json::from_str::<Task<'_>>(raw.get()) {
                 next.extend(task.name.0.map(|name| (name, task.id.0)));
             }
         }
@@ -380,7 +306,7 @@ impl Timeline {
     }
 
     fn phase(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some(phase) = payload.read::<PhaseIn<'_>>() else { return };
+        let Some(phase) = payload.phase() else { return };
         let state = match phase.event.as_str() {
             "completed" => BarState::Done,
             "failed" => BarState::Failed,
