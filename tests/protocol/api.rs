@@ -71,7 +71,7 @@ async fn a_list_of_exactly_the_most_rows_is_complete() {
 #[tokio::test]
 async fn a_list_ends_where_its_rows_take_too_much_memory() {
     // A page is within the limits of an answer; two of them are more than a list may have.
-    let dense = "0,".repeat(40_000);
+    let dense = "0,".repeat(15_000);
     let server = Server::start(move |seen| {
         let body = if seen.method == "POST" { seen.json() } else { Value::Null };
         let from = match body["offset"].as_u64() {
@@ -97,6 +97,13 @@ async fn a_list_ends_where_its_rows_take_too_much_memory() {
     assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
     let error = agent.assistants(1000, 0).await.unwrap_err();
     assert!(error.detail.contains("the first 200 rows take as much memory"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_row_that_is_not_a_record_is_an_error() {
+    let server = Server::start(|_| json(200, r#"[{"thread_id":"a"},7]"#)).await;
+    let error = server.agent().thread_rows(&ThreadQuery::default()).await.unwrap_err();
+    assert!(error.detail.contains("a row is not a record: 7"), "{error:?}");
 }
 
 #[tokio::test]

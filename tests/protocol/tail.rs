@@ -657,3 +657,95 @@ fn run_records_are_as_documented() {
     let mut reader = runtail_stream::Reader::new(std::io::Cursor::new(line.into_bytes())).unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), Record::Run(run));
 }
+
+/// A body that sends each text after so many milliseconds, and ends, or stays open.
+fn timed(texts: Vec<(u64, String)>, ends: bool) -> Response {
+    let texts = stream::iter(texts).then(|(wait, text)| async move {
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        Ok::<_, std::io::Error>(text)
+    });
+    let body = match ends {
+        true => texts.boxed(),
+        false => texts.chain(stream::pending()).boxed(),
+    };
+    let response = Response::builder().header("content-type", "text/event-stream");
+    response.header("date", "Fri, 15 Jan 2027 08:00:20 GMT").body(Body::from_stream(body)).unwrap()
+}
+
+fn listed(id: &str, status: &str, second: u32) -> serde_json::Value {
+    let at = format!("2027-01-15T08:00:{second:02}Z");
+    value!({"run_id": id, "status": status, "created_at": at, "updated_at": at, "kwargs": {"resumable": true}})
+}
+
+fn sent(name: &str, data: serde_json::Value, second: u64) -> String {
+    format!("event: {name}\ndata: {data}\nid: {}-0\n\n", 1_800_000_000_000 + second * 1000)
+}
+
+/// Tails a thread from the start until something holds.
+async fn tailed_until(server: &Server, holds: impl Fn(&[Item]) -> bool) -> Vec<Item> {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
+    let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
+    tokio::spawn(follow(ThreadLink::new(server.agent(), "t".into(), vec![]), options, sender));
+    let mut items = Vec::new();
+    while !holds(&items) {
+        let batch = tokio::time::timeout(Duration::from_secs(20), receiver.recv()).await;
+        items.extend(batch.unwrap_or_else(|_| panic!("{items:#?}")).expect("it goes on"));
+    }
+    items
+}
+
+#[tokio::test]
+async fn a_past_that_ends_too_early_is_a_gap() {
+    let server = Server::start(|seen| match (&*seen.path, seen.header("last-event-id")) {
+        ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
+        ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
+        ("/threads/t/runs", _) => json(200, value!([listed("r2", "running", 10), listed("r1", "success", 5)])),
+        ("/threads/t/runs/r2/stream", _) => timed(vec![(0, sent("custom", value!(1), 11))], false),
+        (_, None) => timed(vec![], false),
+        // Nothing of the finished run, and the end after the run was read instead.
+        (_, Some(_)) => timed(vec![(1500, String::new())], true),
+    })
+    .await;
+    let items = tailed_until(&server, |items| !gaps(items).is_empty()).await;
+    assert!(gaps(&items)[0].contains("did not replay the thread's past"), "{items:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_is_cut_in_an_event_is_read_again_although_the_present_says_that_it_is_done() {
+    let done = |run: &str, second| sent("metadata", value!({"status": "run_done", "run_id": run}), second);
+    let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let over = is_over.clone();
+    let server = Server::start(move |seen| {
+        let status = if over.load(Ordering::SeqCst) { "success" } else { "running" };
+        let second = if status == "success" { 15 } else { 10 };
+        match (&*seen.path, seen.header("last-event-id")) {
+            ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
+            ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
+            ("/threads/t/runs", _) => json(200, value!([listed("r2", status, second), listed("r1", "success", 5)])),
+            ("/threads/t/runs/r2/stream", _) => {
+                over.store(true, Ordering::SeqCst);
+                let cut = "event: custom\ndata: 2".to_string();
+                timed(vec![(0, sent("custom", value!(1), 11)), (0, cut)], true)
+            }
+            (_, None) if status == "running" => timed(vec![(300, done("r2", 15))], false),
+            (_, None) => timed(vec![], false),
+            (_, Some(_)) if status == "running" => timed(vec![(0, done("r1", 5))], false),
+            (_, Some(_)) => timed(vec![(0, sent("custom", value!(2), 12) + &done("r2", 15))], false),
+        }
+    })
+    .await;
+    let texts = |items: &[Item]| -> Vec<String> {
+        let event = |item: &Item| match item {
+            Item::Record(Record::Event(event)) if &*event.name == "custom" => Some(event.data.text().to_string()),
+            _ => None,
+        };
+        items.iter().filter_map(event).collect()
+    };
+    let items = tailed_until(&server, |items| texts(items).len() >= 2).await;
+    assert_eq!(texts(&items), ["1", "2"]);
+    let closes = items.iter().filter_map(|item| match item {
+        Item::Record(Record::Close { reason, .. }) => Some(reason.as_str()),
+        _ => None,
+    });
+    assert_eq!(closes.collect::<Vec<_>>(), ["cut"]);
+}

@@ -465,6 +465,27 @@ impl Link for Slow {
     }
 }
 
+/// A server that never answers.
+struct Never;
+
+impl Link for Never {
+    async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Opened, ApiError> {
+        std::future::pending().await
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        Ok(Verdict::Active)
+    }
+}
+
+#[test]
+fn a_stream_that_is_stopped_before_it_began_has_a_head_and_an_end() {
+    let options = SourceOptions::default();
+    options.stop.cancel();
+    let records: Vec<_> = collect(Never, options).into_iter().filter(|item| matches!(item, Item::Record(_))).collect();
+    assert!(matches!(&records[..], [Item::Record(Record::Tape(_)), Item::Record(Record::End(_))]), "{records:?}");
+}
+
 #[test]
 fn silence_without_heartbeats_is_patience() {
     let slow = vec![(0, ONE), (7200, BEAT), (3600, TWO)];

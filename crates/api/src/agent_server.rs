@@ -412,6 +412,9 @@ impl AgentServer {
             read += page.len();
             let is_last = page.is_empty() || (page.len() < wanted && !answer.has_next_page());
             for row in received.new_of(page) {
+                if !row.get().starts_with('{') {
+                    return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
+                }
                 let row = text::depth::parse(row.get().as_bytes());
                 rows.push(kept(row.map_err(|e| answer.odd(&e.to_string()))?));
             }

@@ -15,7 +15,7 @@ pub(super) const MOST_UNPACKED: usize = 100;
 /// Compressed bytes that are unpacked at once. Gzip expands them to a thousand times their size at most, so to 4 MiB.
 const PIECE: usize = 4 << 10;
 /// Estimated memory in bytes that the parsed form of one answer may take.
-pub(super) const PARSED: usize = 384 << 20;
+const PARSED: usize = 384 << 20;
 /// Estimated bytes of a parsed value without its text: the value itself and unused capacity of its list.
 const VALUE: usize = 64;
 /// Estimated bytes of a parsed key without its text: the string, the entry and its part of the index.

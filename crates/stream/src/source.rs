@@ -53,7 +53,7 @@ pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Ite
     let mut source = Source::new(link, options, out);
     match source.follow().await {
         Some(Err(error)) => {
-            source.note(Item::Record(Record::Tape(source.head())));
+            source.note_head();
             let detail = error.to_string();
             source.note(Item::Failed(Box::new(error)));
             source.finish((Outcome::Unknown, Some(detail))).await;
@@ -105,6 +105,8 @@ struct Source<L> {
     watchdog: Watchdog,
     sums: End,
     run_known: bool,
+    /// The head of the log was noted.
+    has_head: bool,
     /// When the last connection was lost, and how long it took to have another.
     lost: Option<Instant>,
     away: Option<Duration>,
@@ -138,6 +140,7 @@ impl<L: Link> Source<L> {
             is_endless: link.capabilities().is_endless,
             link,
             run_known: options.head.run_id.is_some(),
+            has_head: false,
             options,
             out,
             batch: Vec::new(),
@@ -231,7 +234,7 @@ impl<L: Link> Source<L> {
         let error = match self.open(course.after.as_deref()).await {
             Ok(Ok(opened)) => return Ok(Phase::Reading(opened)),
             Ok(Err(nothing)) => {
-                self.note(Item::Record(Record::Tape(self.head())));
+                self.note_head();
                 self.gap(nothing.why.into());
                 return Ok(Phase::Ended((nothing.outcome, nothing.detail)));
             }
@@ -245,7 +248,7 @@ impl<L: Link> Source<L> {
             return Ok(Phase::Ended(over.ending));
         }
         if self.sums.connections == 0 {
-            self.note(Item::Record(Record::Tape(self.head())));
+            self.note_head();
         } else {
             self.away = self.lost.map(|since| since.elapsed());
             self.gap_of_outage("the connection could not be restored");
@@ -358,7 +361,7 @@ impl<L: Link> Source<L> {
             head.run_id = Some(id.clone());
         }
         if self.sums.connections == 0 {
-            self.note(Item::Record(Record::Tape(self.head())));
+            self.note_head();
             self.joined = self.link.joining().map(|joining| (joining, Timestamp::now()));
         }
         self.has_event = false;
@@ -384,6 +387,13 @@ impl<L: Link> Source<L> {
         self.run_known = true;
         let thread_id = self.options.head.thread_id.clone();
         self.note(Item::Started { thread_id, run_id });
+    }
+
+    /// Notes the head of the log, once and before everything else that is recorded.
+    fn note_head(&mut self) {
+        if !std::mem::replace(&mut self.has_head, true) {
+            self.note(Item::Record(Record::Tape(self.head())));
+        }
     }
 
     fn head(&self) -> Head {
@@ -466,6 +476,8 @@ impl<L: Link> Source<L> {
     }
 
     async fn finish(&mut self, (outcome, detail): Ending) {
+        // It may be stopped before the first connection.
+        self.note_head();
         let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
         let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
         let (stream, outcome) = (self.label(), outcome.as_str());

@@ -24,13 +24,19 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long the past may be silent before the run is read, where the run is not seen in it. The past stays open.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the present may take to report the end of a run whose own stream has ended.
 const LATE: Duration = Duration::from_secs(3);
 /// How long the past may be silent when the present has ended.
-const DRAIN: Duration = Duration::from_millis(100);
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long the past may be silent behind the run that is read first, before it is said that some of it may be missing.
+const OWED: Duration = Duration::from_secs(10);
+/// How much the clock that makes ids may be behind the one of the head of an answer, in milliseconds, where the run and the
+/// present may send the same event.
+const SKEW: u64 = 60_000;
 /// How much earlier than the head of an answer, in milliseconds, an id of what follows it can be.
 const SLACK: u64 = 1_000;
 /// Events that go together at most.
@@ -87,6 +93,8 @@ pub(super) struct Whole {
     last: Option<u64>,
     /// Why it ended, behind what is given before that.
     failure: Option<ApiError>,
+    /// When an event was given last, or what is read began: heartbeats show no progress.
+    quiet_since: Instant,
     out: Vec<Feed>,
 }
 
@@ -101,6 +109,8 @@ struct Side {
 enum Piece {
     Beat,
     Block(Block),
+    /// It ended in the middle of an event.
+    Cut,
     Over,
 }
 
@@ -135,7 +145,8 @@ impl Side {
             match self.waiting.next() {
                 Some(Feed::Heartbeat) => return Ok(Piece::Beat),
                 Some(Feed::Event(event)) => return Ok(Piece::Block(Block::new(event))),
-                Some(_) => continue,
+                Some(Feed::Unfinished) => return Ok(Piece::Cut),
+                Some(Feed::Gap(_) | Feed::Replaying { .. } | Feed::Live) => continue,
                 None => {}
             }
             match self.feeds.next().await {
@@ -221,6 +232,7 @@ impl Whole {
             given,
             last: None,
             failure: None,
+            quiet_since: Instant::now(),
             out: Vec::new(),
         };
         whole.say_what_is_not_kept();
@@ -292,6 +304,7 @@ impl Whole {
                     self.begin_run().await?;
                 }
                 Piece::Beat => self.beat(),
+                Piece::Cut => self.cut(),
                 Piece::Over => self.at = At::Over,
             },
             piece = self.live.next(), if !goes_on && !self.is_present_over => match piece? {
@@ -300,15 +313,15 @@ impl Whole {
                     other => self.held = other,
                 },
                 Piece::Beat => self.beat(),
-                Piece::Over => self.is_present_over = true,
+                Piece::Cut | Piece::Over => self.is_present_over = true,
             },
             // What arrives of the past meanwhile need not be requested again.
-            () = tokio::time::sleep(DRAIN), if self.is_present_over => self.at = At::Over,
-            () = tokio::time::sleep(GRACE), if goes_on => {
+            () = tokio::time::sleep_until(self.quiet_since + DRAIN), if self.is_present_over => self.at = At::Over,
+            () = tokio::time::sleep_until(self.quiet_since + GRACE), if goes_on => {
                 lock(&self.memory).owed = true;
                 self.begin_run().await?;
             }
-            () = tokio::time::sleep(LATE), if lacks_end => {
+            () = tokio::time::sleep_until(self.quiet_since + LATE), if lacks_end => {
                 lock(&self.memory).waited_for = self.last_finished().map(|run| run.run_id.clone());
                 self.at = At::Over;
             }
@@ -449,17 +462,20 @@ impl Whole {
             return Ok(());
         };
         let is_waiting = self.held.is_none();
+        let is_owed = lock(&self.memory).owed;
         tokio::select! {
             biased;
             piece = late(&mut self.past) => self.late(piece?),
             piece = run.next() => match piece? {
                 Piece::Block(block) => self.of_run(block),
                 Piece::Beat => self.beat(),
+                Piece::Cut => self.cut(),
                 Piece::Over => {
                     self.edge = Some((u64::MAX, 0));
                     self.leave_run();
                 }
             },
+            () = tokio::time::sleep_until(self.quiet_since + OWED), if is_owed => self.say_owed(),
             piece = self.live.next(), if is_waiting => match piece? {
                 Piece::Block(block) => match self.new_to_past(block) {
                     Some(block) if block.kind == Is::Aside => self.give(block),
@@ -470,6 +486,7 @@ impl Whole {
                     None => {}
                 },
                 Piece::Beat => self.beat(),
+                Piece::Cut => self.cut(),
                 Piece::Over => self.at = At::Over,
             },
         }
@@ -488,7 +505,7 @@ impl Whole {
             self.leave_run();
             return;
         }
-        if id.0 >= self.since {
+        if id.0.saturating_add(SKEW) >= self.since {
             self.given.insert(block.print());
         }
         self.newest = self.newest.max(Some(id));
@@ -504,7 +521,12 @@ impl Whole {
                 lock(&self.memory).owed = false;
                 self.past = None;
             }
-            Piece::Over => self.past = None,
+            Piece::Cut | Piece::Over => {
+                self.past = None;
+                if !self.has_past() {
+                    self.say_owed();
+                }
+            }
             Piece::Beat => return,
         }
         if self.has_past() {
@@ -512,15 +534,30 @@ impl Whole {
         }
     }
 
+    /// Says that the past did not arrive, once.
+    fn say_owed(&mut self) {
+        if std::mem::take(&mut lock(&self.memory).owed) {
+            self.gap("the server did not replay the thread's past in time: some may be missing".into());
+        }
+    }
+
+    /// A connection ended in the middle of an event: what follows is requested again.
+    fn cut(&mut self) {
+        self.out.push(Feed::Unfinished);
+        self.at = At::Over;
+    }
+
     fn leave_run(&mut self) {
         self.run = None;
         lock(&self.memory).current.clone_from(&self.active);
         self.out.push(Feed::Live);
+        self.quiet_since = Instant::now();
         self.at = At::Present;
     }
 
     async fn read_present(&mut self) -> Result<(), ApiError> {
         let awaits_done = self.edge.is_some_and(|(at, _)| at == u64::MAX);
+        let is_owed = lock(&self.memory).owed;
         let piece = match self.held.take() {
             Some(block) => Piece::Block(block),
             None => tokio::select! {
@@ -530,7 +567,11 @@ impl Whole {
                     return Ok(());
                 }
                 piece = self.live.next() => piece?,
-                () = tokio::time::sleep(LATE), if awaits_done => Piece::Over,
+                () = tokio::time::sleep_until(self.quiet_since + LATE), if awaits_done => Piece::Over,
+                () = tokio::time::sleep_until(self.quiet_since + OWED), if is_owed => {
+                    self.say_owed();
+                    return Ok(());
+                }
             },
         };
         let block = match piece {
@@ -540,6 +581,10 @@ impl Whole {
             },
             Piece::Beat => {
                 self.beat();
+                return Ok(());
+            }
+            Piece::Cut => {
+                self.cut();
                 return Ok(());
             }
             Piece::Over => {
@@ -576,6 +621,7 @@ impl Whole {
     }
 
     fn give(&mut self, block: Block) {
+        self.quiet_since = Instant::now();
         let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.gives(name));
         let mut memory = lock(&self.memory);
         match block.kind {
