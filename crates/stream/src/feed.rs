@@ -76,7 +76,7 @@ struct Framed {
 }
 
 impl Framed {
-    /// Adds what is there to a batch. Returns whether it is complete, or the body is over; false where more may follow at once.
+    /// Adds what has arrived to a batch. Returns whether it is complete or the body is over; false if more may follow at once.
     fn fill(&mut self, cx: &mut Context<'_>, batch: &mut Batch, chunks: &mut usize) -> bool {
         while *chunks < CHUNKS && batch.bytes < BYTES as u64 {
             let Some(framer) = &mut self.framer else { return true };
@@ -144,7 +144,7 @@ async fn pump(mut framed: Framed, out: mpsc::Sender<Result<Batch, ApiError>>) {
             match chunks {
                 0 => Poll::Pending,
                 _ if has_waited && before == chunks => Poll::Ready(()),
-                // The connection's task gets its turn, and goes on with what it has. Not `yield_now`, which has the
+                // The connection's task gets its turn and continues with what it has. Not `yield_now`, which has the
                 // runtime look at all sockets first.
                 _ => {
                     has_waited = true;

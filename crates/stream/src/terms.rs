@@ -82,7 +82,7 @@ pub struct Capabilities {
     pub first_event: Option<&'static str>,
     /// The server sends all events of the run.
     pub gives_all: bool,
-    /// What of the stream the server never repeats, in words: of each outage it is said that some may be missing.
+    /// What of the stream the server never repeats, in words. Each outage is then reported as a possible gap.
     pub unrepeated: Option<&'static str>,
     /// The server sends heartbeats.
     pub beats: bool,

@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_secs(3);
 /// How long the past may be silent when the present has ended.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How long the past may be silent behind the run that is read first, before it is said that some of it may be missing.
+/// How long the past may be silent behind the run that is read first, before a gap is reported.
 const OWED: Duration = Duration::from_secs(10);
 /// How much the clock that makes ids may be behind the one of the head of an answer, in milliseconds, where the run and the
 /// present may send the same event.
@@ -248,7 +248,7 @@ impl Whole {
     pub(super) fn feeds(self) -> Feeds {
         stream::unfold(self, |mut whole| async move {
             let mut failure = None;
-            // What is there already goes together.
+            // What has already arrived goes together.
             while failure.is_none() && whole.at != At::Over && (whole.out.is_empty() || whole.has_more()) {
                 failure = match whole.at {
                     At::Past => whole.read_past().await,
@@ -534,7 +534,7 @@ impl Whole {
         }
     }
 
-    /// Says that the past did not arrive, once.
+    /// Reports once that the past did not arrive.
     fn say_owed(&mut self) {
         if std::mem::take(&mut lock(&self.memory).owed) {
             self.gap("the server did not replay the thread's past in time: some may be missing".into());

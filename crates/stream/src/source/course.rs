@@ -95,7 +95,7 @@ pub(super) enum Next {
     Guess { is_empty: bool },
     /// The run is over, and another connection shows whether everything was received. With a reason, after a wait.
     Confirm(Outcome, Option<String>, Confirming, Option<&'static str>),
-    /// The run goes on: resume after a wait.
+    /// The run is still active: resume after a wait.
     Resume(&'static str),
 }
 

@@ -431,7 +431,7 @@ impl Viewer {
     fn end_play(&mut self) {
         let newest = self.tape.newest_seq();
         if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some() && moment.at >= newest) {
-            // Nobody asked for the end: who looks at an event goes on looking at it.
+            // The end was not requested: the cursor stays on its event.
             let cursor = self.anchor;
             self.return_to_now();
             self.anchor = cursor;
@@ -498,7 +498,7 @@ impl Viewer {
         tape.stand_at(Some(moment.at));
         past.moment = Some(moment);
         if is_torn {
-            // Who looks at an event goes on looking at it.
+            // The cursor stays on its event.
             let cursor = self.anchor;
             self.forget_lines();
             self.anchor = cursor;
