@@ -689,7 +689,7 @@ async fn tailed_until(server: &Server, holds: impl Fn(&[Item]) -> bool) -> Vec<I
     let mut items = Vec::new();
     while !holds(&items) {
         let batch = tokio::time::timeout(Duration::from_secs(20), receiver.recv()).await;
-        items.extend(batch.unwrap_or_else(|_| panic!("{items:#?}")).expect("it goes on"));
+        items.extend(batch.unwrap_or_else(|_| panic!("{items:#?}")).expect("it continues"));
     }
     items
 }

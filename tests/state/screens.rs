@@ -256,7 +256,7 @@ fn any_size_can_be_drawn() {
     }
 }
 
-/// `UPDATE_PICTURE=1 cargo test --test state screens` makes it anew.
+/// `UPDATE_PICTURE=1 cargo test --test state screens` draws it again.
 fn is_pictured(dash: &mut dash::Dash, path: &str) {
     let svg = picture::svg(&dash.buffer());
     if std::env::var_os("UPDATE_PICTURE").is_some() {
@@ -264,7 +264,7 @@ fn is_pictured(dash: &mut dash::Dash, path: &str) {
     }
     assert!(
         std::fs::read_to_string(path).is_ok_and(|kept| kept == svg),
-        "{path} is old: UPDATE_PICTURE=1 makes it anew"
+        "{path} is old: UPDATE_PICTURE=1 draws it again"
     );
 }
 
