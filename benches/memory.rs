@@ -5,8 +5,8 @@ use runtail_api::Revisions;
 use runtail_core::model::{Deployment, LogLine, Revision};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::msg::{Answer, Msg, NextPoll, SubKey};
-use runtail_tui::app::streams::MAX_TABS;
+use runtail_tui::session::msg::{Answer, Msg, NextPoll, SubKey};
+use runtail_tui::features::stream::tabs::MAX_TABS;
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
@@ -247,6 +247,6 @@ fn tabs(count: usize) -> Built {
         }
         assert_eq!(seq, EVENTS as u64);
     }
-    assert_eq!(built.dash.app.streams.all().len(), count);
+    assert_eq!(built.dash.app.stream.tabs.all().len(), count);
     built
 }

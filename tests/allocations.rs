@@ -3,8 +3,8 @@
 use runtail_core::model::{Deployment, LogLine};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_testkit::hostile_stream;
-use runtail_tui::app::json::Tree;
-use runtail_tui::app::msg::{Answer, SubKey};
+use runtail_tui::widgets::json_tree::Tree;
+use runtail_tui::session::msg::{Answer, SubKey};
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -129,7 +129,7 @@ fn a_stream_that_repeats_any_text_stays_within_its_budget() {
     const BUDGET: usize = 2 << 20;
     let most_held = |size: usize, make: hostile_stream::Make| {
         let mut dash = demo_like((140, 40));
-        dash.app.settings.tape.max_bytes = BUDGET as u64;
+        dash.app.session.settings.tape.max_bytes = BUDGET as u64;
         dash.open_thread();
         let before = HELD.get();
         let mut most = 0;

@@ -14,9 +14,9 @@ use runtail_core::model::{
     AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
 };
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
-use runtail_tui::app::export::{Chunk, FileStep};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
 use runtail_tui::app::subscriptions;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -320,7 +320,7 @@ impl World {
 
     /// Keys, as tests write them.
     pub fn keys(&mut self, keys: &str) {
-        for key in runtail_tui::app::key::parse_keys(keys).expect("keys") {
+        for key in runtail_tui::input::key::parse_keys(keys).expect("keys") {
             self.feed(Msg::Key(key));
         }
     }
@@ -339,8 +339,8 @@ impl World {
         // An answer may ask for more, and work for more work.
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
-                if let Some(done) = done(&effect, text, well, self.dash.app.now) {
-                    self.feed(Msg::Done { since: self.dash.app.epoch, done });
+                if let Some(done) = done(&effect, text, well, self.dash.app.session.now) {
+                    self.feed(Msg::Done { since: self.dash.app.session.epoch, done });
                 }
             }
             self.dash.app.settle();
@@ -351,7 +351,7 @@ impl World {
 
     /// One subscription is answered.
     pub fn tell(&mut self, sub: &Subscription, text: &str, well: bool) {
-        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.now) else { return };
+        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.session.now) else { return };
         if matches!(answer, Answer::Items(_)) {
             self.seq += 16;
         }
@@ -386,7 +386,7 @@ impl World {
         while let Some(frame) = framer.next_frame() {
             let Frame::Block(block) = frame else { continue };
             let Some(decoded) = decoder.decode(block) else { continue };
-            items.push(Item::Record(Record::Event(decoded.at(self.seq, self.dash.app.now, 1, false))));
+            items.push(Item::Record(Record::Event(decoded.at(self.seq, self.dash.app.session.now, 1, false))));
             self.seq += 1;
         }
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) });
@@ -394,7 +394,7 @@ impl World {
 
     /// Looks at every cell. Tells whether something is marked that would have turned text round.
     pub fn look(&mut self) -> bool {
-        let (width, height) = self.dash.app.size;
+        let (width, height) = self.dash.app.session.size;
         let buffer = self.dash.buffer();
         let mut is_marked = false;
         for y in 0..height {

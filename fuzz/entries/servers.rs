@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use runtail_api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
 use runtail_core::config::Profile;
 use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
-use runtail_tui::app::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
+use runtail_tui::session::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
 use runtail_tui::app::subscriptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -76,7 +76,7 @@ pub fn http(data: &[u8]) {
     let clients = Clients { control: ControlPlane::new(http.clone(), url.clone()), agent: AgentServer::new(http, url) };
     let mut world = World::new((100, 30));
     let place = PLACES[usize::from(place) % PLACES.len()];
-    for key in runtail_tui::app::key::parse_keys(place).expect("keys") {
+    for key in runtail_tui::input::key::parse_keys(place).expect("keys") {
         world.keys(&key.to_string());
         runtime.block_on(clients.answer_all(&mut world));
         world.look();
@@ -108,7 +108,7 @@ impl Clients {
         world.dash.app.settle();
         for sub in subscriptions(&world.dash.app) {
             if let Some(answer) = self.answer(&sub, world).await {
-                world.dash.feed(runtail_tui::app::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+                world.dash.feed(runtail_tui::session::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
             }
         }
         world.answer_once("", true);
@@ -139,7 +139,7 @@ impl Clients {
     }
 
     async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<Answer> {
-        let at = world.dash.app.now;
+        let at = world.dash.app.session.now;
         let next = NextPoll::At(at + SignedDuration::from_secs(4));
         Some(match (&sub.key, &sub.what) {
             (SubKey::Deployments(_), _) => {

@@ -4,8 +4,9 @@ use super::context::load_config;
 use super::{Exit, Failure, Globals, resolve};
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
-use runtail_tui::app::profiles::{KEY_VARIABLE, Origin};
-use runtail_tui::runtime::{self, Ended, Options, Surroundings};
+use runtail_tui::session::catalogue::{KEY_VARIABLE, Origin};
+use runtail_tui::runtime;
+use runtail_tui::runtime::{Ended, Options, Surroundings};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 

@@ -11,10 +11,10 @@ use fastrand::Rng;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
 use runtail_sim::{Options as SimOptions, Sim};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::keys::Context;
-use runtail_tui::app::msg::{Effect, Msg};
-use runtail_tui::app::profiles::Origin;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::action::Context;
+use runtail_tui::session::msg::{Effect, Msg};
+use runtail_tui::session::catalogue::Origin;
 use runtail_tui::runtime::{Dashboard, Options};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ impl World {
     async fn other(&self, other: Other) {
         let app = &self.dashboard.app;
         let listed = app
-            .server
+            .agent.server
             .as_ref()
             .and_then(|server| Some((server.server.url.to_string(), server.thread_picker.selected.clone()?)));
         let shown = app.viewer().and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));
@@ -181,7 +181,7 @@ impl World {
             Other::EditState => send("POST", &format!("{thread}/state"), r#"{"values": {"seen": true}}"#).await,
             Other::CancelRuns => send("POST", &format!("{server}/runs/cancel?status=all"), "{}").await,
             Other::DeleteDeployment => {
-                let Some(row) = app.fleet.selected() else { return };
+                let Some(row) = app.deployments.list.selected() else { return };
                 let region = self.sim.regions().iter().find(|region| region.name == *row.profile_name);
                 if let (Some(region), Some(deployment)) = (region, &row.deployment) {
                     send("DELETE", &format!("{}/v2/deployments/{}", region.url, deployment.id), "").await;
@@ -202,7 +202,7 @@ impl World {
         if self.dashboard.app.frozen {
             self.apply(Msg::Key(Key::char('F')));
         }
-        let is_back = |world: &World| world.dashboard.app.overlays.is_empty() && !world.dashboard.app.filtering;
+        let is_back = |world: &World| world.dashboard.app.overlays.is_empty() && world.dashboard.app.prompt.is_none();
         for _ in 0..40 {
             if is_back(self) {
                 break;

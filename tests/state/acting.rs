@@ -11,8 +11,8 @@ use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, Run
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
-use runtail_tui::app::answer::AnswerStage;
-use runtail_tui::app::msg::{Done, Effect, ServerRef, StreamTarget, ThreadRef};
+use runtail_tui::features::thread::answer::AnswerStage;
+use runtail_tui::session::msg::{Done, Effect, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -106,7 +106,7 @@ fn thread() -> ThreadRef {
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 /// The run that an effect would start, as its body.
@@ -151,7 +151,7 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
     StartError { failure, error: ApiError { kind, at, detail: "no answer in time".into(), hint: None } }
 }
 
-fn card(dash: &Dash) -> &runtail_tui::app::answer::AnswerCard {
+fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
     match dash.app.overlays.last() {
         Some(Overlay::Answer(card)) => card,
         other => panic!("no card is open: {other:?}"),
@@ -189,13 +189,13 @@ fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
     let id = waiting("question").loaded().answerable()[0].id.clone().unwrap();
     assert_eq!(body["command"], json!({"resume": {id: "\napproved"}}), "Enter is a new line");
     assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-support"), &json!("reject")));
-    assert_eq!(dash.app.streams.all().len(), 1);
+    assert_eq!(dash.app.stream.tabs.all().len(), 1);
     assert!(started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(), "it is sent once");
     let acted = Acted::Started(Started { run_id: "r2".into(), was_found: false });
     dash.done(Done::Acted(number, thread(), Ok(acted)));
     assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
     assert!(dash.app.overlays.is_empty());
-    assert_eq!(dash.app.streams.all().len(), 1, "no second tab");
+    assert_eq!(dash.app.stream.tabs.all().len(), 1, "no second tab");
     assert!(dash.app.viewer().unwrap().refreshes > 0);
     // What was answered is no draft any more.
     dash.keys("a");
@@ -465,7 +465,7 @@ fn a_new_run_on_a_waiting_thread_warns_and_has_no_second_tab() {
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
     assert!(body.get("command").is_none());
-    assert_eq!(dash.app.streams.all().len(), 1);
+    assert_eq!(dash.app.stream.tabs.all().len(), 1);
 }
 
 #[test]

@@ -8,12 +8,13 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::Item;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_testkit::screen_checks as hostile;
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::keys::{Action, BINDINGS, Context, Keymap};
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey, What};
-use runtail_tui::app::streams::MAX_TABS;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::action::{Action, Context};
+use runtail_tui::input::keymap::{BINDINGS, Keymap};
+use runtail_tui::session::msg::{Answer, Done, Effect, Msg, SubKey, What};
+use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::app::subscriptions;
-use runtail_tui::app::viewer::{VIEWS, View};
+use runtail_tui::features::stream::viewer::{VIEWS, View};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -137,7 +138,7 @@ fn is_theirs(step: &Step) -> bool {
 
 /// The cursor of each stream in which nothing is searched for: a search goes to its hit as soon as that is known.
 fn cursors(dash: &Dash) -> Vec<(u64, Option<u64>)> {
-    let still = dash.app.streams.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
+    let still = dash.app.stream.tabs.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
     still.map(|viewer| (viewer.id, viewer.anchor())).collect()
 }
 
@@ -153,7 +154,7 @@ fn holds(dash: &mut Dash) {
     for cell in &buffer.content {
         assert!(!cell.symbol().contains(obeyed), "{:?}", cell.symbol());
     }
-    let streams = &dash.app.streams;
+    let streams = &dash.app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));
     assert_eq!(streams.shown().map(|viewer| viewer.id), dash.app.viewer().map(|viewer| viewer.id));
@@ -166,7 +167,7 @@ fn holds(dash: &mut Dash) {
         assert!(viewer.anchor().is_none_or(|at| at <= viewer.tape.last_seq()), "{:?}", viewer.anchor());
     }
     // What is on the screen tells of the event under the cursor.
-    let is_seen = dash.app.overlays.is_empty() && !dash.app.frozen && dash.app.size.0 >= 60 && dash.app.size.1 >= 12;
+    let is_seen = dash.app.overlays.is_empty() && !dash.app.frozen && dash.app.session.size.0 >= 60 && dash.app.session.size.1 >= 12;
     if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())
         && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.tape.first_seq())
     {
@@ -202,7 +203,7 @@ proptest! {
         rows in select(vec![7, 40, 1_000_000]),
     ) {
         let mut dash = demo_like((120, 30));
-        dash.app.settings.tape.max_rows = rows;
+        dash.app.session.settings.tape.max_rows = rows;
         dash.open_thread();
         dash.capture(first);
         for step in steps {
@@ -303,7 +304,7 @@ fn a_stream_goes_on_in_its_tab_until_it_is_closed() {
     dash.keys("<Enter>");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("<Esc><Down><Enter>");
-    assert_eq!((dash.app.streams.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
+    assert_eq!((dash.app.stream.tabs.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
     dash.keys("}");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("q");
@@ -439,13 +440,13 @@ fn another_width_and_back_keeps_the_place_in_a_long_message() {
 fn the_doctor_looks_while_its_page_is_open() {
     let mut dash = demo_like((80, 24));
     let looking = |dash: &Dash| {
-        let of = |sub: runtail_tui::app::msg::Subscription| matches!(sub.key, SubKey::Doctor(_)).then_some(sub);
+        let of = |sub: runtail_tui::session::msg::Subscription| matches!(sub.key, SubKey::Doctor(_)).then_some(sub);
         subscriptions(&dash.app).into_iter().find_map(of)
     };
     assert!(looking(&dash).is_none());
     dash.app.open_doctor();
     let sub = looking(&dash).expect("a look");
-    let profiles: Vec<_> = dash.app.profiles.iter().map(|p| p.name.clone()).collect();
+    let profiles: Vec<_> = dash.app.session.profiles.iter().map(|p| p.name.clone()).collect();
     assert_eq!(sub.what, What::Profiles(profiles));
     assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
     let tell = |dash: &mut Dash, check: Option<Check>| {
@@ -479,7 +480,7 @@ fn the_doctor_looks_while_its_page_is_open() {
 fn the_end_of_the_past_leaves_no_empty_row() {
     for view in 1..=VIEWS.len() {
         let mut dash = demo_like((120, 30));
-        dash.app.settings.tape.max_rows = 7;
+        dash.app.session.settings.tape.max_rows = 7;
         dash.open_thread();
         dash.capture("fanout-many-subgraphs");
         dash.keys(&format!("{view}<Space>"));
@@ -496,7 +497,7 @@ fn the_end_of_the_past_leaves_no_empty_row() {
 #[test]
 fn what_is_played_to_its_end_moves_no_cursor() {
     let mut dash = demo_like((120, 30));
-    dash.app.settings.tape.max_rows = 40;
+    dash.app.session.settings.tape.max_rows = 40;
     dash.open_thread();
     // Its events have no times of the server's: they are played as they arrived.
     dash.capture("js-agent-debug");

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
+use runtail_tui::session::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
 use runtail_tui::app::subscriptions;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn wanted(dash: &Dash) -> Vec<Wanted> {
 }
 
 fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
-    let newest = dash.app.fleet.row(&format!("{US}/{deployment}"))?.newest.as_ref()?;
+    let newest = dash.app.deployments.list.row(&format!("{US}/{deployment}"))?.newest.as_ref()?;
     Some((newest.id.clone(), newest.status.clone()))
 }
 
@@ -51,15 +51,15 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 fn a_list_that_broke_off_makes_no_row_go() {
     let mut dash = demo_like((140, 40));
     dash.keys("m<Up>");
-    let selected = dash.app.fleet.picker.selected.clone();
-    let rows = dash.app.fleet.rows.len();
+    let selected = dash.app.deployments.list.picker.selected.clone();
+    let rows = dash.app.deployments.list.rows.len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
         let torn = Listing { items: Vec::new(), incomplete: Some(error) };
         dash.answer(list_of(profile), deployments_answer(torn, 0));
     }
-    assert_eq!(dash.app.fleet.rows.len(), rows);
-    assert_eq!((dash.app.fleet.picker.selected.clone(), dash.app.fleet.marked.len()), (selected, 1));
+    assert_eq!(dash.app.deployments.list.rows.len(), rows);
+    assert_eq!((dash.app.deployments.list.picker.selected.clone(), dash.app.deployments.list.marked.len()), (selected, 1));
     assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
     let screen = dash.screen();
     assert!(screen.contains("us ◐ partial  eu ◐ partial"), "{screen}");
@@ -70,7 +70,7 @@ fn a_list_that_broke_off_makes_no_row_go() {
     assert!(screen.contains("us ✗ no connection 1m old, again in 0s  eu ◐ partial"), "{screen}");
     // A whole list makes go what is not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
-    assert_eq!(dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn another_clock_is_told_once() {
         let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None };
         dash.answer(list_of(US), deployments_answer(listing, seconds));
     }
-    let told = dash.app.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
-    assert_eq!(told, 1, "{:?}", dash.app.notices);
+    let told = dash.app.session.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
+    assert_eq!(told, 1, "{:?}", dash.app.session.notices);
 }
 
 #[test]
@@ -154,10 +154,10 @@ fn a_watch_outlives_a_refused_key() {
     let error = dash.error("prod-eu", Kind::Unauthorized);
     let answer = Answer::Watched(Err(error), NextPoll::Stopped);
     dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
-    assert_eq!(dash.app.watches.len(), 1);
+    assert_eq!(dash.app.deployments.watches.len(), 1);
     assert!(dash.screen().contains("✗ 401, r asks again"), "{}", dash.screen());
     dash.keys("r");
-    assert!(dash.watched("BUILDING").is_empty() && dash.app.watches.len() == 1);
+    assert!(dash.watched("BUILDING").is_empty() && dash.app.deployments.watches.len() == 1);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_list_that_was_read_to_its_end_makes_rows_go_though_one_in_it_is_odd() {
     let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(odd) };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
     dash.answer(list_of(US), Answer::Deployments { result, torn: false, skew, next });
-    assert_eq!(dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
     assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
 }
 
@@ -200,6 +200,6 @@ fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
         dash.keys("<Down>");
     }
     let (first, last) = (format!("{US}/d000"), format!("{US}/d299"));
-    assert!(dash.app.histories.len() <= 200 && !dash.app.histories.contains_key(&first));
-    assert!(dash.app.histories.contains_key(&last));
+    assert!(dash.app.deployments.histories.len() <= 200 && !dash.app.deployments.histories.contains_key(&first));
+    assert!(dash.app.deployments.histories.contains_key(&last));
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::{Answer, Done, Effect, SubKey};
+use runtail_tui::session::msg::{Answer, Done, Effect, SubKey};
 use runtail_tui::app::{Overlay, subscriptions};
 use serde_json::{Value, json};
 
@@ -349,7 +349,7 @@ fn a_change_that_was_made_is_seen_in_the_list() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     let (number, _) = begun(&dash.keys("D"));
-    let made = runtail_tui::app::msg::Made {
+    let made = runtail_tui::session::msg::Made {
         said: "Delete the listener k8s-prod: done.".into(),
         revision: None,
         vanishing: None,
@@ -424,7 +424,7 @@ proptest! {
         let mut dash = demo_like((100, 30));
         for step in steps {
             let shown = matches!(dash.app.overlays.last(),
-                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::app::sign_in::Stage::Ready));
+                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::features::resources::sign_in::Stage::Ready));
             let effects = live(&mut dash, step);
             let begun = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
             prop_assert!(!begun || shown && step == "<ctrl-s>", "{step}: {effects:?}");

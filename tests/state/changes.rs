@@ -6,9 +6,9 @@ use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Prev
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
-use runtail_tui::app::confirm::{Proposal, Stage};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
+use runtail_tui::features::changes::confirm::{Proposal, Stage};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
 use runtail_tui::app::subscriptions;
 use serde_json::json;
 
@@ -184,7 +184,7 @@ fn the_revision_that_a_change_made_is_watched() {
     let effects = dash.keys("R");
     let number = planned(&mut dash, &effects);
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
-    let row = dash.app.fleet.selected().unwrap().clone();
+    let row = dash.app.deployments.list.selected().unwrap().clone();
     let of = RevisionRef {
         profile: row.profile_name.clone(),
         deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
@@ -193,7 +193,7 @@ fn the_revision_that_a_change_made_is_watched() {
     let made = Made { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
     dash.done(Done::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
-    assert!(dash.app.watches.contains_key(&of));
+    assert!(dash.app.deployments.watches.contains_key(&of));
     assert!(dash.screen().contains("is watched"), "{}", dash.screen());
     assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubKey::Watch(of.clone())));
 }
@@ -201,7 +201,7 @@ fn the_revision_that_a_change_made_is_watched() {
 #[test]
 fn what_is_deleted_is_followed_until_it_is_gone() {
     let mut dash = demo_like((140, 40));
-    let row = dash.app.fleet.selected().unwrap().clone();
+    let row = dash.app.deployments.list.selected().unwrap().clone();
     let id = row.deployment.as_ref().unwrap().id.clone();
     let key = (row.profile_name.clone(), std::sync::Arc::<str>::from(id.as_str()));
     let made = Made {
@@ -212,7 +212,7 @@ fn what_is_deleted_is_followed_until_it_is_gone() {
     dash.done(Done::Sent(9, Ok(made)));
     let is = |k: &SubKey| *k == SubKey::Vanish(key.0.clone(), key.1.clone());
     let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
-    let next = NextPoll::At(dash.app.now);
+    let next = NextPoll::At(dash.app.session.now);
     dash.answer(is, Answer::Vanishing(Ok(record), next));
     assert!(dash.screen().contains("deleting"), "{}", dash.screen());
     let error = dash.error(&key.0, Kind::NotFound);
@@ -232,7 +232,7 @@ fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
     let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
     assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
-    assert!(dash.app.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted), "nothing more is asked with it");
+    assert!(dash.app.session.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted), "nothing more is asked with it");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn production_is_written_in_the_dialog() {
     let dialog = |profile: &str, size| {
         let text = format!("[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n");
         let mut dash = Dash::new(&text, size);
-        dash.app.profiles[0].read_only = false; // as with --write
+        dash.app.session.profiles[0].read_only = false; // as with --write
         let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
         dash.answer(|k| matches!(k, SubKey::Deployments(_)), dash::listed(rows));
         let effects = dash.keys("D");
@@ -346,7 +346,7 @@ fn keys() -> impl Strategy<Value = String> {
 
 fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
     let mut all = Vec::new();
-    for key in runtail_tui::app::key::parse_keys(keys).unwrap() {
+    for key in runtail_tui::input::key::parse_keys(keys).unwrap() {
         // What would be sent has to have been agreed to, on the screen, at this very key.
         let agreed = match dash.app.overlays.last() {
             Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
@@ -387,7 +387,7 @@ proptest! {
             let effects = press(&mut dash, &step);
             let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
             prop_assert!(!writes, "{step}: {effects:?}");
-            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::app::msg::What::Stream(_, target) if target.is_write()));
+            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::session::msg::What::Stream(_, target) if target.is_write()));
             prop_assert!(!runs);
         }
     }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use runtail_stream::{Data, Event, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot, write_record};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::export::{Chunk, FileStep};
-use runtail_tui::app::msg::{Described, Done, Effect, Msg};
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{Described, Done, Effect, Msg};
 use std::path::PathBuf;
 
 /// Does what the runtime does, and gives the path and the file's bytes.
@@ -29,7 +29,7 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
         }
         effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
     }
-    panic!("the file was never finished: {:?}", dash.app.notices.last());
+    panic!("the file was never finished: {:?}", dash.app.session.notices.last());
 }
 
 fn put(out: &mut Vec<u8>, chunk: &Chunk) {
@@ -42,7 +42,7 @@ fn put(out: &mut Vec<u8>, chunk: &Chunk) {
 }
 
 fn said(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 #[test]

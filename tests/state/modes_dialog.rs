@@ -5,7 +5,7 @@ use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, RunTerms, Target};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::{Done, Effect, StreamTarget, SubKey};
+use runtail_tui::session::msg::{Done, Effect, StreamTarget, SubKey};
 use runtail_tui::app::subscriptions;
 use serde_json::Value;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn a_stream_that_is_over_is_opened_from_its_start() {
 #[test]
 fn a_change_is_told_among_what_happened() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
-    let at = dash.app.now;
+    let at = dash.app.session.now;
     let close = runtail_stream::Record::Close { at, conn: 1, reason: "modes".into() };
     let open = runtail_stream::Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) };
     dash.items(vec![Item::Record(close), Item::Record(open)]);

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::Msg;
-use runtail_tui::app::viewer::{Standing, VIEWS, View};
+use runtail_tui::session::msg::Msg;
+use runtail_tui::features::stream::viewer::{Standing, VIEWS, View};
 use std::time::Duration;
 
 fn opened(capture: &str) -> Dash {
@@ -26,7 +26,7 @@ fn views(dash: &mut Dash) -> Vec<String> {
         dash.keys(&(n + 1).to_string());
         dash.screen();
         let lines = dash.app.viewer().unwrap().window(*view);
-        let text = |line: &runtail_tui::app::line::Line| {
+        let text = |line: &runtail_tui::widgets::line::Line| {
             line.left.iter().chain(&line.right).map(|piece| piece.text.clone()).collect::<String>()
         };
         all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
@@ -244,7 +244,8 @@ fn the_slider_goes_with_the_mouse() {
 
 #[test]
 fn what_is_exported_in_the_past_ends_there() {
-    use runtail_tui::app::export::{Chunk, Format, Part};
+    use runtail_tui::session::msg::Chunk;
+    use runtail_tui::features::stream::export::{Format, Part};
     let mut dash = opened("agent-messages-tuple");
     dash.end(Outcome::Success);
     viewer_at(&mut dash, 6);
@@ -387,7 +388,7 @@ fn a_recording_offers_no_key_that_needs_its_server() {
 #[test]
 fn what_was_let_go_is_past_no_more() {
     let mut dash = demo_like((120, 40));
-    dash.app.settings.tape.max_rows = 1_000;
+    dash.app.session.settings.tape.max_rows = 1_000;
     dash.open_thread();
     dash.items(many(1_500));
     dash.screen();
@@ -432,7 +433,7 @@ proptest! {
 #[test]
 fn what_is_kept_of_the_past_is_within_the_budget_too() {
     let mut dash = demo_like((120, 40));
-    dash.app.settings.tape.max_bytes = 4 << 20;
+    dash.app.session.settings.tape.max_bytes = 4 << 20;
     dash.open_thread();
     for n in 0..400_u64 {
         let custom = |i| Event {

@@ -2,8 +2,8 @@
 
 use runtail_stream::{Data, End, Event, Item, Outcome, Record};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::export::{Chunk, FileStep};
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey};
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{Answer, Done, Effect, Msg, SubKey};
 use runtail_tui::app::subscriptions;
 use std::path::PathBuf;
 
@@ -87,7 +87,7 @@ fn asked(dash: &mut Dash, line: &str) -> Vec<Effect> {
 }
 
 fn said(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_recording_ends_with_a_stream_that_broke_off() {
 #[test]
 fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
     let mut dash = demo_like((140, 40));
-    dash.app.settings.tape.max_rows = 100;
+    dash.app.session.settings.tape.max_rows = 100;
     dash.open_thread();
     let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
     let items = std::iter::once(open).chain((1..=20).map(|seq| event(&dash, seq))).collect();
@@ -254,7 +254,7 @@ fn a_stream_waits_for_a_slow_disk() {
     come(&mut dash, items);
     assert!(holds(&dash));
     let mut disk = Disk::default();
-    let number = dash.app.next_change - 1;
+    let number = dash.app.session.next_change.last();
     let effects = dash.done(Done::FileStepped(number, Ok(0)));
     disk.work(&mut dash, effects);
     assert!(!holds(&dash));

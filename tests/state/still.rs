@@ -6,7 +6,7 @@ use runtail_api::Kind;
 use runtail_stream::Outcome;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Pane;
-use runtail_tui::app::msg::{Msg, SubKey};
+use runtail_tui::session::msg::{Msg, SubKey};
 use std::time::Duration;
 
 const MINUTES: u32 = 60;

@@ -10,11 +10,12 @@ use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, 
 use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot,
 };
-use runtail_tui::app::key::parse_keys;
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
-use runtail_tui::app::profiles::Origin;
+use runtail_tui::input::key::parse_keys;
+use runtail_tui::session::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
+use runtail_tui::session::catalogue::Origin;
 use runtail_tui::app::{App, Overlay, Page, Settings, subscriptions, update};
-use runtail_tui::ui::{Still, Theme};
+use runtail_tui::app::draw::FrozenFrame;
+use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub struct Dash {
     pub ascii: bool,
     /// Without it as under NO_COLOR.
     pub color: bool,
-    still: Still,
+    still: FrozenFrame,
     pub now: Timestamp,
     seq: u64,
 }
@@ -47,12 +48,12 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, color: true, still: Still::default(), now: start(), seq: 0 }
+        Dash { app, ascii: false, color: true, still: FrozenFrame::default(), now: start(), seq: 0 }
     }
 
     /// As under `--read-only`.
     pub fn seal(&mut self) {
-        self.app.profiles.iter_mut().for_each(|profile| profile.read_only = true);
+        self.app.session.profiles.iter_mut().for_each(|profile| profile.read_only = true);
     }
 
     /// Applies a message. Keys are pressed by somebody who sees the screen.
@@ -75,7 +76,7 @@ impl Dash {
 
     /// An answer to what was asked just now.
     pub fn done(&mut self, done: Done) -> Vec<Effect> {
-        let since = self.app.epoch;
+        let since = self.app.session.epoch;
         self.feed(Msg::Done { since, done })
     }
 
@@ -96,7 +97,7 @@ impl Dash {
     /// The finished screen, with its colours.
     pub fn buffer(&mut self) -> ratatui::buffer::Buffer {
         self.app.settle();
-        let (w, h) = self.app.size;
+        let (w, h) = self.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: self.color, rgb: false, ascii: self.ascii };
         terminal.draw(|frame| self.still.draw(&self.app, &theme, frame)).unwrap();
@@ -104,7 +105,7 @@ impl Dash {
     }
 
     pub fn screen(&mut self) -> String {
-        let (w, h) = self.app.size;
+        let (w, h) = self.app.session.size;
         let buffer = self.buffer();
         let mut out = String::new();
         for y in 0..h {
@@ -140,7 +141,7 @@ impl Dash {
 
     /// Answers what the server that is open was asked for first.
     pub fn assistants(&mut self) {
-        let Some(server) = self.app.server.as_ref().map(|s| s.server.clone()) else { return };
+        let Some(server) = self.app.agent.server.as_ref().map(|s| s.server.clone()) else { return };
         let assistants = serde_json::from_value(json!([
             {"assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca", "graph_id": "agent", "name": "agent", "version": 1},
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
@@ -239,7 +240,7 @@ impl Dash {
     pub fn open_thread(&mut self) {
         self.open_server();
         self.keys("<Enter>");
-        if self.app.size.0 >= 120 {
+        if self.app.session.size.0 >= 120 {
             self.app.focus = runtail_tui::app::Pane::Stream;
         }
     }

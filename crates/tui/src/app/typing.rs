@@ -1,108 +1,84 @@
-//! A line that is being typed at the foot of the screen: the filter of a list or of logs, or a search in a document.
+//! A line that is typed in the footer: the filter of a list or of logs, or a search in a document.
 
-use super::find::Typing;
-use super::key::{Code, Key};
-use super::viewer::Viewer;
-use super::{App, Overlay, Pane};
+use super::{App, Pane};
+use crate::input::key::{Code, Key};
+use crate::widgets::text_input::TextInput;
+
+/// A filter or a search being typed in the footer.
+#[derive(Debug)]
+pub struct Prompt {
+    /// The sign before the line: what it is for.
+    pub sign: &'static str,
+    /// The line.
+    pub input: TextInput,
+    /// The text that Esc restores.
+    before: String,
+    /// The deployment that was selected, which Esc selects again.
+    selected: Option<String>,
+}
 
 impl App {
-    /// What is typed into now, as it stands.
-    pub fn typed(&self) -> &str {
-        match (self.overlays.last(), self.focus) {
-            (Some(Overlay::Inspect { tree, .. }), _) => tree.search_text(),
-            (Some(Overlay::Browse(browse)), _) => &browse.filter,
-            (_, Pane::Stream) => match (&self.logs, self.streams.shown(), &self.server) {
-                (Some(logs), ..) => logs.filter().text(),
-                (None, Some(viewer), _) => viewer.typed(),
-                (None, None, Some(server)) => &server.filter,
-                (None, None, None) => "",
-            },
-            _ => self.fleet.filter().text(),
+    fn set_filter(&mut self, text: &str) {
+        // A filter is typed for a pane where the overlay has none.
+        let typed = self.with_focus(|component, _| component.filter().is_some().then(|| component.set_filter(text)));
+        if typed.flatten().is_none() {
+            let context = self.pane_context();
+            self.with_pane(context, |pane, _| pane.set_filter(text));
         }
     }
 
-    fn set_typed(&mut self, text: &str) {
-        match (self.overlays.last_mut(), self.focus) {
-            (Some(Overlay::Inspect { tree, .. }), _) => tree.search(text),
-            (Some(Overlay::Browse(browse)), _) => browse.filter = text.to_string(),
-            (_, Pane::Stream) => match (&mut self.logs, self.streams.shown_mut(), &mut self.server) {
-                (Some(logs), ..) => logs.set_filter(text),
-                (None, Some(viewer), _) => viewer.set_typed(text),
-                (None, None, Some(server)) => server.filter = text.to_string(),
-                (None, None, None) => {}
-            },
-            _ => {
-                if self.fleet.set_filter(text) {
-                    // What fits best is at the top.
-                    self.fleet.picker = Default::default();
-                }
-            }
-        }
-    }
-
-    /// A line is going to be typed for the stream that is shown.
-    pub(super) fn begin_finding(&mut self, typing: Typing) {
-        if let Some(viewer) = self.streams.shown_mut() {
-            viewer.begin_typing(typing);
-            self.begin_typing();
-        }
-    }
-
-    /// The line for the stream is finished, if there was one.
-    pub(super) fn end_finding(&mut self, keep: bool) {
-        if let Some(viewer) = self.streams.shown_mut() {
-            viewer.end_typing(keep);
-        }
-    }
-
-    /// What stands before the line that is typed: what it is for.
-    pub fn prompt(&self) -> &'static str {
-        let filters = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
-        if self.overlays.is_empty() && self.viewer().is_some_and(filters) { "&" } else { "/" }
-    }
-
-    /// A line is going to be typed.
+    /// Opens the line in the footer.
     pub(super) fn begin_typing(&mut self) {
-        self.filtering = true;
-        self.before_typing = (self.typed().to_string(), self.fleet.picker.selected.clone());
+        let typed = |component: &mut dyn crate::session::Component| {
+            component.filter().map(|text| (text.to_string(), component.prompt()))
+        };
+        let found = self.with_focus(|component, _| typed(component)).flatten();
+        let context = self.pane_context();
+        let found = found.or_else(|| self.with_pane(context, |pane, _| typed(pane)).flatten());
+        let (before, sign) = found.unwrap_or((String::new(), "/"));
+        let selected = self.deployments.list.picker.selected.clone();
+        self.prompt = Some(Prompt { sign, input: TextInput::line(&before), before, selected });
     }
 
-    /// A key while a line is typed.
+    /// Handles a key while a line is typed.
     pub(super) fn type_key(&mut self, key: Key) {
-        let mut text = self.typed().to_string();
         match key.code {
-            Code::Enter | Code::Tab | Code::Down => self.filtering = false,
-            // As if nothing had been typed.
-            Code::Esc => {
-                self.filtering = false;
-                let (before, selected) = std::mem::take(&mut self.before_typing);
-                self.set_typed(&before);
-                self.end_finding(false);
-                if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
-                    self.fleet.picker.wish(selected);
-                }
-                return;
-            }
-            Code::Backspace => {
-                text.pop();
-            }
-            Code::Char('u') if key.ctrl => text.clear(),
-            Code::Char('w') if key.ctrl => {
-                let kept = text.trim_end().rfind(' ').map_or(0, |at| at + 1);
-                text.truncate(kept);
-            }
+            Code::Enter | Code::Tab | Code::Down => self.end_typing(),
+            Code::Esc => self.cancel_typing(),
             Code::Char('c') if key.ctrl => self.quit = true,
-            _ => text.extend(key.text()),
-        }
-        self.set_typed(&text);
-        if !self.filtering {
-            self.end_finding(true);
+            _ => self.edit_prompt(|input| input.key(key)),
         }
     }
 
-    /// A pasted text while a line is typed: its first line counts.
+    /// Closes the line and keeps what was typed.
+    pub(super) fn end_typing(&mut self) {
+        if self.prompt.take().is_some() {
+            self.with_stream(|stream, _| crate::session::Component::end_typing(stream, true));
+        }
+    }
+
+    /// Closes the line, as if nothing had been typed.
+    fn cancel_typing(&mut self) {
+        let Some(Prompt { before, selected, .. }) = self.prompt.take() else { return };
+        self.set_filter(&before);
+        self.with_stream(|stream, _| crate::session::Component::end_typing(stream, false));
+        if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
+            self.deployments.list.picker.wish(selected);
+        }
+    }
+
+    /// Takes a pasted text while a line is typed: its first line counts.
     pub(super) fn type_paste(&mut self, pasted: &str) {
-        let text = format!("{}{}", self.typed(), pasted.lines().next().unwrap_or(""));
-        self.set_typed(&text);
+        self.edit_prompt(|input| input.insert(pasted));
+    }
+
+    fn edit_prompt(&mut self, edit: impl FnOnce(&mut TextInput)) {
+        let Some(prompt) = &mut self.prompt else { return };
+        let before = prompt.input.text();
+        edit(&mut prompt.input);
+        let after = prompt.input.text();
+        if after != before {
+            self.set_filter(&after);
+        }
     }
 }

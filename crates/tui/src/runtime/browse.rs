@@ -2,7 +2,7 @@
 
 use super::services::Services;
 use super::subs::Out;
-use crate::app::msg::Answer;
+use crate::session::msg::Answer;
 use runtail_api::{ApiError, AuthWaited, Listing};
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, Collection, mask_record};
 use serde_json::Value;

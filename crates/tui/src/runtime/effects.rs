@@ -5,7 +5,7 @@ use super::browse;
 use super::changes;
 use super::find;
 use super::services::Services;
-use crate::app::msg::{Described, Done, Effect, RevisionRef, ServerRef};
+use crate::session::msg::{Described, Done, Effect, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
 use runtail_core::config::{ConfigError, Draft};
 use runtail_core::model::{FailureCard, StatusTime};

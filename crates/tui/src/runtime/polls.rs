@@ -4,7 +4,7 @@
 use super::round::{Round, SHORTEST, Told, pause, quickened};
 use super::services::Services;
 use super::subs::Out;
-use crate::app::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted};
+use crate::session::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted};
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::SignedDuration;
 use runtail_api::{

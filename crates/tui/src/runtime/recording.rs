@@ -2,7 +2,7 @@
 
 use super::export::at_home;
 use super::subs::Out;
-use crate::app::msg::Answer;
+use crate::session::msg::Answer;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord};

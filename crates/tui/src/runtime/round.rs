@@ -1,6 +1,6 @@
 //! When a poll asks again: by what moves, who looks, how long the server took and how often it failed.
 
-use crate::app::msg::{Pace, Wish};
+use crate::session::msg::{Pace, Wish};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
 use runtail_core::backoff::{Backoff, vary};

@@ -5,7 +5,7 @@
 use super::round::Told;
 use super::services::Services;
 use super::subs::Out;
-use crate::app::msg::{Answer, ServerRef, WantedStatus};
+use crate::session::msg::{Answer, ServerRef, WantedStatus};
 use futures::stream::{FuturesUnordered, StreamExt};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{ThreadFacts, ThreadStatus};

@@ -5,8 +5,8 @@ use super::effects::perform;
 use super::polls;
 use super::round::Told;
 use super::services::Services;
-use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
-use crate::app::work::Task;
+use crate::session::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
+use crate::widgets::jobs::Task;
 use runtail_api::doctor::{Ask, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
 use runtail_stream::{
