@@ -178,7 +178,7 @@ fn deployments(count: usize) -> Built {
 /// The same after all of them were selected once, one after the other, with twenty revisions each.
 fn histories(count: usize) -> Built {
     let mut built = deployments(count);
-    built.dash.app.settle();
+    built.dash.app.relayout();
     let now = built.dash.now;
     for n in 0..count {
         let rows = (0..20).map(|k| revision(&uuid(4 + 1_000 * k, n), "DEPLOYED").to_string());

@@ -343,7 +343,7 @@ impl World {
                     self.feed(Msg::Done { since: self.dash.app.session.epoch, done });
                 }
             }
-            self.dash.app.settle();
+            self.dash.app.relayout();
             let works = subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubKey::Work(_)));
             works.for_each(|sub| self.tell(&sub, text, well));
         }
@@ -514,7 +514,7 @@ pub fn update(data: &[u8]) {
             11 | 12 => {
                 let (well, which) = (script.byte() % 4 > 0, usize::from(script.byte()));
                 let text = script.text();
-                world.dash.app.settle();
+                world.dash.app.relayout();
                 let subs = subscriptions(&world.dash.app);
                 if let Some(sub) = subs.get(which % subs.len().max(1)) {
                     world.tell(sub, &text, well);

@@ -105,7 +105,7 @@ impl Clients {
                 world.dash.done(done);
             }
         }
-        world.dash.app.settle();
+        world.dash.app.relayout();
         for sub in subscriptions(&world.dash.app) {
             if let Some(answer) = self.answer(&sub, world).await {
                 world.dash.feed(runtail_tui::session::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });

@@ -189,7 +189,7 @@ fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
     let ids: Vec<(String, String)> = (0..300).map(|n| (format!("d{n:03}"), format!("r{n:03}"))).collect();
     let rows: Vec<(&str, &str)> = ids.iter().map(|(id, newest)| (id.as_str(), newest.as_str())).collect();
     dash.answer(list_of(US), listed(deployments(&rows)));
-    dash.app.settle();
+    dash.app.relayout();
     for (_, newest) in &ids {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
         let list = runtail_api::Revisions { items, was_sorted: true };

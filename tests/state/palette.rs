@@ -63,7 +63,7 @@ fn arguments_are_offered_and_completed() {
     dash.keys(":prof<Tab>");
     assert!(dash.screen().contains(":profile"), "{}", dash.screen());
     dash.keys("<Down><Enter>");
-    assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles)));
+    assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles(_))));
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn a_filter_is_edited_with_the_same_keys() {
     let mut dash = demo_like((100, 30));
     dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
     assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
-    assert_eq!(dash.app.fleet.filter().text(), "support-bot");
+    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot");
     dash.keys("<alt-u><Enter>");
-    assert_eq!(dash.app.fleet.filter().text(), "supportbot");
+    assert_eq!(dash.app.deployments.list.filter().text(), "supportbot");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn is_tried(effects: &[Effect]) -> bool {
 /// Opens the page and goes to a profile.
 fn choose(dash: &mut Dash, name: &str) {
     dash.app.open_profiles();
-    dash.app.settle();
+    dash.app.relayout();
     dash.keys("<Home>");
     for _ in 0..20 {
         if dash.app.session.catalogue.picker.selected.as_deref() == Some(name) {
@@ -531,7 +531,7 @@ proptest! {
                 Step::Press(which, keys) => {
                     world.dash.app.open_profiles();
                     world.dash.app.session.catalogue.picker.wish(NAMES[which].into());
-                    world.dash.app.settle();
+                    world.dash.app.relayout();
                     let effects = world.dash.keys(keys);
                     world.run(effects);
                     let effects = world.dash.keys("<Esc>d");

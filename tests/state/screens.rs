@@ -311,7 +311,7 @@ fn the_wide_table_says_both_statuses_and_what_is_live() {
 
 /// The names in the order shown.
 fn order(dash: &mut dash::Dash) -> Vec<String> {
-    dash.app.settle();
+    dash.app.relayout();
     dash.app.deployments.list.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
 }
 

@@ -13,7 +13,7 @@ use runtail_stream::{
 use runtail_tui::input::key::parse_keys;
 use runtail_tui::session::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
 use runtail_tui::session::catalogue::Origin;
-use runtail_tui::app::{App, Overlay, Page, Settings, subscriptions, update};
+use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
 use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
@@ -96,7 +96,7 @@ impl Dash {
 
     /// The finished screen, with its colours.
     pub fn buffer(&mut self) -> ratatui::buffer::Buffer {
-        self.app.settle();
+        self.app.relayout();
         let (w, h) = self.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: self.color, rgb: false, ascii: self.ascii };
@@ -201,7 +201,7 @@ impl Dash {
     /// Explains the revision whose page is open, if one is.
     pub fn card(&mut self) {
         let of = self.app.overlays.iter().rev().find_map(|overlay| match overlay {
-            Overlay::Page(Page::Explain(explained), _) => Some(explained.of.clone()),
+            Overlay::Explain(explained) => Some(explained.page.of.clone()),
             _ => None,
         });
         let Some(of) = of else { return };

@@ -5,7 +5,7 @@ use crate::features::help::{Help, Messages};
 use crate::features::stream::viewer::{LinkState, Viewer};
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
-use crate::session::{Component, Paged, Requests, Route};
+use crate::session::{Paged, Route};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 
@@ -50,10 +50,8 @@ impl App {
             Action::PageDown => self.step(context, page, true),
             Action::HalfUp => self.step(context, -(page / 2).max(1), true),
             Action::HalfDown => self.step(context, (page / 2).max(1), true),
-            Action::Top => drop(self.with_component(context, |component, cx| component.to_edge(cx, true))),
-            Action::Bottom | Action::Follow => {
-                drop(self.with_component(context, |component, cx| component.to_edge(cx, false)));
-            }
+            Action::Top => self.to_edge(context, true),
+            Action::Bottom | Action::Follow => self.to_edge(context, false),
             Action::Refresh if !matches!(context, Context::Journal | Context::Browse) => return self.refresh(),
             Action::Filter if self.overlays.is_empty() || matches!(context, Context::Inspector | Context::Browse) => {
                 self.begin_typing()
@@ -68,6 +66,10 @@ impl App {
 
     pub(super) fn step(&mut self, context: Context, lines: isize, whole_window: bool) {
         self.with_component(context, |component, cx| component.step(cx, lines, whole_window));
+    }
+
+    fn to_edge(&mut self, context: Context, start: bool) {
+        self.with_component(context, |component, cx| component.to_edge(cx, start));
     }
 
     /// Lines that what has the focus scrolls by at once.
@@ -195,15 +197,5 @@ impl App {
     /// Opens the page of all profiles.
     pub fn open_profiles(&mut self) {
         let _ = self.open(Route::Profiles);
-    }
-
-    /// Calls a component for what it asks for, and carries that out.
-    pub(super) fn carry_out(
-        &mut self,
-        context: Context,
-        call: impl FnOnce(&mut dyn Component, &crate::session::Cx<'_>) -> Requests,
-    ) -> Vec<Effect> {
-        let requests = self.ask(context, call);
-        self.apply(requests)
     }
 }

@@ -201,6 +201,21 @@ impl App {
         self.session.notice()
     }
 
+    /// The columns of the list of deployments that there is room for.
+    pub fn columns(&self) -> Vec<crate::features::deployments::columns::Place> {
+        self.deployments.columns(&self.pane_cx(Pane::Deployments))
+    }
+
+    /// What the command line offers for a text.
+    pub fn offers(&self, text: &str) -> Vec<crate::features::palette::Offer> {
+        crate::features::palette::offers(&self.overlay_cx(false), text)
+    }
+
+    /// Why the command line offers nothing for a text, with what was probably meant.
+    pub fn no_offer(&self, text: &str) -> String {
+        crate::features::palette::no_offer(&self.overlay_cx(false), text)
+    }
+
     /// The revisions of the selected deployment.
     pub fn history(&self) -> Option<&History> {
         self.deployments.history()

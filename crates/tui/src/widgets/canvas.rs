@@ -12,7 +12,7 @@ fn right_width(line: &Line) -> u16 {
 }
 
 /// A buffer to put text on.
-pub(crate) struct Canvas<'a> {
+pub struct Canvas<'a> {
     pub(crate) buffer: &'a mut Buffer,
     pub(crate) theme: Paint<'a>,
 }

@@ -1,11 +1,11 @@
 //! The deployments of all profiles in one list, and the agent servers that profiles name.
 
 use super::columns::{Column, FIELDS, compare, is_unknown};
-use crate::session::msg::{NextPoll, ServerRef};
+use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::filter::{Fields, Filter, Fit};
 use crate::widgets::list::Picker;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_core::config::Profile;
 use runtail_core::model::{Deployment, Phase, Revision};

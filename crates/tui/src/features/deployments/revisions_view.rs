@@ -39,7 +39,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let history = d.history();
     let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
     if let Some(history) = history {
-        head = head.right(Tone::Dim, &next_poll(history, d, cx, halted));
+        head = head.right(Tone::Dim, &next_poll(history, cx, halted));
     }
     canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
     if row.gone {
@@ -64,7 +64,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     list(d, cx, history, deployment, canvas, rows, focused);
 }
 
-fn next_poll(history: &History, d: &Deployments, cx: &Cx<'_>, halted: bool) -> String {
+fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
     match (&history.error, history.next_poll) {
         _ if halted => "stopped, r asks again".into(),
         (_, Some(NextPoll::GaveUp)) => "not final in time, r polls again".into(),

@@ -20,7 +20,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     let used = canvas.title(area, "DEPLOYMENTS", focused);
     canvas.line(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &summary(d, cx));
     let columns = d.columns(cx);
-    heads(d, cx, canvas, &columns, area.x, area.y + 1);
+    heads(d, canvas, &columns, area.x, area.y + 1);
     let rows = below(area, 2);
     let fleet = &d.list;
     if fleet.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         for place in &columns {
             // What is stale is dim as a whole: its age stands in the header.
             let stale = profile.error.is_some() && row.deployment.is_some();
-            let cell = cell(d, cx, profile, row, place.column);
+            let cell = cell(cx, profile, row, place.column);
             draw(canvas, rows.x, y, place, cell, stale);
         }
         if fleet.marked.contains(&row.id) {
@@ -90,7 +90,7 @@ fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
     line
 }
 
-fn heads(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
+fn heads(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
     let sort = d.list.sort();
     for place in columns {
         let sorts = place.column == sort.column;
@@ -130,8 +130,8 @@ impl Cell {
     }
 }
 
-fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell {
-    let Some(deployment) = &row.deployment else { return server_cell(d, cx, row, column) };
+fn cell(cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell {
+    let Some(deployment) = &row.deployment else { return server_cell(cx, row, column) };
     let text = |text: Option<&str>| Cell::of(Tone::Dim, text.unwrap_or("-"));
     match column {
         Column::Name => Cell::of(Tone::Plain, &row.name),
@@ -143,7 +143,7 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, column:
             let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
             Cell::state(glyph, tone, word)
         }
-        Column::Newest => newest(d, cx, profile, row),
+        Column::Newest => newest(cx, profile, row),
         Column::Live => {
             let tone = if row.live() == Live::Older { Tone::Plain } else { Tone::Dim };
             Cell::of(tone, row.live().word())
@@ -158,7 +158,7 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, column:
     }
 }
 
-fn newest(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Cell {
+fn newest(cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Cell {
     match (&row.newest, &row.newest_error) {
         (Some(revision), _) => {
             let (glyph, tone) = phase_look(revision.phase());
@@ -173,7 +173,7 @@ fn newest(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Ce
 }
 
 /// An agent server without a control plane.
-fn server_cell(d: &Deployments, cx: &Cx<'_>, row: &Row, column: Column) -> Cell {
+fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Cell {
     match column {
         Column::Name => Cell::of(Tone::Plain, &row.name),
         Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),

@@ -8,7 +8,7 @@ use crate::session::Cx;
 use crate::session::msg::StreamTarget;
 use crate::widgets::area::below;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Tone;
 use runtail_core::model::ThreadStatus;
 
 /// Draws the pane.

@@ -8,7 +8,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{since, tones};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{Kind, LoadedThread};
-use runtail_core::model::{Again, Question, StatusRole, ThreadStatus, summary_of};
+use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
 use runtail_core::text;
 use runtail_stream::SnapshotPart;
 use runtail_stream::projection::{Attempt, RunEntry};
