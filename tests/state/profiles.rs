@@ -6,7 +6,8 @@ use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::session::msg::{Answer, Described, Done, Effect, Msg, ServerRef, SubKey, What};
 use runtail_tui::session::catalogue::Origin;
-use runtail_tui::app::{Pane, subscriptions};
+use runtail_tui::app::{App, Overlay, Pane, subscriptions};
+use runtail_tui::widgets::list::Picker;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,13 +28,21 @@ fn is_tried(effects: &[Effect]) -> bool {
     effects.iter().any(|e| matches!(e, Effect::Try(..)))
 }
 
+/// The selection on the page.
+fn selection(app: &mut App) -> &mut Picker {
+    match app.overlays.last_mut() {
+        Some(Overlay::Profiles(page)) => &mut page.picker,
+        _ => panic!("the page is not open"),
+    }
+}
+
 /// Opens the page and goes to a profile.
 fn choose(dash: &mut Dash, name: &str) {
     dash.app.open_profiles();
     dash.app.relayout();
     dash.keys("<Home>");
     for _ in 0..20 {
-        if dash.app.session.catalogue.picker.selected.as_deref() == Some(name) {
+        if selection(&mut dash.app).selected.as_deref() == Some(name) {
             return;
         }
         dash.keys("<Down>");
@@ -530,7 +539,7 @@ proptest! {
                 }
                 Step::Press(which, keys) => {
                     world.dash.app.open_profiles();
-                    world.dash.app.session.catalogue.picker.wish(NAMES[which].into());
+                    selection(&mut world.dash.app).wish(NAMES[which].into());
                     world.dash.app.relayout();
                     let effects = world.dash.keys(keys);
                     world.run(effects);

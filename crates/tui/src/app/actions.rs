@@ -121,7 +121,7 @@ impl App {
             return match self.with_top(|top, _| top.back(quit)).flatten() {
                 Some(requests) => self.apply(requests),
                 None => {
-                    self.overlays.pop();
+                    self.close();
                     Vec::new()
                 }
             };

@@ -132,7 +132,7 @@ impl App {
     }
 
     /// Closes the overlay on top. What was typed is kept.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if let Some(overlay) = self.overlays.pop() {
             self.keep(overlay);
         }
