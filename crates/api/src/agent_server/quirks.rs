@@ -10,7 +10,7 @@ pub(super) const SAFE_PAGE: usize = 100;
 
 /// What is known of one agent server. Shared by all clients of it, and safe to lose.
 #[derive(Debug)]
-pub(crate) struct Capabilities {
+pub(crate) struct Quirks {
     /// How plain a search for threads has to be: 0 sorted and selected, 1 sorted, 2 plain.
     thread_search: AtomicU8,
     run_order: AtomicU8,
@@ -41,9 +41,9 @@ pub(super) enum RunTail {
     Refused,
 }
 
-impl Default for Capabilities {
-    fn default() -> Capabilities {
-        Capabilities {
+impl Default for Quirks {
+    fn default() -> Quirks {
+        Quirks {
             thread_search: AtomicU8::new(0),
             run_order: AtomicU8::new(0),
             run_tail: AtomicU8::new(0),
@@ -53,7 +53,7 @@ impl Default for Capabilities {
     }
 }
 
-impl Capabilities {
+impl Quirks {
     pub(super) fn thread_search(&self) -> u8 {
         self.thread_search.load(Ordering::Relaxed)
     }
