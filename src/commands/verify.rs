@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use clap::Args;
 use runtail_core::text;
-use runtail_stream::{Chain, Data, End, LineParser, Lines, Linked, ReadError, Record, let_go};
+use runtail_stream::{Chain, Data, End, EventNumber, LineParser, Lines, Linked, ReadError, Record, Seq, let_go};
 use std::path::PathBuf;
 
 /// Problems told one by one.
@@ -97,7 +97,7 @@ struct Audit {
     connections: u64,
     /// The connection that is open.
     open: Option<u32>,
-    last_seq: u64,
+    last_seq: Seq,
     /// What the gap before the next event says.
     gap: Option<String>,
     /// Events that a gap says to be missing.
@@ -174,10 +174,14 @@ impl Audit {
                 self.events += 1;
                 self.malformed += u64::from(!matches!(event.data, Data::Json(_)));
                 let (last, gap) = (self.last_seq, self.gap.take());
-                match event.seq.checked_sub(last).and_then(|by| by.checked_sub(1)) {
+                match event.seq.checked_since(last).and_then(|by| by.checked_sub(1)) {
                     Some(0) => {}
                     // A recording that was begun late says what it lacks.
-                    Some(missing) if gap.is_some_and(|why| why == let_go(last + 1, event.seq - 1)) => {
+                    Some(missing)
+                        if gap.is_some_and(|why| {
+                            why == let_go(EventNumber(last.next().0), EventNumber(event.seq.previous().0))
+                        }) =>
+                    {
                         self.missing += missing;
                     }
                     _ => self.problem(format!("event {} follows event {last}", event.seq)),
