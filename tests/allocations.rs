@@ -97,7 +97,7 @@ fn of_a_deployment_the_list_holds_what_it_shows() {
     };
     let each = held(|| {
         dash.answer(|key| matches!(key, SubKey::Deployments(_)), listed((0..ROWS).map(row).collect()));
-        dash.app.settle();
+        dash.app.relayout();
     }) / ROWS;
     assert!((400..2_000).contains(&each), "{each} bytes a deployment");
 }

@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use runtail_core::config::Profile;
 use runtail_sim::{Request, Sim};
 use runtail_tui::features::changes::confirm::{Proposal, Stage};
-use runtail_tui::app::layout::SMALLEST;
+use runtail_tui::session::SMALLEST;
 use runtail_tui::session::msg::{Effect, Msg, StreamTarget, What};
 use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::app::{App, Overlay, subscriptions};

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Mouse, Timestamps};
+use runtail_stream::Seq;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::msg::{Described, Done, Effect, Msg, StreamTarget};
@@ -96,6 +97,35 @@ fn a_filter_is_edited_with_the_same_keys() {
 }
 
 #[test]
+fn a_line_is_edited_in_its_middle_and_edits_are_undone() {
+    let mut dash = demo_like((100, 30));
+    let typed = |dash: &Dash| match dash.app.overlays.last() {
+        Some(Overlay::Command(palette)) => palette.text(),
+        _ => panic!("the palette is closed"),
+    };
+    dash.keys(":theme mono<ctrl-Left><ctrl-w>view <End>x<Backspace>");
+    assert_eq!(typed(&dash), "view mono");
+    dash.keys("<Left><Left>");
+    assert!(dash.screen().contains(":view mo▏no"), "{}", dash.screen());
+    dash.keys("<ctrl-u>");
+    assert_eq!(typed(&dash), "no");
+    dash.keys("<alt-u>");
+    assert_eq!(typed(&dash), "view mono");
+    dash.keys("<ctrl-u><ctrl-k><Backspace>");
+    assert!(dash.app.overlays.is_empty(), "Backspace on an empty line closes it");
+}
+
+#[test]
+fn a_filter_is_edited_with_the_same_keys() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
+    assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
+    assert_eq!(dash.app.fleet.filter().text(), "support-bot");
+    dash.keys("<alt-u><Enter>");
+    assert_eq!(dash.app.fleet.filter().text(), "supportbot");
+}
+
+#[test]
 fn lines_are_remembered() {
     let mut dash = demo_like((100, 30));
     for line in ["wrap on", "timestamps delta", "wrap on"] {
@@ -168,9 +198,9 @@ fn an_id_of_the_stream_lands_in_it() {
     dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#));
     let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
     dash.feed(Msg::Paste(run.into()));
-    assert_eq!(at(&dash), Some(2));
+    assert_eq!(at(&dash), Some(Seq(2)));
     say(&mut dash, message);
-    assert_eq!(at(&dash), Some(3), "where the message began");
+    assert_eq!(at(&dash), Some(Seq(3)), "where the message began");
 }
 
 /// The sources that are asked, and the number of their search.
@@ -380,19 +410,19 @@ fn events_and_times_of_the_stream() {
     dash.open_thread();
     dash.capture("agent-events");
     say(&mut dash, "#3");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(3));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
     say(&mut dash, "view raw");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
     say(&mut dash, "4000");
     assert!(said(&dash).contains("No event 4000 yet. The newest is 42."), "{}", said(&dash));
     let viewer = dash.app.viewer().unwrap();
-    let (seq, at) = viewer.tape.iter_from(20).map(|event| (event.seq, event.at)).next().unwrap();
+    let (seq, at) = viewer.tape.iter_from(Seq(20)).map(|event| (event.seq, event.at)).next().unwrap();
     let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();
     say(&mut dash, &whole);
     let anchor = dash.app.viewer().unwrap().anchor().unwrap();
     assert!(anchor <= seq && anchor + 10 > seq, "{anchor} is in the second of {seq}");
     dash.capture("aegra-agent-custom");
-    let id = dash.app.viewer().unwrap().tape.iter_from(9).find_map(|event| event.id.clone()).unwrap();
+    let id = dash.app.viewer().unwrap().tape.iter_from(Seq(9)).find_map(|event| event.id.clone()).unwrap();
     dash.feed(Msg::Paste(id.to_string()));
     let viewer = dash.app.viewer().unwrap();
     assert_eq!(viewer.tape.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));

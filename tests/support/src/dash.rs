@@ -8,7 +8,7 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, TapeLimits};
 use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
 use runtail_stream::{
-    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot,
+    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
 };
 use runtail_tui::input::key::parse_keys;
 use runtail_tui::session::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
@@ -31,7 +31,7 @@ pub struct Dash {
     pub color: bool,
     still: FrozenFrame,
     pub now: Timestamp,
-    seq: u64,
+    seq: Seq,
 }
 
 impl Dash {
@@ -48,7 +48,7 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, color: true, still: FrozenFrame::default(), now: start(), seq: 0 }
+        Dash { app, ascii: false, color: true, still: FrozenFrame::default(), now: start(), seq: Seq::START }
     }
 
     /// As under `--read-only`.
@@ -255,7 +255,7 @@ impl Dash {
     }
 
     fn event_with_id(&mut self, name: &str, data: &str, id: Option<String>) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         self.now += SignedDuration::from_millis(100);
         let data = Data::Json(data.into());
         let (seq, at) = (self.seq, self.now);
@@ -275,7 +275,7 @@ impl Dash {
 
     /// What the server's records say of the thread that is open.
     pub fn snapshot(&mut self, parts: Vec<(SnapshotPart, serde_json::Value)>) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
         let event = ThreadSnapshot { at: self.now, parts: parts.collect() }.into_event(self.seq);
         self.items(vec![Item::Record(Record::Event(event))]);
@@ -335,7 +335,7 @@ impl Dash {
             if let Frame::Block(block) = frame
                 && let Some(decoded) = decoder.decode(block)
             {
-                self.seq += 1;
+                self.seq = self.seq.next();
                 self.now += SignedDuration::from_millis(100);
                 items.push(Item::Record(Record::Event(decoded.at(self.seq, self.now, 1, false))));
             }
@@ -364,7 +364,7 @@ impl Dash {
                     let by = self.now.duration_since(event.at);
                     event.id = event.id.map(|id| if milliseconds(&id).is_some() { moved(&id, by).into() } else { id });
                     event.at = self.now;
-                    self.seq += 1;
+                    self.seq = self.seq.next();
                     event.seq = self.seq;
                     items.push(Item::Record(Record::Event(event)));
                 }
@@ -389,7 +389,7 @@ impl Dash {
     }
 
     pub fn end(&mut self, outcome: Outcome) {
-        let end = End { at: self.now, outcome, events: self.seq, connections: 1, ..End::default() };
+        let end = End { at: self.now, outcome, events: self.seq.0, connections: 1, ..End::default() };
         self.items(vec![Item::Record(Record::End(end))]);
     }
 

@@ -1,7 +1,7 @@
 //! The runs of a thread: lists that are newest first whatever the server's order, and ending runs.
 
 use super::AgentServer;
-use super::capabilities::{RunOrder, RunTail, SAFE_PAGE};
+use super::quirks::{RunOrder, RunTail, SAFE_PAGE};
 use crate::http::MAX_BODY;
 use crate::{ApiError, Kind};
 use jiff::Timestamp;
@@ -155,7 +155,7 @@ struct RunList<'a> {
 impl RunList<'_> {
     /// The newest runs without the first `offset` of them, in the order of creation or against it.
     async fn newest(&self, limit: usize, offset: usize) -> Result<Rows, ApiError> {
-        let known = &self.server.known;
+        let known = &self.server.quirks;
         let wanted = limit.saturating_add(offset);
         match (known.run_order(), known.run_tail()) {
             (RunOrder::NewestFirst, _) => {
@@ -204,7 +204,7 @@ impl RunList<'_> {
 
     /// The last rows of a list that is oldest first and has more rows than that.
     async fn end(&self, wanted: usize, oldest: &RunKey) -> Result<Rows, ApiError> {
-        let known = &self.server.known;
+        let known = &self.server.quirks;
         if known.run_tail() != RunTail::Refused {
             match self.tail(wanted).await {
                 // A server that ignores the offset, and cuts the page, would return the front of the list.
@@ -255,10 +255,10 @@ impl RunList<'_> {
     async fn forward(&self, offset: usize, wanted: usize) -> Result<Rows, ApiError> {
         let mut rows = Rows::new();
         while rows.len() < wanted {
-            let limit = (wanted - rows.len()).min(self.server.known.largest_page());
+            let limit = (wanted - rows.len()).min(self.server.quirks.largest_page());
             let query = [("limit", limit.to_string()), ("offset", (offset + rows.len()).to_string())];
             let page = match self.page(&query).await {
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.server.known.page_refused(limit) => {
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.server.quirks.page_refused(limit) => {
                     continue;
                 }
                 page => page?,

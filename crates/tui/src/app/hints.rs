@@ -25,8 +25,10 @@ pub fn hints(app: &App) -> Hints {
             let can_act = !app.is_read_only(&viewer.server.profile);
             of_stream(viewer, &app.session.keymap, can_act, ascii)
         }
-        (Context::Server, _) => app.session.keymap.hints_of(app.agent.hints().unwrap_or_default(), ascii),
-        (context, _) => app.session.keymap.hints(context, ascii),
+        (context, _) => match app.agent.hints().filter(|_| context == Context::Server) {
+            Some(ids) => app.session.keymap.hints_of(ids, ascii),
+            None => app.session.keymap.hints(context, ascii),
+        },
     }
 }
 

@@ -107,7 +107,8 @@ impl Keymap {
             Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window", "app.zoom", "app.back"],
             Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
             // What makes sense there depends on what is shown (`app/hints.rs`).
-            Context::Stream | Context::Server => &[],
+            Context::Stream => &[],
+            Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
             // The card itself names the keys that make sense.
             Context::Why => &["why.do", "app.refresh", "app.back"],
@@ -204,7 +205,7 @@ mod tests {
         use Context::*;
         for context in [Deployments, Revisions, Server, Logs, Card, Inspector, Composer, Profiles, Browse, SignIn, Page]
         {
-            assert!(map.hints(context, None, false).len() >= 3, "{context:?}");
+            assert!(map.hints(context, false).len() >= 3, "{context:?}");
         }
     }
 

@@ -241,8 +241,8 @@ impl Component for Agent {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(match self.server.as_ref().map(|server| server.tab) {
-            Some(Tab::Assistants) => &[
+        match self.server.as_ref()?.tab {
+            Tab::Assistants => Some(&[
                 "server.open",
                 "server.describe",
                 "server.threads",
@@ -250,8 +250,8 @@ impl Component for Agent {
                 "app.back",
                 "app.command",
                 "app.help",
-            ],
-            Some(Tab::Runs) => &[
+            ]),
+            Tab::Runs => Some(&[
                 "server.open",
                 "server.new_run",
                 "server.describe",
@@ -259,17 +259,9 @@ impl Component for Agent {
                 "app.back",
                 "app.command",
                 "app.help",
-            ],
-            _ => &[
-                "server.open",
-                "server.new_run",
-                "server.runs",
-                "server.assistants",
-                "server.filter",
-                "app.command",
-                "app.help",
-            ],
-        })
+            ]),
+            Tab::Threads => None,
+        }
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

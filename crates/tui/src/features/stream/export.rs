@@ -6,7 +6,7 @@ use super::viewer::{View, Viewer};
 use crate::session::msg::{Chunk, Effect, FileStep};
 use crate::session::{Requests, Route, Session};
 use runtail_core::text::{bytes, count};
-use runtail_stream::Record;
+use runtail_stream::{Record, Seq};
 use std::path::PathBuf;
 
 /// Entries of a part.
@@ -60,10 +60,10 @@ pub struct Export {
     next: u64,
     end: u64,
     /// The event that was written last.
-    after: u64,
+    after: Seq,
     entries: u64,
     /// The newest event that was shown when it began.
-    moment: u64,
+    moment: Seq,
     finishing: bool,
 }
 
@@ -149,7 +149,7 @@ impl StreamState {
             path: path.clone(),
             next,
             end,
-            after: 0,
+            after: Seq::START,
             entries: 0,
             moment: viewer.tape.last_seq(),
             finishing: false,

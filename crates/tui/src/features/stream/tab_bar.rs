@@ -198,7 +198,9 @@ fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line 
             });
             part(
                 Tone::Strong,
-                &at.unwrap_or_else(|| format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at)))),
+                &at.unwrap_or_else(|| {
+                    format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at).0))
+                }),
             );
         }
         (None, true, _) => {}

@@ -15,7 +15,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{Part, Work};
 use runtail_core::config::{Timestamps, studio_page};
 use runtail_core::model::ThreadStatus;
-use runtail_stream::Target;
+use runtail_stream::{Seq, Target};
 
 impl StreamState {
     /// A viewer that begins with the view that is shown.
@@ -243,7 +243,7 @@ impl StreamState {
             Action::NextMark => return Some(self.go_to_next(Landmark::Mark, true)),
             Action::PrevMark => return Some(self.go_to_next(Landmark::Mark, false)),
             // A stream that failed is opened again; events that are there are played.
-            Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == 0 => {
+            Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == Seq::START => {
                 return Some(self.reopen(session));
             }
             Action::Replay => viewer.play_from_start(),

@@ -10,6 +10,7 @@ use crate::widgets::area::below;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Tone;
 use runtail_core::model::ThreadStatus;
+use runtail_stream::Seq;
 
 /// Draws the pane.
 pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
@@ -77,10 +78,10 @@ fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
 
 /// What an empty view says.
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
-    if viewer.standing().is_some_and(|standing| standing.at == 0) {
+    if viewer.standing().is_some_and(|standing| standing.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
     }
-    let has_events = viewer.tape.last_seq() > 0;
+    let has_events = viewer.tape.last_seq() > Seq::START;
     match &viewer.link {
         LinkState::Failed(error) if !has_events && !viewer.leaves_events() => {
             return (Tone::Bad, format!("{error}\n\nEsc goes back, r tries again."));

@@ -4,6 +4,7 @@ mod filter;
 mod sieve;
 
 use crate::widgets::scroll::Place;
+use runtail_stream::Seq;
 use std::collections::BTreeSet;
 
 pub use crate::widgets::pattern::{Look, Pattern, Source, light, unescaped};
@@ -26,14 +27,14 @@ pub struct Find {
     /// Those of them that hold what is searched for.
     pub(crate) hits: [Option<Sieve>; 8],
     /// The newest event when a view was last looked through: messages that changed since are looked at again.
-    pub(crate) told: [u64; 8],
+    pub(crate) told: [Seq; 8],
     /// Whether something is left to be looked through in the views that are shown.
     pub(crate) is_scanning: bool,
     /// A hit that is looked for.
     pub(crate) seek: Option<Seek>,
     /// What a line is typed for, and where one stood when that began.
     pub(crate) typing: Option<(Typing, Stood)>,
-    marks: BTreeSet<u64>,
+    marks: BTreeSet<Seq>,
 }
 
 /// What a line in the viewer is typed for.
@@ -59,7 +60,7 @@ pub(crate) enum Seek {
 /// Where one stood in all views.
 #[derive(Debug, Clone)]
 pub(crate) struct Stood {
-    pub(crate) anchor: Option<u64>,
+    pub(crate) anchor: Option<Seq>,
     pub(crate) places: [Place; 8],
 }
 
@@ -81,17 +82,17 @@ impl Find {
     }
 
     /// The events that were marked, in their order.
-    pub fn marks(&self) -> &BTreeSet<u64> {
+    pub fn marks(&self) -> &BTreeSet<Seq> {
         &self.marks
     }
 
     /// Marks an event, or takes its mark away; false where there are too many marks.
-    pub(crate) fn mark(&mut self, seq: u64) -> bool {
+    pub(crate) fn mark(&mut self, seq: Seq) -> bool {
         self.marks.remove(&seq) || (self.marks.len() < MAX_MARKS && self.marks.insert(seq))
     }
 
     /// Events that were let go have no marks.
-    pub(crate) fn let_go(&mut self, first: u64) {
+    pub(crate) fn let_go(&mut self, first: Seq) {
         if self.marks.first().is_some_and(|seq| *seq < first) {
             self.marks = self.marks.split_off(&first);
         }

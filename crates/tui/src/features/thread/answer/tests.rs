@@ -1,5 +1,6 @@
 use super::*;
 use crate::input::key::{Code, Key, parse_keys};
+use crate::session::msg::ServerRef;
 use crate::widgets::line::Line;
 use proptest::prelude::*;
 use runtail_api::{Kind, Place};
