@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use runtail_api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
 use runtail_core::config::Profile;
 use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
-use runtail_tui::session::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
+use runtail_tui::session::msg::{SubscriptionEvent, Described, EffectResult, Effect, NextPoll, SubscriptionId, Subscription, SubscriptionKind};
 use runtail_tui::app::subscriptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -114,14 +114,14 @@ impl Clients {
         world.answer_once("", true);
     }
 
-    async fn done(&self, effect: &Effect) -> Option<Done> {
+    async fn done(&self, effect: &Effect) -> Option<EffectResult> {
         Some(match effect {
-            Effect::FetchInfo(server) => Done::Info(server.clone(), self.agent.info().await),
-            Effect::FetchAssistants(server) => Done::Assistants(server.clone(), self.agent.assistants(50, 0).await),
-            Effect::Describe(what) => Done::Described(what.clone(), self.record(what).await),
-            Effect::Browse(number, _, of) => Done::Browsed(*number, self.control.collection(of).await),
+            Effect::FetchInfo(server) => EffectResult::Info(server.clone(), self.agent.info().await),
+            Effect::FetchAssistants(server) => EffectResult::Assistants(server.clone(), self.agent.assistants(50, 0).await),
+            Effect::Describe(what) => EffectResult::Described(what.clone(), self.record(what).await),
+            Effect::Browse(number, _, of) => EffectResult::Browsed(*number, self.control.collection(of).await),
             Effect::LoadThread(number, thread) => {
-                Done::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
+                EffectResult::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
             }
             _ => return None,
         })
@@ -138,42 +138,42 @@ impl Clients {
         Ok(row.to_string().into())
     }
 
-    async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<Answer> {
+    async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<SubscriptionEvent> {
         let at = world.dash.app.session.now;
         let next = NextPoll::At(at + SignedDuration::from_secs(4));
         Some(match (&sub.key, &sub.what) {
-            (SubKey::Deployments(_), _) => {
+            (SubscriptionId::Deployments(_), _) => {
                 // A list that fails leaves the deployments that are there, so that there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
                 let result = Ok(runtail_api::Listing { items, incomplete: None });
-                Answer::Deployments { result, torn: false, skew: self.control.skew(), next }
+                SubscriptionEvent::Deployments { result, torn: false, skew: self.control.skew(), next }
             }
-            (SubKey::Newest(_), _) => {
+            (SubscriptionId::Newest(_), _) => {
                 let deployment = sub.wish.newest.first()?.deployment.clone();
-                Answer::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
+                SubscriptionEvent::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
             }
-            (SubKey::Watch(of), _) => Answer::Watched(self.control.revision(&of.deployment, &of.revision).await, next),
-            (SubKey::Revisions(_, id), _) => Answer::Revisions(self.control.revisions(id, 50).await, next),
-            (SubKey::Log(..), What::Log(_, scope, filter)) => {
+            (SubscriptionId::Watch(of), _) => SubscriptionEvent::Watched(self.control.revision(&of.deployment, &of.revision).await, next),
+            (SubscriptionId::Revisions(_, id), _) => SubscriptionEvent::Revisions(self.control.revisions(id, 50).await, next),
+            (SubscriptionId::Log(..), SubscriptionKind::Log(_, scope, filter)) => {
                 let ask = LogAsk { limit: 50, ..LogAsk::default() };
                 let page = self.control.log_page(scope, filter, &ask).await;
                 let lines = page.map(|page| page.rows.into_iter().map(Into::into).collect());
-                Answer::Lines { lines, incomplete: true }
+                SubscriptionEvent::Lines { lines, incomplete: true }
             }
-            (SubKey::Threads(_), _) => Answer::Threads(self.agent.threads(&ThreadQuery::default()).await),
-            (SubKey::ThreadStatuses(_), _) => {
+            (SubscriptionId::Threads(_), _) => SubscriptionEvent::Threads(self.agent.threads(&ThreadQuery::default()).await),
+            (SubscriptionId::ThreadStatuses(_), _) => {
                 let of = sub.wish.statuses.first()?.clone();
                 let status = self.agent.listed_status(&of.thread, &of.facts).await;
-                Answer::ThreadStatus { of, status }
+                SubscriptionEvent::ThreadStatus { of, status }
             }
-            (SubKey::Runs(_, thread), _) => Answer::Runs(self.agent.runs(thread, 50).await),
-            (SubKey::Stream(_), _) => return self.thread_page(world).await,
+            (SubscriptionId::Runs(_, thread), _) => SubscriptionEvent::Runs(self.agent.runs(thread, 50).await),
+            (SubscriptionId::Stream(_), _) => return self.thread_page(world).await,
             _ => return None,
         })
     }
 
     /// What the server's records say of a thread, and what its stream says.
-    async fn thread_page(&self, world: &mut World) -> Option<Answer> {
+    async fn thread_page(&self, world: &mut World) -> Option<SubscriptionEvent> {
         let mut loaded = Vec::new();
         let loader = SnapshotLoader::new(self.agent.clone(), "t".into(), 1 << 20);
         loader.load(SnapshotScope::All, |snapshot| loaded.push(snapshot)).await;

@@ -6,7 +6,7 @@ use runtail_core::config::Profile;
 use runtail_sim::{Request, Sim};
 use runtail_tui::features::changes::confirm::{Proposal, Stage};
 use runtail_tui::session::SMALLEST;
-use runtail_tui::session::msg::{Effect, Msg, StreamTarget, What};
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionKind};
 use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::app::{App, Overlay, subscriptions};
 use runtail_tui::runtime::Dashboard;
@@ -194,7 +194,7 @@ pub fn state_holds(app: &App, is_read_only: bool) {
     }
     if is_read_only {
         for subscription in subscriptions(app) {
-            let starts = matches!(&subscription.what, What::Stream(_, StreamTarget::Start { .. }));
+            let starts = matches!(&subscription.what, SubscriptionKind::Stream(_, StreamTarget::Start { .. }));
             assert!(!starts, "a read-only dashboard would start a run");
         }
     }

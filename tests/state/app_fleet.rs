@@ -4,26 +4,26 @@ use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::session::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
+use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Msg, NextPoll, SubscriptionId, Wanted};
 use runtail_tui::app::subscriptions;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 const US: &str = "prod-us";
 
-fn list_of(profile: &str) -> impl Fn(&SubKey) -> bool {
+fn list_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
     let profile: Arc<str> = profile.into();
-    move |key| *key == SubKey::Deployments(profile.clone())
+    move |key| *key == SubscriptionId::Deployments(profile.clone())
 }
 
 fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> Answer {
     let torn = listing.incomplete.is_some();
-    Answer::Deployments { result: Ok(listing), torn, skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments { result: Ok(listing), torn, skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
 }
 
-fn newest_of(profile: &str) -> impl Fn(&SubKey) -> bool {
+fn newest_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
     let profile: Arc<str> = profile.into();
-    move |key| *key == SubKey::Newest(profile.clone())
+    move |key| *key == SubscriptionId::Newest(profile.clone())
 }
 
 /// Deployments with their newest revisions.
@@ -34,7 +34,7 @@ fn deployments(rows: &[(&str, &str)]) -> Vec<runtail_core::model::Deployment> {
 
 fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
     let revision = serde_json::from_value(json!({"id": revision, "status": status})).unwrap();
-    dash.answer(newest_of(US), Answer::Newest { deployment: deployment.into(), revision: Ok(revision) });
+    dash.answer(newest_of(US), SubscriptionEvent::Newest { deployment: deployment.into(), revision: Ok(revision) });
 }
 
 fn wanted(dash: &Dash) -> Vec<Wanted> {
@@ -100,7 +100,7 @@ fn revisions_that_cannot_be_read_do_not_keep_the_others_waiting() {
         for wanted in wanted(&dash) {
             asked.insert(wanted.deployment.to_string());
             let error = dash.error(US, Kind::NotFound);
-            dash.answer(newest_of(US), Answer::Newest { deployment: wanted.deployment, revision: Err(error) });
+            dash.answer(newest_of(US), SubscriptionEvent::Newest { deployment: wanted.deployment, revision: Err(error) });
         }
     }
     assert_eq!(asked.len(), 60);
@@ -127,7 +127,7 @@ fn only_the_document_that_was_asked_for_last_is_shown() {
     let answer = |dash: &mut Dash, effects: Vec<Effect>| {
         let Ok([Effect::Describe(what)]) = <[Effect; 1]>::try_from(effects) else { panic!("one effect") };
         let title = what.title();
-        dash.feed(Msg::done(Done::Described(what, Ok(json!({"of": title}).to_string().into()))));
+        dash.feed(Msg::done(EffectResult::Described(what, Ok(json!({"of": title}).to_string().into()))));
     };
     answer(&mut dash, first);
     assert!(dash.app.overlays.is_empty(), "the first is late");
@@ -150,9 +150,9 @@ fn a_refresh_reads_open_logs_anew_instead_of_twice() {
 fn a_watch_outlives_a_refused_key() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
-    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Watch(_))).unwrap();
+    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).unwrap();
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    let answer = Answer::Watched(Err(error), NextPoll::Stopped);
+    let answer = SubscriptionEvent::Watched(Err(error), NextPoll::Stopped);
     dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     assert_eq!(dash.app.deployments.watches.len(), 1);
     assert!(dash.screen().contains("✗ 401, r asks again"), "{}", dash.screen());
@@ -166,7 +166,7 @@ fn a_list_that_was_read_to_its_end_makes_rows_go_though_one_in_it_is_odd() {
     let odd = dash.error(US, Kind::Protocol);
     let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(odd) };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
-    dash.answer(list_of(US), Answer::Deployments { result, torn: false, skew, next });
+    dash.answer(list_of(US), SubscriptionEvent::Deployments { result, torn: false, skew, next });
     assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
     assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
 }
@@ -178,7 +178,7 @@ fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
     let effects = dash.keys("d");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    dash.feed(Msg::done(Done::Described(what.clone(), Err(error))));
+    dash.feed(Msg::done(EffectResult::Described(what.clone(), Err(error))));
     assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
     assert!(subscriptions(&dash.app).iter().any(|s| list_of("prod-eu")(&s.key)));
 }
@@ -194,7 +194,7 @@ fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
         let list = runtail_api::Revisions { items, was_sorted: true };
         let next = NextPoll::At(dash.now);
-        dash.answer(|key| matches!(key, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
+        dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
         assert_eq!(dash.app.history().map(|history| history.revisions.len()), Some(1), "those that are looked at stay");
         dash.later(1000);
         dash.keys("<Down>");

@@ -5,7 +5,7 @@ use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, RunTerms, Target};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{Done, Effect, StreamTarget, SubKey};
+use runtail_tui::session::msg::{EffectResult, Effect, StreamTarget, SubscriptionId};
 use runtail_tui::app::subscriptions;
 use serde_json::Value;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[track_caller]
 fn told(dash: &Dash) -> Vec<String> {
     let subs = subscriptions(&dash.app);
-    let stream = subs.iter().find(|sub| matches!(sub.key, SubKey::Stream(_))).expect("a stream");
+    let stream = subs.iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).expect("a stream");
     stream.wish.modes.clone()
 }
 
@@ -35,7 +35,7 @@ fn terms(modes: &[&str]) -> RunTerms {
 
 fn is(dash: &mut Dash, kind: ServerKind) {
     let server = dash.app.viewer().expect("a stream").server.clone();
-    dash.done(Done::Info(server, Ok(ServerInfo { kind, version: "1".into(), raw: Value::Null })));
+    dash.done(EffectResult::Info(server, Ok(ServerInfo { kind, version: "1".into(), raw: Value::Null })));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::session::msg::{Answer, Described, Done, Effect, Msg, ServerRef, SubKey, What};
+use runtail_tui::session::msg::{SubscriptionEvent, Described, EffectResult, Effect, Msg, ServerRef, SubscriptionId, SubscriptionKind};
 use runtail_tui::session::catalogue::Origin;
 use runtail_tui::app::{App, Overlay, Pane, subscriptions};
 use runtail_tui::widgets::list::Picker;
@@ -53,7 +53,7 @@ fn choose(dash: &mut Dash, name: &str) {
 fn answered(dash: &mut Dash, effects: &[Effect], result: Result<(), Kind>) -> Vec<Effect> {
     let (number, profile) = trial(effects);
     let result = result.map_err(|kind| dash.error(&profile.name, kind));
-    dash.feed(Msg::done(Done::Tried(number, result)))
+    dash.feed(Msg::done(EffectResult::Tried(number, result)))
 }
 
 /// The configuration file is read again.
@@ -68,7 +68,7 @@ fn used(dash: &Dash) -> Vec<&str> {
 
 fn deployment(dash: &mut Dash, profile: &str, name: &str) {
     let list = serde_json::from_value(json!([{"id": name, "name": name, "latest_revision_id": "r"}])).unwrap();
-    let key = SubKey::Deployments(profile.into());
+    let key = SubscriptionId::Deployments(profile.into());
     dash.answer(move |k| *k == key, listed(list));
 }
 
@@ -83,7 +83,7 @@ fn the_new_one_is_reached_before_the_old_one_is_left() {
     // It cannot be reached: everything stays, and the reason is said.
     assert!(answered(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
     assert_eq!(used(&dash), ["us"]);
-    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubKey::Deployments("us".into())), "us goes on");
+    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Deployments("us".into())), "us goes on");
     let screen = dash.screen();
     assert!(screen.contains("✗ 401, u uses it anyway") && screen.contains("Invalid API key"), "{screen}");
     assert!(!screen.contains("r asks again"), "a profile that is not used halts nothing: {screen}");
@@ -141,7 +141,7 @@ fn what_is_open_of_a_profile_that_goes_is_closed_with_a_word_and_the_rest_is_not
     dash.capture("agent-values");
     let of_us = |dash: &Dash| {
         let subs = subscriptions(&dash.app).into_iter();
-        let ours = subs.filter(|s| matches!(&s.key, SubKey::Deployments(p) | SubKey::Newest(p) if &**p == "prod-us"));
+        let ours = subs.filter(|s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"));
         ours.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
     let rows = |dash: &Dash| dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
@@ -168,7 +168,7 @@ fn a_stream_of_a_profile_that_stays_goes_on() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-values");
-    let stream = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Stream(_)));
+    let stream = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Stream(_)));
     let before = stream(&dash).map(|s| (s.key, s.epoch));
     choose(&mut dash, "prod-us");
     dash.keys("<Space><Esc>");
@@ -366,7 +366,7 @@ fn mark_of(profile: &Profile) -> String {
 
 /// A request that was made, with the definition that it was made with.
 enum UnderWay {
-    Poll(SubKey, u64, String),
+    Poll(SubscriptionId, u64, String),
     Effect(u64, Effect, String),
     Trial(u64, String),
 }
@@ -376,7 +376,7 @@ struct World {
     dash: Dash,
     in_force: (u64, Vec<Profile>),
     under_way: Vec<UnderWay>,
-    asked: BTreeMap<SubKey, u64>,
+    asked: BTreeMap<SubscriptionId, u64>,
 }
 
 impl World {
@@ -407,11 +407,11 @@ impl World {
             if self.asked.get(&sub.key) == Some(&sub.epoch) {
                 continue;
             }
-            assert!(matches!(sub.what, What::Name));
+            assert!(matches!(sub.what, SubscriptionKind::Name));
             let profile = match &sub.key {
-                SubKey::Deployments(profile) | SubKey::Newest(profile) => profile,
-                SubKey::Revisions(profile, _) => profile,
-                SubKey::Watch(of) => &of.profile,
+                SubscriptionId::Deployments(profile) | SubscriptionId::Newest(profile) => profile,
+                SubscriptionId::Revisions(profile, _) => profile,
+                SubscriptionId::Watch(of) => &of.profile,
                 other => panic!("{other:?}"),
             };
             let mark = self.marked(profile).unwrap_or_else(|| panic!("{:?} is asked with nothing in force", sub.key));
@@ -433,7 +433,7 @@ impl World {
             hint: None,
         };
         let msg = match &self.under_way[which] {
-            UnderWay::Poll(key @ SubKey::Deployments(profile), epoch, mark) => {
+            UnderWay::Poll(key @ SubscriptionId::Deployments(profile), epoch, mark) => {
                 let items =
                     serde_json::from_value(json!([{"id": mark, "name": mark, "latest_revision_id": "r"}])).unwrap();
                 let answer = if ok {
@@ -441,35 +441,35 @@ impl World {
                 } else {
                     let result = Err(error(mark, profile));
                     let next = runtail_tui::session::msg::NextPoll::Stopped;
-                    Answer::Deployments { result, torn: true, skew: Default::default(), next }
+                    SubscriptionEvent::Deployments { result, torn: true, skew: Default::default(), next }
                 };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
-            UnderWay::Poll(key @ SubKey::Newest(_), epoch, mark) => {
+            UnderWay::Poll(key @ SubscriptionId::Newest(_), epoch, mark) => {
                 let revision = serde_json::from_value(json!({"id": "r", "status": mark})).unwrap();
-                let answer = Answer::Newest { deployment: mark.as_str().into(), revision: Ok(revision) };
+                let answer = SubscriptionEvent::Newest { deployment: mark.as_str().into(), revision: Ok(revision) };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
-            UnderWay::Poll(key @ SubKey::Revisions(profile, _), epoch, mark) => {
+            UnderWay::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, mark) => {
                 let next = runtail_tui::session::msg::NextPoll::Stopped;
                 let items = serde_json::from_value(json!([{"id": "r", "status": mark}])).unwrap();
                 let listed = runtail_api::Revisions { items, was_sorted: true };
                 let result = if ok { Ok(listed) } else { Err(error(mark, profile)) };
-                Msg::Answer { key: key.clone(), epoch: *epoch, answer: Answer::Revisions(result, next) }
+                Msg::Answer { key: key.clone(), epoch: *epoch, answer: SubscriptionEvent::Revisions(result, next) }
             }
             UnderWay::Poll(..) => return,
             UnderWay::Effect(since, Effect::Describe(what), mark) => {
                 let result =
                     if ok { Ok(json!({"mark": mark}).to_string().into()) } else { Err(error(mark, what.profile())) };
-                Msg::Done { since: *since, done: Done::Described(what.clone(), result) }
+                Msg::Done { since: *since, done: EffectResult::Described(what.clone(), result) }
             }
             UnderWay::Effect(since, Effect::FetchInfo(server), mark) => {
-                Msg::Done { since: *since, done: Done::Info(server.clone(), Err(error(mark, &server.profile))) }
+                Msg::Done { since: *since, done: EffectResult::Info(server.clone(), Err(error(mark, &server.profile))) }
             }
             UnderWay::Effect(..) => return,
             UnderWay::Trial(number, mark) => {
                 let result = if ok { Ok(()) } else { Err(error(mark, "tried")) };
-                Msg::done(Done::Tried(*number, result))
+                Msg::done(EffectResult::Tried(*number, result))
             }
         };
         if !matches!(self.under_way[which], UnderWay::Poll(..)) {
@@ -582,12 +582,12 @@ fn a_document_that_was_asked_for_before_the_switch_is_not_shown() {
     answered(&mut dash, &effects, Ok(()));
     dash.feed(Msg::Done {
         since: 0,
-        done: Done::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
+        done: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
     let server = ServerRef { profile: "us".into(), name: "support-bot".into(), url: "https://x".into() };
     let error = dash.error("us", Kind::Network);
-    dash.feed(Msg::Done { since: 0, done: Done::Info(server, Err(error)) });
+    dash.feed(Msg::Done { since: 0, done: EffectResult::Info(server, Err(error)) });
     assert!(dash.app.agent.infos.is_empty());
 }
 
@@ -616,7 +616,7 @@ fn the_page_of_profiles() {
 fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
     let [Effect::DraftFile(path, typed)] = effects else { panic!("{effects:?}") };
     let draft = Draft::new(path, typed.clone()).map(Box::new);
-    dash.feed(Msg::done(Done::Drafted(draft)))
+    dash.feed(Msg::done(EffectResult::Drafted(draft)))
 }
 
 #[test]
@@ -657,7 +657,7 @@ fn a_profile_is_edited_checked_used_and_saved() {
     let effects = dash.keys("<ctrl-s>");
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     draft.write().unwrap();
-    dash.feed(Msg::done(Done::Saved(Ok(draft.clone()))));
+    dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
     assert!(!dash.app.session.catalogue.is_unsaved());
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(
@@ -687,7 +687,7 @@ fn a_file_that_somebody_else_changed_is_not_written() {
     let effects = dash.keys("<ctrl-s>");
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     let error = draft.write().unwrap_err();
-    dash.feed(Msg::done(Done::Saved(Err(error))));
+    dash.feed(Msg::done(EffectResult::Saved(Err(error))));
     assert!(dash.screen().contains("changed by somebody else meanwhile"), "{}", dash.screen());
     assert!(dash.app.session.catalogue.is_unsaved());
     assert!(std::fs::read_to_string(&path).unwrap().ends_with("# by hand\n"));

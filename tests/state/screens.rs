@@ -5,7 +5,7 @@ use runtail_testkit::dash;
 use runtail_testkit::dash::demo_like;
 use runtail_testkit::picture;
 use runtail_tui::app::Pane;
-use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubKey};
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionId};
 use std::time::Duration;
 
 #[test]
@@ -451,8 +451,8 @@ fn who_watches_a_revision_is_called_when_it_ends() {
 fn a_refused_key_stops_its_profile_until_somebody_acts() {
     let mut dash = demo_like((140, 40));
     let asked = |dash: &dash::Dash| {
-        let of = |key: &SubKey| match key {
-            SubKey::Deployments(p) | SubKey::Newest(p) | SubKey::Revisions(p, _) => &**p == "prod-eu",
+        let of = |key: &SubscriptionId| match key {
+            SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) | SubscriptionId::Revisions(p, _) => &**p == "prod-eu",
             _ => false,
         };
         runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
@@ -484,7 +484,7 @@ fn the_header_says_how_each_of_eight_profiles_is() {
     let mut dash = dash::Dash::new(&profiles, (140, 24));
     let of = |n: usize| {
         let name: std::sync::Arc<str> = format!("p{n}").into();
-        move |key: &SubKey| *key == SubKey::Deployments(name.clone())
+        move |key: &SubscriptionId| *key == SubscriptionId::Deployments(name.clone())
     };
     for n in 0..8 {
         dash.answer(of(n), dash::listed(Vec::new()));

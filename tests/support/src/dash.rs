@@ -11,7 +11,7 @@ use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
 };
 use runtail_tui::input::key::parse_keys;
-use runtail_tui::session::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
+use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Msg, NextPoll, SubscriptionId};
 use runtail_tui::session::catalogue::Origin;
 use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
 use runtail_tui::app::draw::FrozenFrame;
@@ -75,7 +75,7 @@ impl Dash {
     }
 
     /// An answer to what was asked just now.
-    pub fn done(&mut self, done: Done) -> Vec<Effect> {
+    pub fn done(&mut self, done: EffectResult) -> Vec<Effect> {
         let since = self.app.session.epoch;
         self.feed(Msg::Done { since, done })
     }
@@ -89,7 +89,7 @@ impl Dash {
     }
 
     /// Answers a subscription as it stands.
-    pub fn answer(&mut self, wanted: impl Fn(&SubKey) -> bool, answer: Answer) {
+    pub fn answer(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, answer: SubscriptionEvent) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     }
@@ -147,7 +147,7 @@ impl Dash {
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
              "description": "Plans, searches in parallel, writes"},
         ]));
-        self.feed(Msg::done(Done::Assistants(server, Ok(assistants.unwrap()))));
+        self.feed(Msg::done(EffectResult::Assistants(server, Ok(assistants.unwrap()))));
     }
 
     pub fn threads(&mut self) {
@@ -160,7 +160,7 @@ impl Dash {
              "metadata": {"graph_id": "broken"}, "error": {"error": "ValueError", "message": "boom: the node failed — détails"}},
             {"thread_id": "01a1fbb8-1f78-73e0-8673-6126729aa3fd", "status": "idle", "updated_at": null, "metadata": null},
         ]));
-        self.answer(|k| matches!(k, SubKey::Threads(_)), Answer::Threads(Ok(threads.unwrap())));
+        self.answer(|k| matches!(k, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(Ok(threads.unwrap())));
     }
 
     pub fn runs(&mut self) {
@@ -170,7 +170,7 @@ impl Dash {
             {"run_id": "01a1fbb4-1743-72b0-bac9-4236eccc2000", "status": "success", "created_at": "2026-11-21T13:50:00Z",
              "updated_at": "2026-11-21T13:50:12Z", "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
         ]));
-        self.answer(|k| matches!(k, SubKey::Runs(..)), Answer::Runs(Ok(runs.unwrap())));
+        self.answer(|k| matches!(k, SubscriptionId::Runs(..)), SubscriptionEvent::Runs(Ok(runs.unwrap())));
     }
 
     /// A few lines of a log, one of them a second before the others.
@@ -186,15 +186,15 @@ impl Dash {
             line(-1, "DEBUG", "接続がタイムアウトしました 812 ms"),
         ];
         let lines = rows.into_iter().map(LogLine::from).collect();
-        self.answer(|k| matches!(k, SubKey::Log(..)), Answer::Lines { lines: Ok(lines), incomplete: false });
+        self.answer(|k| matches!(k, SubscriptionId::Log(..)), SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false });
     }
 
     /// The first watched revision has this status.
     pub fn watched(&mut self, status: &str) -> Vec<Effect> {
-        let sub = subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubKey::Watch(_))).expect("no watch");
-        let SubKey::Watch(of) = &sub.key else { unreachable!() };
+        let sub = subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).expect("no watch");
+        let SubscriptionId::Watch(of) = &sub.key else { unreachable!() };
         let revision = serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
-        let answer = Answer::Watched(Ok(revision), NextPoll::At(self.now));
+        let answer = SubscriptionEvent::Watched(Ok(revision), NextPoll::At(self.now));
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer })
     }
 
@@ -227,14 +227,14 @@ impl Dash {
             times: &[],
             log: LogEvidence::Read(CardLog::Build, &log),
         });
-        self.feed(Msg::done(Done::Card(of, Ok(Box::new(card)))));
+        self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
     }
 
     /// The record of the selected deployment, as it is asked for by `d`.
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
         let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
-        self.feed(Msg::done(Done::Described(what.clone(), Ok(text.into()))));
+        self.feed(Msg::done(EffectResult::Described(what.clone(), Ok(text.into()))));
     }
 
     pub fn open_thread(&mut self) {
@@ -246,7 +246,7 @@ impl Dash {
     }
 
     pub fn items(&mut self, items: Vec<Item>) {
-        self.answer(|k| matches!(k, SubKey::Stream(_)), Answer::Items(items));
+        self.answer(|k| matches!(k, SubscriptionId::Stream(_)), SubscriptionEvent::Items(items));
     }
 
     /// One event, a tenth of a second after what came before.
@@ -401,16 +401,16 @@ impl Dash {
 
     pub fn refuse(&mut self, profile: &str) {
         let name: std::sync::Arc<str> = profile.into();
-        self.fails(move |k| *k == SubKey::Deployments(name.clone()), Kind::Unauthorized);
+        self.fails(move |k| *k == SubscriptionId::Deployments(name.clone()), Kind::Unauthorized);
     }
 
     /// A list of deployments cannot be had.
-    pub fn fails(&mut self, wanted: impl Fn(&SubKey) -> bool, kind: Kind) {
+    pub fn fails(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, kind: Kind) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
-        let SubKey::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
+        let SubscriptionId::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = self.error(&profile, kind);
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
-        self.answer(wanted, Answer::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next });
+        self.answer(wanted, SubscriptionEvent::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next });
     }
 
     /// A request of a profile that failed.
@@ -437,10 +437,10 @@ impl Dash {
         ]));
         let us: std::sync::Arc<str> = "prod-us".into();
         let same = us.clone();
-        self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(list.unwrap()));
+        self.answer(move |k| *k == SubscriptionId::Deployments(us.clone()), listed(list.unwrap()));
         let revision = serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null})).unwrap();
-        let answer = Answer::Newest { deployment: "x".into(), revision: Ok(revision) };
-        self.answer(move |k| *k == SubKey::Newest(same.clone()), answer);
+        let answer = SubscriptionEvent::Newest { deployment: "x".into(), revision: Ok(revision) };
+        self.answer(move |k| *k == SubscriptionId::Newest(same.clone()), answer);
     }
 
     pub fn hostile(&mut self) {
@@ -448,7 +448,7 @@ impl Dash {
         let deployments =
             serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
         let us: std::sync::Arc<str> = "prod-us".into();
-        self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(deployments.unwrap()));
+        self.answer(move |k| *k == SubscriptionId::Deployments(us.clone()), listed(deployments.unwrap()));
         self.feed(Msg::TaskPanicked { key: None, text: name.into() });
     }
 }
@@ -464,9 +464,9 @@ fn moved(id: &str, by: SignedDuration) -> String {
     format!("{}-{n}", ms.parse::<i64>().unwrap() + by.as_millis() as i64)
 }
 
-pub fn listed(items: Vec<runtail_core::model::Deployment>) -> Answer {
+pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent {
     let result = Ok(runtail_api::Listing { items, incomplete: None });
-    Answer::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
 /// Two regions with a few deployments, one of them on its way.
@@ -496,7 +496,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
     for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
         let name: std::sync::Arc<str> = profile.into();
         let list = serde_json::from_value(list).unwrap();
-        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), listed(list));
+        dash.answer(move |k| *k == SubscriptionId::Deployments(name.clone()), listed(list));
     }
     for (profile, id, status, minutes) in [
         ("prod-us", "d2", "DEPLOYED", 180),
@@ -509,8 +509,8 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         let own = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
         let revision = json!({"id": own, "status": status, "created_at": at, "updated_at": at});
         let name: std::sync::Arc<str> = profile.into();
-        let answer = Answer::Newest { deployment: id.into(), revision: Ok(serde_json::from_value(revision).unwrap()) };
-        dash.answer(move |k| *k == SubKey::Newest(name.clone()), answer);
+        let answer = SubscriptionEvent::Newest { deployment: id.into(), revision: Ok(serde_json::from_value(revision).unwrap()) };
+        dash.answer(move |k| *k == SubscriptionId::Newest(name.clone()), answer);
     }
     // The list is sorted by name: support-bot of us is the fourth row, of eu the third but one.
     dash.keys("<Down><Down><Down>");
@@ -531,7 +531,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
         let items = serde_json::from_value(history(status)).unwrap();
         let list = runtail_api::Revisions { items, was_sorted: true };
-        dash.answer(|k| matches!(k, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
+        dash.answer(|k| matches!(k, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
     }
     dash
 }

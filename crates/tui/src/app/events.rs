@@ -3,7 +3,7 @@
 use super::{App, Overlay};
 use crate::features::deployments::update::ListReport;
 use crate::features::resources::sign_in;
-use crate::session::msg::{Answer, Described, Done, Effect, SubKey};
+use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::Part;
 use runtail_api::{ApiError, AuthWaited, Kind};
@@ -14,52 +14,52 @@ const LOGS: u64 = 2;
 
 impl App {
     /// Takes what a subscription reports.
-    pub(super) fn on_event(&mut self, key: SubKey, answer: Answer) -> Vec<Effect> {
+    pub(super) fn on_event(&mut self, key: SubscriptionId, answer: SubscriptionEvent) -> Vec<Effect> {
         let at = self.session.now;
         let requests = match (key, answer) {
-            (SubKey::Deployments(profile), answer) => self.on_list_event(&profile, answer),
-            (SubKey::Newest(profile), Answer::Newest { deployment, revision }) => {
+            (SubscriptionId::Deployments(profile), answer) => self.on_list_event(&profile, answer),
+            (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
                 self.deployments.on_newest(&profile, &deployment, revision)
             }
-            (SubKey::Revisions(profile, deployment), Answer::Revisions(result, next)) => {
+            (SubscriptionId::Revisions(profile, deployment), SubscriptionEvent::Revisions(result, next)) => {
                 self.deployments.on_revisions(&self.session, (&profile, &deployment), result, next)
             }
-            (SubKey::Watch(of), Answer::Watched(result, next)) => {
+            (SubscriptionId::Watch(of), SubscriptionEvent::Watched(result, next)) => {
                 if let Err(error) = &result {
                     self.report_error(error);
                 }
                 self.deployments.on_watched(&self.session, &of, result, next)
             }
-            (SubKey::Vanish(profile, id), Answer::Vanishing(result, next)) => {
+            (SubscriptionId::Vanish(profile, id), SubscriptionEvent::Vanishing(result, next)) => {
                 self.deployments.on_vanishing((profile, id), result, next)
             }
-            (SubKey::Log(number, source), Answer::Lines { lines, incomplete }) => {
+            (SubscriptionId::Log(number, source), SubscriptionEvent::Lines { lines, incomplete }) => {
                 let Some(logs) = self.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };
                 let error = lines.as_ref().err().cloned();
                 logs.take(source, lines, at);
                 logs.note_incomplete(source, incomplete);
                 report(error)
             }
-            (SubKey::Threads(_), Answer::Threads(result)) => {
+            (SubscriptionId::Threads(_), SubscriptionEvent::Threads(result)) => {
                 if let Some(server) = &mut self.agent.server {
                     server.take_threads(result, at);
                 }
                 Requests::none()
             }
-            (SubKey::ThreadStatuses(_), Answer::ThreadStatus { of, status }) => {
+            (SubscriptionId::ThreadStatuses(_), SubscriptionEvent::ThreadStatus { of, status }) => {
                 if let (Some(server), Ok(status)) = (&mut self.agent.server, status) {
                     server.statuses.insert(of.thread, (of.facts, status));
                 }
                 Requests::none()
             }
-            (SubKey::Runs(..), Answer::Runs(result)) => {
+            (SubscriptionId::Runs(..), SubscriptionEvent::Runs(result)) => {
                 if let Some(server) = &mut self.agent.server {
                     server.runs.take(result, at);
                 }
                 Requests::none()
             }
-            (SubKey::Wait(number), answer) => self.on_wait(number, answer),
-            (SubKey::Stream(id), Answer::Items(items)) => {
+            (SubscriptionId::Wait(number), answer) => self.on_wait(number, answer),
+            (SubscriptionId::Stream(id), SubscriptionEvent::Items(items)) => {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
@@ -72,24 +72,26 @@ impl App {
                     Requests::none()
                 }
             }
-            (SubKey::Work(number), Answer::Worked(part)) => self.on_job(number, &part),
-            (SubKey::Doctor(number), Answer::Checked(check)) => self.on_check(number, check.as_deref()),
+            (SubscriptionId::Work(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
+            (SubscriptionId::Doctor(number), SubscriptionEvent::Checked(check)) => {
+                self.on_check(number, check.as_deref())
+            }
             _ => Requests::none(),
         };
         self.apply(requests)
     }
 
-    fn on_list_event(&mut self, profile: &Arc<str>, answer: Answer) -> Requests {
+    fn on_list_event(&mut self, profile: &Arc<str>, answer: SubscriptionEvent) -> Requests {
         let Some(number) = self.session.profiles.iter().position(|p| p.name == *profile) else {
             return Requests::none();
         };
         let state = &mut self.session.profiles[number];
         match answer {
-            Answer::Page(deployments) => {
+            SubscriptionEvent::Page(deployments) => {
                 self.deployments.on_page(number, state, deployments);
                 Requests::none()
             }
-            Answer::Deployments { result, torn, skew, next } => {
+            SubscriptionEvent::Deployments { result, torn, skew, next } => {
                 let report = ListReport { result, torn, skew, next };
                 self.deployments.on_list(number, state, report, self.session.now)
             }
@@ -97,9 +99,9 @@ impl App {
         }
     }
 
-    fn on_wait(&mut self, number: u64, answer: Answer) -> Requests {
+    fn on_wait(&mut self, number: u64, answer: SubscriptionEvent) -> Requests {
         let error = match &answer {
-            Answer::WaitTrouble(error) | Answer::Waited(Err(error)) => Some(error.clone()),
+            SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) => Some(error.clone()),
             _ => None,
         };
         if let Some(error) = &error {
@@ -110,11 +112,13 @@ impl App {
             _ => None,
         });
         match (shown, answer) {
-            (Some(sign_in), Answer::WaitTrouble(error)) => {
+            (Some(sign_in), SubscriptionEvent::WaitTrouble(error)) => {
                 sign_in.trouble = Some(error);
                 Requests::none()
             }
-            (Some(sign_in), Answer::Waited(result)) => sign_in.on_waited(result as Result<AuthWaited, ApiError>),
+            (Some(sign_in), SubscriptionEvent::Waited(result)) => {
+                sign_in.on_waited(result as Result<AuthWaited, ApiError>)
+            }
             _ => Requests::none(),
         }
     }
@@ -136,16 +140,16 @@ impl App {
     }
 
     /// A background task panicked.
-    pub(super) fn on_panic(&mut self, key: Option<SubKey>, text: &str) -> Vec<Effect> {
+    pub(super) fn on_panic(&mut self, key: Option<SubscriptionId>, text: &str) -> Vec<Effect> {
         let requests = match key {
-            Some(SubKey::Stream(id)) => {
+            Some(SubscriptionId::Stream(id)) => {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
                     viewer.broke_off(text);
                 }
                 Requests::none()
             }
-            Some(SubKey::Doctor(number)) => self.on_check(number, None),
-            Some(SubKey::Work(number)) => self.on_job(number, &Part::Failed),
+            Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),
+            Some(SubscriptionId::Work(number)) => self.on_job(number, &Part::Failed),
             _ => Requests::none(),
         };
         let effects = self.apply(requests);
@@ -154,14 +158,14 @@ impl App {
     }
 
     /// Takes the result of an effect.
-    pub(super) fn on_result(&mut self, done: Done) -> Vec<Effect> {
+    pub(super) fn on_result(&mut self, done: EffectResult) -> Vec<Effect> {
         let at = self.session.now;
         let requests = match done {
-            Done::Info(server, result) => {
+            EffectResult::Info(server, result) => {
                 self.agent.infos.entry(server).or_default().take(result, at);
                 Requests::none()
             }
-            Done::Assistants(from, result) => {
+            EffectResult::Assistants(from, result) => {
                 let Some(server) = self.agent.server.as_mut().filter(|s| s.server == from) else { return Vec::new() };
                 server.assistants.take(result, at);
                 let known = server.assistants.value.clone().unwrap_or_default();
@@ -173,14 +177,14 @@ impl App {
                 }
                 Requests::none()
             }
-            Done::Browsed(number, result) => {
+            EffectResult::Browsed(number, result) => {
                 let list = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::Browse(browse) if browse.number == number => Some(browse),
                     _ => None,
                 });
                 list.map(|list| list.on_listed(result, at)).unwrap_or_default()
             }
-            Done::Authenticated(number, result) => {
+            EffectResult::Authenticated(number, result) => {
                 let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::SignIn(sign_in) if sign_in.number == number => Some(sign_in),
                     _ => None,
@@ -190,16 +194,16 @@ impl App {
                     None => sign_in::on_answer_unseen(result),
                 }
             }
-            Done::Found(number, source, result) => {
+            EffectResult::Found(number, source, result) => {
                 let mut palette = std::mem::take(&mut self.palette);
                 let requests = palette.on_found(&self.overlay_cx(false), number, source, result);
                 self.palette = palette;
                 requests
             }
-            Done::FileStepped(number, result) => self.stream.on_written(number, result),
-            Done::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
-            Done::Described(what, result) => return self.on_record(what, result),
-            Done::Card(of, card) => {
+            EffectResult::FileStepped(number, result) => self.stream.on_written(number, result),
+            EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
+            EffectResult::Described(what, result) => return self.on_record(what, result),
+            EffectResult::Card(of, card) => {
                 if let Err(error) = &card {
                     self.report_error(error);
                 }
@@ -212,17 +216,19 @@ impl App {
                 }
                 Requests::none()
             }
-            Done::Written(profile, id, name, document) => return self.on_document((profile, id, name), document),
-            Done::Planned(number, planned) => return self.on_planned(number, planned),
-            Done::Sent(number, sent) => return self.on_sent(number, sent),
-            Done::PlannedAction(number, planned) => return self.on_planned_action(number, planned),
-            Done::Acted(number, thread, result) => return self.on_acted(number, thread, result),
-            Done::CancelFollowed(thread, targets) => {
+            EffectResult::Written(profile, id, name, document) => {
+                return self.on_document((profile, id, name), document);
+            }
+            EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
+            EffectResult::Sent(number, sent) => return self.on_sent(number, sent),
+            EffectResult::PlannedAction(number, planned) => return self.on_planned_action(number, planned),
+            EffectResult::Acted(number, thread, result) => return self.on_acted(number, thread, result),
+            EffectResult::CancelFollowed(thread, targets) => {
                 self.on_cancel_followed(&thread, &targets);
                 Requests::none()
             }
-            Done::ThreadLoaded(number, loaded) => return self.on_thread_loaded(number, loaded),
-            Done::Journal(entries) => {
+            EffectResult::ThreadLoaded(number, loaded) => return self.on_thread_loaded(number, loaded),
+            EffectResult::Journal(entries) => {
                 let journal = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::Journal(journal) => Some(journal),
                     _ => None,
@@ -232,14 +238,14 @@ impl App {
                 }
                 Requests::none()
             }
-            Done::Tried(number, result) => self.session.catalogue.on_tried(number, result, at),
-            Done::Drafted(Ok(draft)) => {
+            EffectResult::Tried(number, result) => self.session.catalogue.on_tried(number, result, at),
+            EffectResult::Drafted(Ok(draft)) => {
                 let page = crate::features::profiles::file::Save(draft);
                 self.overlays.push(crate::session::Paged::new(page).into());
                 Requests::none()
             }
-            Done::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
-            Done::Saved(result) => self.session.catalogue.on_saved(result),
+            EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
+            EffectResult::Saved(result) => self.session.catalogue.on_saved(result),
         };
         self.apply(requests)
     }

@@ -33,7 +33,7 @@ pub use update::update;
 use crate::features::agent::Agent;
 use crate::features::changes::Changes;
 use crate::features::deployments::Deployments;
-use crate::features::deployments::list::Fleet;
+use crate::features::deployments::list::DeploymentList;
 use crate::features::deployments::revisions::History;
 use crate::features::logs::state::LogView;
 use crate::features::palette::PaletteState;
@@ -93,7 +93,7 @@ impl App {
     pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
         let (keymap, problems) = Keymap::new(&settings.keys);
         let states: Vec<ProfileState> = profiles.iter().map(|p| ProfileState::new(p, 0)).collect();
-        let list = Fleet::new(profiles, &states);
+        let list = DeploymentList::new(profiles, &states);
         let warnings = settings.warnings.clone();
         let mut session = Session::new(settings, keymap, states, size, now);
         session.catalogue = Catalogue::of(profiles);

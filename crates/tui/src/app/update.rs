@@ -2,7 +2,7 @@
 
 use super::App;
 use super::mouse::{click, drag, wheel};
-use crate::session::msg::{Done, Effect, Msg};
+use crate::session::msg::{Effect, EffectResult, Msg};
 
 /// Takes a message.
 ///
@@ -59,7 +59,7 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         }
         Msg::Done { since, done } if app.is_current(done.profile(), since) => app.on_result(done),
         // What was changed is told, but there is nothing to be followed any more.
-        Msg::Done { done: Done::Sent(_, Ok(made)), .. } => {
+        Msg::Done { done: EffectResult::Sent(_, Ok(made)), .. } => {
             app.notify(false, format!("{} Its profile leads elsewhere by now: no more is seen of it.", made.said));
             Vec::new()
         }

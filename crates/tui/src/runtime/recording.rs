@@ -2,7 +2,7 @@
 
 use super::export::at_home;
 use super::subs::Out;
-use crate::session::msg::Answer;
+use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord, Seq};
@@ -22,7 +22,7 @@ pub(super) async fn play(file: PathBuf, out: &Out) {
     let (sender, mut batches) = mpsc::channel(BATCHES);
     let reading = tokio::task::spawn_blocking(move || read(&at_home(file), &sender));
     while let Some(items) = batches.recv().await {
-        if !out.send(Answer::Items(items)).await {
+        if !out.send(SubscriptionEvent::Items(items)).await {
             return;
         }
     }

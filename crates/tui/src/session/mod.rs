@@ -24,7 +24,7 @@ use catalogue::Catalogue;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use msg::Pace;
-use prefs::Habits;
+use prefs::ViewPrefs;
 use profile::ProfileState;
 use runtail_api::{ApiError, Kind};
 use runtail_core::config::TapeLimits;
@@ -78,7 +78,7 @@ pub struct Session {
     /// The keys in force.
     pub keymap: Keymap,
     /// How the person likes to look at things.
-    pub prefs: Habits,
+    pub prefs: ViewPrefs,
     /// The time of the last message.
     pub now: Timestamp,
     /// Columns and rows of the terminal.
@@ -117,7 +117,7 @@ impl Session {
         Session {
             settings,
             keymap,
-            prefs: Habits::default(),
+            prefs: ViewPrefs::default(),
             now,
             size,
             profiles,

@@ -79,11 +79,11 @@ pub enum Msg {
     /// An answer to a subscription; dropped where its epoch is not the one that is wanted now.
     Answer {
         /** Whose. */
-        key: SubKey,
+        key: SubscriptionId,
         /** Which start of it. */
         epoch: u64,
         /** What it said. */
-        answer: Answer,
+        answer: SubscriptionEvent,
     },
     /// A text came back from the person's own editor, or why not.
     Edited(Result<String, String>),
@@ -92,12 +92,12 @@ pub enum Msg {
         /** Number of the configuration that was in force when it began. */
         since: u64,
         /** What it said. */
-        done: Done,
+        done: EffectResult,
     },
     /// A background task panicked. The dashboard goes on.
     TaskPanicked {
         /// The subscription that it kept.
-        key: Option<SubKey>,
+        key: Option<SubscriptionId>,
         /// Its message.
         text: String,
     },
@@ -107,7 +107,7 @@ pub enum Msg {
 
 impl Msg {
     /// An answer to an effect under the configuration that is in force.
-    pub fn done(done: Done) -> Msg {
+    pub fn done(done: EffectResult) -> Msg {
         Msg::Done { since: u64::MAX, done }
     }
 }
@@ -115,7 +115,7 @@ impl Msg {
 /// What a subscription answers.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
-pub enum Answer {
+pub enum SubscriptionEvent {
     /// A page of a profile's first list, while the others are still to come.
     Page(Vec<Deployment>),
     /// The deployments of a profile.
@@ -186,7 +186,7 @@ pub enum NextPoll {
 /// What an effect answers.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
-pub enum Done {
+pub enum EffectResult {
     /// Who an agent server is.
     Info(ServerRef, Result<ServerInfo, ApiError>),
     /// Its assistants.
@@ -229,23 +229,28 @@ pub enum Done {
     Saved(Result<Box<Draft>, ConfigError>),
 }
 
-impl Done {
+impl EffectResult {
     /// The profile whose server said it, where it means nothing any more when that leads elsewhere by now. What was asked
     /// for a page or a dialog goes with that.
     pub fn profile(&self) -> Option<&str> {
         match self {
-            Done::Info(server, _) | Done::Assistants(server, _) => Some(&server.profile),
-            Done::Found(_, source, _) => Some(source.profile()),
-            Done::Described(what, _) => Some(what.profile()),
-            Done::Card(of, _) => Some(&of.profile),
-            Done::Written(profile, ..) => Some(profile),
-            Done::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
-            Done::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
-            Done::CancelFollowed(thread, _) => Some(&thread.server.profile),
-            Done::PlannedAction(..) | Done::Acted(..) | Done::ThreadLoaded(..) => None,
-            Done::Browsed(..) | Done::Authenticated(..) | Done::LinkNotOpened(..) | Done::FileStepped(..) => None,
-            Done::Planned(..) | Done::Sent(..) | Done::Journal(_) | Done::Tried(..) => None,
-            Done::Drafted(_) | Done::Saved(_) => None,
+            EffectResult::Info(server, _) | EffectResult::Assistants(server, _) => Some(&server.profile),
+            EffectResult::Found(_, source, _) => Some(source.profile()),
+            EffectResult::Described(what, _) => Some(what.profile()),
+            EffectResult::Card(of, _) => Some(&of.profile),
+            EffectResult::Written(profile, ..) => Some(profile),
+            EffectResult::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
+            EffectResult::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
+            EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
+            EffectResult::PlannedAction(..) | EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
+            EffectResult::Browsed(..)
+            | EffectResult::Authenticated(..)
+            | EffectResult::LinkNotOpened(..)
+            | EffectResult::FileStepped(..) => None,
+            EffectResult::Planned(..) | EffectResult::Sent(..) | EffectResult::Journal(_) | EffectResult::Tried(..) => {
+                None
+            }
+            EffectResult::Drafted(_) | EffectResult::Saved(_) => None,
         }
     }
 }
@@ -398,7 +403,7 @@ pub enum Effect {
 
 /// Names a subscription. The runtime starts what is new in the set and stops what is gone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SubKey {
+pub enum SubscriptionId {
     /// The deployments of a profile.
     Deployments(Arc<str>),
     /// The newest revisions of a profile's deployments, one by one.
@@ -431,21 +436,21 @@ pub enum SubKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
     /// Its name.
-    pub key: SubKey,
+    pub key: SubscriptionId,
     /// Another epoch is another start.
     pub epoch: u64,
     /// How many rows a list asks for; another number is another start too.
     pub limit: usize,
     /// What it needs beside its name.
-    pub what: What,
+    pub what: SubscriptionKind,
     /// What it is told while it goes on.
-    pub wish: Wish,
+    pub wish: SubscriptionParams,
 }
 
 impl Subscription {
     /// A subscription at the usual pace.
-    pub fn new(key: SubKey, epoch: u64, what: What) -> Subscription {
-        Subscription { key, epoch, limit: 0, what, wish: Wish::default() }
+    pub fn new(key: SubscriptionId, epoch: u64, what: SubscriptionKind) -> Subscription {
+        Subscription { key, epoch, limit: 0, what, wish: SubscriptionParams::default() }
     }
 
     /// Asks for that many rows.
@@ -457,7 +462,7 @@ impl Subscription {
 
 /// What a subscription needs beside its name.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum What {
+pub enum SubscriptionKind {
     /// Nothing.
     #[default]
     Name,
@@ -475,7 +480,7 @@ pub enum What {
 
 /// What a subscription is told while it goes on.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Wish {
+pub struct SubscriptionParams {
     /// How often to ask.
     pub pace: Pace,
     /// Which newest revisions to ask for, the most wanted first.

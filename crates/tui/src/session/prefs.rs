@@ -6,7 +6,7 @@ use runtail_core::config::{Config, Mouse, Timestamps, Ui};
 
 /// What a person is used to.
 #[derive(Debug, Clone, Default)]
-pub struct Habits {
+pub struct ViewPrefs {
     /// All themes that there are.
     pub themes: Themes,
     /// The name of the one in force.
@@ -25,7 +25,7 @@ pub struct Habits {
     configured: Option<Ui>,
 }
 
-impl Habits {
+impl ViewPrefs {
     /// The name of the theme that is shown.
     pub fn theme(&self) -> &str {
         self.preview.as_deref().unwrap_or(&self.theme)
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn what_a_person_changed_stays_until_the_file_says_another_thing() {
         let read = |text: &str| Config::parse(text, None).unwrap();
-        let mut habits = Habits::default();
+        let mut habits = ViewPrefs::default();
         habits.configure(&read("[ui]\ntheme = \"mono\"\nwrap = true\n"));
         assert_eq!((habits.theme.as_str(), habits.wrap), ("mono", true));
         habits.theme = "colour-blind".into();

@@ -6,7 +6,7 @@ use super::{Agent, compose_view, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{
-    Described, Effect, ServerRef, StreamTarget, SubKey, Subscription, ThreadRef, WantedStatus, What,
+    Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Request, Requests, Route, Session, read_only_text};
@@ -86,7 +86,7 @@ impl Agent {
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
-            if matches!(sub.key, SubKey::ThreadStatuses(_)) {
+            if matches!(sub.key, SubscriptionId::ThreadStatuses(_)) {
                 sub.wish.statuses = self.wanted_statuses(cx.area);
             }
             sub.wish.pace = cx.session.pace(false);
@@ -282,12 +282,12 @@ impl Component for Agent {
         let epoch = cx.session.epoch_of(&of.profile);
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => {
-                let threads = Subscription::new(SubKey::Threads(of.clone()), epoch, What::Name);
+                let threads = Subscription::new(SubscriptionId::Threads(of.clone()), epoch, SubscriptionKind::Name);
                 out.push(threads.with_limit(server.limit));
-                out.push(Subscription::new(SubKey::ThreadStatuses(of), epoch, What::Name));
+                out.push(Subscription::new(SubscriptionId::ThreadStatuses(of), epoch, SubscriptionKind::Name));
             }
             (Tab::Runs, Some(thread)) => {
-                let runs = Subscription::new(SubKey::Runs(of, thread.clone()), epoch, What::Name);
+                let runs = Subscription::new(SubscriptionId::Runs(of, thread.clone()), epoch, SubscriptionKind::Name);
                 out.push(runs.with_limit(server.limit));
             }
             _ => {}

@@ -213,7 +213,7 @@ impl Default for Sort {
 
 /// All rows, and where one is in them.
 #[derive(Debug, Clone, Default)]
-pub struct Fleet {
+pub struct DeploymentList {
     /// All rows, profile by profile, in the servers' order.
     pub rows: Vec<Row>,
     /// Rows by their identity.
@@ -234,10 +234,10 @@ pub struct Fleet {
     pub touched: bool,
 }
 
-impl Fleet {
+impl DeploymentList {
     /// The rows that profiles bring with them: agent servers without a control plane.
-    pub fn new(profiles: &[Profile], states: &[ProfileState]) -> Fleet {
-        let mut fleet = Fleet {
+    pub fn new(profiles: &[Profile], states: &[ProfileState]) -> DeploymentList {
+        let mut fleet = DeploymentList {
             rows: Vec::new(),
             index: HashMap::new(),
             view: Vec::new(),

@@ -14,7 +14,7 @@ use crate::session::Cx;
 use crate::session::msg::RevisionRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::list::Picker;
-use list::{Fleet, RowId};
+use list::{DeploymentList, RowId};
 use revisions::History;
 
 pub use panes::{ListPane, RevisionsPane};
@@ -26,7 +26,7 @@ use watch::Watch;
 #[derive(Debug, Default)]
 pub struct Deployments {
     /// The list.
-    pub list: Fleet,
+    pub list: DeploymentList,
     /// Revisions, by row.
     pub histories: HashMap<String, History>,
     /// Selection among the revisions shown.
@@ -41,7 +41,7 @@ pub struct Deployments {
 
 impl Deployments {
     /// A list of which no revision is known yet.
-    pub fn new(list: Fleet) -> Deployments {
+    pub fn new(list: DeploymentList) -> Deployments {
         Deployments { list, ..Deployments::default() }
     }
 

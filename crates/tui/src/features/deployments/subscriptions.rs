@@ -3,7 +3,7 @@
 use super::Deployments;
 use super::list::Row;
 use crate::session::Cx;
-use crate::session::msg::{NextPoll, Pace, RevisionRef, SubKey, Subscription, Wanted, What};
+use crate::session::msg::{NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, Wanted};
 
 /// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
 const NEXT: usize = 16;
@@ -16,26 +16,26 @@ impl Deployments {
     /// The polls that are needed, without their parameters.
     pub fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         let session = cx.session;
-        let mut need = |key: SubKey, epoch: u64, limit: usize| {
-            out.push(Subscription::new(key, epoch, What::Name).with_limit(limit));
+        let mut need = |key: SubscriptionId, epoch: u64, limit: usize| {
+            out.push(Subscription::new(key, epoch, SubscriptionKind::Name).with_limit(limit));
         };
         for profile in session.profiles.iter().filter(|p| session.may_ask(&p.name)) {
-            need(SubKey::Deployments(profile.name.clone()), profile.epoch, 0);
-            need(SubKey::Newest(profile.name.clone()), profile.epoch, 0);
+            need(SubscriptionId::Deployments(profile.name.clone()), profile.epoch, 0);
+            need(SubscriptionId::Newest(profile.name.clone()), profile.epoch, 0);
         }
         if let Some(row) = self.list.selected()
             && let Some(deployment) = &row.deployment
             && !row.gone
             && session.may_ask(&row.profile_name)
         {
-            let key = SubKey::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
+            let key = SubscriptionId::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
             need(key, session.epoch_of(&row.profile_name), 20);
         }
         for of in self.watches.keys().filter(|of| session.may_ask(&of.profile)) {
-            need(SubKey::Watch(of.clone()), session.epoch_of(&of.profile), 0);
+            need(SubscriptionId::Watch(of.clone()), session.epoch_of(&of.profile), 0);
         }
         for (profile, id) in self.vanishing.keys().filter(|(profile, _)| session.may_ask(profile)) {
-            need(SubKey::Vanish(profile.clone(), id.clone()), session.epoch_of(profile), 0);
+            need(SubscriptionId::Vanish(profile.clone(), id.clone()), session.epoch_of(profile), 0);
         }
     }
 
@@ -46,17 +46,17 @@ impl Deployments {
         for sub in subscriptions {
             match &sub.key {
                 // A push makes a new revision: the list has to be looked at for it, but not more often than it is configured.
-                SubKey::Deployments(profile) => {
+                SubscriptionId::Deployments(profile) => {
                     let is_moving = number(profile).is_some_and(|n| newest[n].iter().any(|w| w.moving));
                     sub.wish.pace = cx.session.pace(is_moving).min(Pace::Usual);
                 }
-                SubKey::Newest(profile) => {
+                SubscriptionId::Newest(profile) => {
                     sub.wish.newest = number(profile).map(|n| newest[n].as_slice().into()).unwrap_or_default();
                     sub.wish.pace = cx.session.pace(true);
                 }
                 // Who asked to be notified does not have to look.
-                SubKey::Watch(_) | SubKey::Vanish(..) => sub.wish.pace = Pace::Fast,
-                SubKey::Revisions(..) => sub.wish.pace = cx.session.pace(false),
+                SubscriptionId::Watch(_) | SubscriptionId::Vanish(..) => sub.wish.pace = Pace::Fast,
+                SubscriptionId::Revisions(..) => sub.wish.pace = cx.session.pace(false),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 use super::state::{LogView, Source};
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{LogRef, Pace, SubKey, Subscription, What};
+use crate::session::msg::{LogRef, Pace, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -140,8 +140,8 @@ impl Component for LogView {
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for (n, source) in self.sources.iter().enumerate().filter(|(_, source)| cx.session.may_ask(&source.profile)) {
             let filter = self.wanted(cx.session.server_time(&source.profile));
-            let what = What::Log(source.profile.clone(), source.scope.clone(), filter);
-            let mut log = Subscription::new(SubKey::Log(self.number, n), 0, what);
+            let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
+            let mut log = Subscription::new(SubscriptionId::Log(self.number, n), 0, what);
             // A log that is behind another pane is only kept up with.
             log.wish.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
             out.push(log);

@@ -3,7 +3,7 @@
 
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Effect, SubKey, Subscription, What};
+use crate::session::msg::{Effect, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, GUTTER, Request, Requests, Route, Session, read_only_text};
 use crate::widgets::canvas::Canvas;
@@ -315,8 +315,8 @@ impl Component for SignIn {
         if let (Some(_), Some(auth_id)) = (self.waiting, self.auth_id())
             && cx.session.may_ask(&self.profile)
         {
-            let what = What::Wait(self.profile.clone(), auth_id.to_string());
-            out.push(Subscription::new(SubKey::Wait(self.number), 0, what));
+            let what = SubscriptionKind::Wait(self.profile.clone(), auth_id.to_string());
+            out.push(Subscription::new(SubscriptionId::Wait(self.number), 0, what));
         }
     }
 

@@ -6,7 +6,9 @@ use super::tabs::MAX_TABS;
 use super::viewer::{Landmark, LinkState, View, Viewer};
 use super::{StreamState, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, ServerRef, StreamTarget, SubKey, Subscription, ThreadRef, What};
+use crate::session::msg::{
+    Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef,
+};
 use crate::session::request::Pref;
 use crate::session::run::{Origin, Warning, act_on_thread};
 use crate::session::thread::AnswerFrom;
@@ -133,7 +135,7 @@ impl StreamState {
     /// Lays out the stream that is shown.
     fn lay_out(&mut self, cx: &Cx<'_>) {
         if let Some(viewer) = self.tabs.shown_mut() {
-            viewer.take_habits(&cx.session.prefs);
+            viewer.apply_prefs(&cx.session.prefs);
             // Where the past ends, so does its line in the head.
             viewer.turn_of_past(cx.session.now);
         }
@@ -154,7 +156,7 @@ impl StreamState {
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
             sub.wish.pace = cx.session.pace(false);
-            let SubKey::Stream(id) = &sub.key else { continue };
+            let SubscriptionId::Stream(id) = &sub.key else { continue };
             let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else { continue };
             sub.wish.hold = self.is_behind(viewer);
             sub.wish.is_shared = viewer.is_shared;
@@ -511,8 +513,8 @@ impl Component for StreamState {
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for viewer in self.tabs.all() {
             // A stream that ended stays subscribed: its task has ended too, and stays ended.
-            let what = What::Stream(viewer.server.clone(), viewer.target.clone());
-            out.push(Subscription::new(SubKey::Stream(viewer.id), 0, what));
+            let what = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
+            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), 0, what));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{View, Viewer};
 use crate::features::stream::views::Clock;
-use crate::session::prefs::Habits;
+use crate::session::prefs::ViewPrefs;
 use crate::widgets::line::Line;
 use runtail_core::config::Timestamps;
 
@@ -13,7 +13,7 @@ const INDENT: usize = 8;
 
 impl Viewer {
     /// Takes what the person is used to.
-    pub fn take_habits(&mut self, habits: &Habits) {
+    pub fn apply_prefs(&mut self, habits: &ViewPrefs) {
         if self.timestamps != habits.timestamps {
             self.timestamps = habits.timestamps;
             self.blocks.tell_times(habits.timestamps);
