@@ -4,6 +4,7 @@
 //! said before, or when. A snapshot can. It is an entry of the event log like any event, so views, time travel, exports and
 //! recordings have it without further work.
 
+use super::protocol::{MessageId, StateMessages};
 use super::recording::one_line;
 use super::{Data, Event, Seq};
 use jiff::Timestamp;
@@ -273,26 +274,13 @@ fn fields(json: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Ordered<'_>>(json).ok().map(|ordered| ordered.0)
 }
 
-/// A message's identity in the values of a checkpoint.
-#[derive(Deserialize, Default)]
-struct MessageId<'a> {
-    #[serde(default, borrow)]
-    id: Option<Cow<'a, str>>,
-}
-
 /// The history without its values and results: each entry repeats all values, which makes a hundred checkpoints of a state
 /// of 50 MB five gigabytes. What is needed of them is which messages each checkpoint added.
 fn compact_history(json: &str) -> String {
-    #[derive(Deserialize)]
-    struct Values<'a> {
-        #[serde(default, borrow)]
-        messages: Option<&'a RawValue>,
-    }
     let entries: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
     let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
         let values = entry.iter().find(|(name, _)| name == "values").map(|(_, raw)| raw.get())?;
-        let list = serde_json::from_str::<Values<'_>>(values).ok()?.messages?;
-        let list: Vec<&RawValue> = serde_json::from_str(list.get()).ok()?;
+        let list = serde_json::from_str::<StateMessages<'_>>(values).ok()?.messages.0;
         let id = |raw: &&RawValue| serde_json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
         Some(list.iter().map(id).collect())
     };

@@ -1,10 +1,8 @@
 //! What events say that their source has to know: the run's id, its error, that it stopped to ask.
 
 use super::Data;
-use super::protocol::Metadata;
+use super::protocol::{Failure, Metadata, StateInterrupts};
 use super::tuple::ModeTuple;
-use serde::Deserialize;
-use std::borrow::Cow;
 
 /// Bytes of an error that are told: some hold a whole state.
 const ERROR_TEXT: usize = 4096;
@@ -25,13 +23,6 @@ pub(super) fn begins_run(name: &str, data: &str) -> bool {
 /// What an `error` event says (`{error, message}`, or a bare string), in one line that can be shown and kept: the event
 /// itself has it all.
 pub fn error_text(text: &str) -> String {
-    #[derive(Deserialize)]
-    struct Failure<'a> {
-        #[serde(default, borrow)]
-        error: Option<Cow<'a, str>>,
-        #[serde(default, borrow)]
-        message: Option<Cow<'a, str>>,
-    }
     let said = match serde_json::from_str::<Failure<'_>>(text) {
         Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
         Ok(Failure { error: Some(one), message: None } | Failure { error: None, message: Some(one) }) => {
@@ -50,12 +41,7 @@ pub fn error_text(text: &str) -> String {
 /// Whether a state or an update tells of an interrupt.
 pub(super) fn has_interrupt(text: &str) -> bool {
     let text = ModeTuple::of("", text).map_or(text, |tuple| tuple.chunk.get());
-    #[derive(Deserialize)]
-    struct State {
-        #[serde(rename = "__interrupt__")]
-        interrupt: Option<serde::de::IgnoredAny>,
-    }
-    serde_json::from_str::<State>(text).is_ok_and(|s| s.interrupt.is_some())
+    serde_json::from_str::<StateInterrupts>(text).is_ok_and(|state| state.interrupts.is_some())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::peek::Peek;
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::Payload;
+use crate::protocol::Payload;
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;

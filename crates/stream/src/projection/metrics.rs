@@ -5,11 +5,10 @@ mod models;
 
 use super::message::{Message, Role, SHORTEST};
 use super::messages::Messages;
-use super::peek::Peek;
 use super::rows::{Rows, Weigh};
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
-use super::wire::Payload;
+use crate::protocol::{Payload, Write};
 use crate::{Item, MAX_NAME, Names, Outcome, Record, Seq};
 use jiff::{SignedDuration, Timestamp};
 use models::Models;
@@ -21,8 +20,6 @@ const MAX_RUNS: usize = 1_000;
 const MAX_NAMES: usize = 256;
 /// Tasks under way that are remembered.
 const MAX_TASKS: usize = 4_096;
-/// Bytes of a task that are looked at: its name and id come first.
-const TASK_HEAD: usize = 16 << 10;
 
 /// What was written, by a run or by one of its nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -307,7 +304,7 @@ impl Metrics {
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
         match payload.name {
-            "tasks" => self.task(payload, payload.json),
+            "tasks" => self.task(payload),
             "debug" => self.debug(payload),
             "updates" => self.updates(payload),
             _ => {}
@@ -362,11 +359,10 @@ impl Metrics {
     /// A run begins, is tried again or is done; tells whether this event is of that kind.
     fn metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
-        let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
-        let [run_id, attempt, status] = json.pick(["run_id", "attempt", "status"]);
-        let Some(run_id) = run_id.and_then(Peek::string) else { return false };
-        let run_id = self.names.get(&run_id);
-        let is_done = status.is_some_and(|status| status.is("run_done"));
+        let Some(metadata) = payload.metadata() else { return false };
+        let Some(run_id) = metadata.run_id.0.as_deref() else { return false };
+        let run_id = self.names.get(run_id);
+        let is_done = metadata.is_done();
         let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
         // A thread that was joined in the middle of a run says its id only at its end.
         let Some(run) = known.filter(|run| run.run_id.is_some() || is_done && run.is_open()) else {
@@ -385,7 +381,7 @@ impl Metrics {
                 over: is_done,
                 ..Default::default()
             });
-            self.last_attempt(attempt, at);
+            self.last_attempt(metadata.attempt(), at);
             return true;
         };
         run.run_id = Some(run_id);
@@ -396,7 +392,7 @@ impl Metrics {
             run.ended = run.ended.or(at);
         } else {
             run.began = run.began.or(at);
-            self.last_attempt(attempt, at);
+            self.last_attempt(metadata.attempt(), at);
         }
         true
     }
@@ -404,9 +400,9 @@ impl Metrics {
     /// The second dialect says how a run goes by its graph.
     fn phase(&mut self, payload: &Payload<'_>) {
         let (seq, at) = (payload.event.seq, payload.event.time());
-        let word = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD).get("event").and_then(Peek::string);
-        let outcome = match word.as_deref() {
-            Some("running" | "started") => {
+        let Some(phase) = payload.phase() else { return };
+        let outcome = match phase.event.as_str() {
+            "running" | "started" => {
                 if self.runs.last().is_none_or(|run| !run.is_open()) {
                     self.begin(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
                 }
@@ -415,9 +411,9 @@ impl Metrics {
                 }
                 return;
             }
-            Some("completed") => Outcome::Success,
-            Some("failed") => Outcome::Error,
-            Some("interrupted") => Outcome::Interrupted,
+            "completed" => Outcome::Success,
+            "failed" => Outcome::Error,
+            "interrupted" => Outcome::Interrupted,
             _ => return,
         };
         if let Some(run) = self.runs.last_mut() {
@@ -429,9 +425,8 @@ impl Metrics {
         }
     }
 
-    fn last_attempt(&mut self, attempt: Option<Peek<'_>>, at: Option<Timestamp>) {
+    fn last_attempt(&mut self, attempt: u64, at: Option<Timestamp>) {
         let Some(run) = self.runs.last_mut() else { return };
-        let attempt = attempt.and_then(Peek::number).map_or(1, |n| n as u64);
         if attempt > run.attempts
             && let Some((at, began)) = at.zip(run.attempt_began)
         {
@@ -449,38 +444,35 @@ impl Metrics {
     }
 
     fn debug(&mut self, payload: &Payload<'_>) {
-        let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
-        let [kind, inner] = json.pick(["type", "payload"]);
-        if kind.is_some_and(|kind| kind.is("task") || kind.is("task_result")) {
-            self.task(payload, inner.map(Peek::text));
+        if payload.debug().is_some_and(|debug| debug.kind.is("task") || debug.kind.is("task_result")) {
+            self.task(payload);
         }
     }
 
     /// A task's start or end. Where two modes tell of the same one, the first counts.
-    fn task(&mut self, payload: &Payload<'_>, json: Option<&str>) {
-        let json = Peek::head(json.unwrap_or_default(), TASK_HEAD);
-        let [id, name, input, error] = json.pick(["id", "name", "input", "error"]);
-        let (Some(id), Some(name)) = (id.and_then(Peek::string), name.and_then(Peek::string)) else { return };
+    fn task(&mut self, payload: &Payload<'_>) {
+        let Some(task) = payload.task() else { return };
+        let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else { return };
         let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
-        let name = self.node_name(payload.ns.iter(), &name);
+        let name = self.node_name(payload.ns.iter(), name);
         let Some(run) = self.runs.last_mut() else { return };
         let Some(node) = run.node(name, seq) else { return };
-        if input.is_some() {
+        if task.input.is_some() {
             if self.tasks.len() >= MAX_TASKS {
                 self.tasks.clear();
             }
             if id.len() <= MAX_NAME {
-                self.tasks.entry(id.as_ref().into()).or_insert((number, node, at));
+                self.tasks.entry(id.into()).or_insert((number, node, at));
             }
             run.nodes[node].turn_began = at;
-        } else if let Some((_, _, began)) = self.tasks.remove(&*id).filter(|(of, ..)| *of == number) {
+        } else if let Some((_, _, began)) = self.tasks.remove(id).filter(|(of, ..)| *of == number) {
             let node = &mut run.nodes[node];
             node.finished += 1;
             node.count_turns();
             if let Some((at, began)) = at.zip(began) {
                 node.busy += at.duration_since(began);
             }
-            let failed = error.is_some_and(|error| !error.is_null());
+            let failed = task.error.is_some_and(|error| error.get() != "null");
             node.work.errors += u64::from(failed);
             // A thread says of every run that it is done; of its failure a node of the graph itself tells.
             run.failed |= failed && payload.is_root();
@@ -488,11 +480,11 @@ impl Metrics {
     }
 
     fn updates(&mut self, payload: &Payload<'_>) {
-        for (node, _) in payload.writes() {
+        for Write { node, .. } in payload.writes() {
             if node == "__interrupt__" {
                 continue;
             }
-            let name = self.node_name(payload.ns.iter(), &node);
+            let name = self.node_name(payload.ns.iter(), node);
             let Some(run) = self.runs.last_mut() else { return };
             if let Some(i) = run.node(name, payload.event.seq) {
                 let node = &mut run.nodes[i];

@@ -1,7 +1,7 @@
 //! Paths into JSON, as people write them: `messages[-1].tool_calls[].name`, `a["b c"]`, `*.status`.
 
 use super::document::{Doc, Kind};
-use super::wire::{Fields, Items};
+use crate::protocol::{Fields, Items};
 use serde_json::value::RawValue;
 
 /// Places that one path may lead to in one event; `[]` on a list of a million must not take a second.

@@ -1,7 +1,7 @@
 //! Looks at JSON without reading more of it than a line on the screen needs: fields are found by skipping over what lies
 //! between them, nothing is checked, and text that was cut off ends in a value that is not whole. Nesting costs a counter.
 
-use super::wire::unescape;
+use crate::protocol::unescape;
 use std::borrow::Cow;
 
 /// A JSON value, as a piece of text, perhaps cut off.

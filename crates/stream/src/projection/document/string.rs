@@ -1,6 +1,6 @@
 //! The strings of a JSON text: where they end, what they say, and how a very long one is taken in pieces.
 
-use crate::projection::wire::unescape;
+use crate::protocol::unescape;
 use std::borrow::Cow;
 
 /// Bytes of a string, as it is written, that are laid out together.

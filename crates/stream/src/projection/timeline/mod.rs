@@ -11,7 +11,7 @@ mod tests;
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
-use super::wire::Payload;
+use crate::protocol::Payload;
 use crate::{Item, Names, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};
