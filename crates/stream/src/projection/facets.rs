@@ -2,7 +2,7 @@
 //! asked; what the event does not say itself is looked up in the projections.
 
 use super::Projections;
-use super::path::Path;
+use crate::json::path::Path;
 use crate::protocol::{Items, MessagePayload, Payload, Text};
 use crate::{Data, Event, EventNumber, Namespace};
 use serde::Deserialize;

@@ -15,6 +15,7 @@ mod lifecycle;
 mod message;
 mod message_pair;
 mod metadata;
+mod mode_tuple;
 mod payload;
 mod state;
 mod task;
@@ -34,6 +35,8 @@ pub(crate) use message::{
 };
 pub(crate) use message_pair::{MessagePair, PairMetadata};
 pub(crate) use metadata::Metadata;
+pub use mode_tuple::ModeTuple;
+pub(crate) use mode_tuple::mode;
 pub(crate) use payload::{Payload, Write};
 pub(crate) use state::{StateInterrupts, StateMessages, ThreadState};
 pub(crate) use task::Task;

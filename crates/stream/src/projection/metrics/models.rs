@@ -1,7 +1,7 @@
 //! Which model a message's usage is of, where the event names it.
 
+use crate::json::peek::Peek;
 use crate::projection::Message;
-use crate::projection::peek::Peek;
 use crate::protocol::Payload;
 use std::borrow::Cow;
 use std::collections::HashMap;

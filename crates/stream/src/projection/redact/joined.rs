@@ -2,7 +2,7 @@
 
 use super::Rules;
 use super::cuts::{Cut, Decoded, merge};
-use crate::projection::document::{Doc, Excerpt, Kind, plain};
+use crate::json::document::{Doc, Excerpt, Kind, plain};
 use crate::projection::messages::stem;
 use crate::protocol::Payload;
 use crate::{Event, Record};
