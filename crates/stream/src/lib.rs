@@ -14,7 +14,8 @@ pub use log::hash_chain::{Chain, Linked};
 pub use log::page::{LoaderFor, PageOptions, follow_page};
 pub use log::record::{End, Head, Item, Outcome, Record, RunRecord, let_go};
 pub use log::recorder::RecordingFile;
-pub use log::recording::{LineParser, Lines, ReadError, Reader, write_record};
+pub use log::recording::{LineParser, write_record};
+pub use log::recording_reader::{Lines, ReadError, Reader};
 pub use log::seq::{EventNumber, Seq};
 pub use log::snapshot::{
     HistoryEntry, LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields, ThreadSnapshot,

@@ -8,6 +8,7 @@ pub(crate) mod page;
 pub(crate) mod record;
 pub(crate) mod recorder;
 pub(crate) mod recording;
+pub(crate) mod recording_reader;
 pub(crate) mod seq;
 pub(crate) mod snapshot;
 pub(crate) mod snapshot_loader;

@@ -9,20 +9,16 @@
 //! run, whatever is newer from the present. Where that cannot be made out the body ends, and the source comes again
 //! with the id up to which it has everything.
 
-use crate::protocol::Metadata;
 use crate::source::resume::key;
-use crate::sse::parse::RawEvent;
 use crate::sse::read_ahead::{Batch, Feed, Feeds};
 use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, Key, ThreadFrame};
 use crate::transport::modes::is_resumable;
 use crate::transport::thread_link::Thread;
-use foldhash::fast::FixedState;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;

@@ -2,6 +2,7 @@
 //! there are. What several modes tell of is one bar, timed by the best of them. Starts and ends are kept with the events
 //! that told of them, so that a place on the tape is found in the tree and back.
 
+mod attempts;
 mod calls;
 mod fold;
 mod read;
