@@ -96,3 +96,11 @@ impl Block {
         FixedState::default().hash_one((name, id, data))
     }
 }
+
+/// Returns the next frame of a connection that may be closed already; then it waits for ever.
+pub(super) async fn late(past: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
+    match past {
+        Some(past) => past.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -4,6 +4,7 @@ mod framed_connection;
 pub(crate) mod join_link;
 pub(crate) mod join_plan;
 pub(crate) mod link;
+mod merge_memory;
 pub(crate) mod modes;
 pub(crate) mod run_link;
 pub(crate) mod run_list;

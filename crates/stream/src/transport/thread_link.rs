@@ -4,9 +4,10 @@
 //! is lost, without a trace. So the past is never read together with the present (`thread_merge.rs`).
 
 use crate::transport::link::{Capabilities, Link, Opened, Past, Verdict};
+use crate::transport::merge_memory::MergeMemory;
 use crate::transport::modes::thread_gives;
 use crate::transport::server::{kind, lacks_call};
-use crate::transport::thread_merge::{MergeMemory, ThreadMerger};
+use crate::transport::thread_merge::ThreadMerger;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};

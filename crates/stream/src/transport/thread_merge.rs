@@ -11,15 +11,16 @@
 
 use crate::source::resume::key;
 use crate::sse::read_ahead::{Batch, Feed, Feeds};
-use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, Key, ThreadFrame};
+use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, Key, ThreadFrame, late};
+use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
 use crate::transport::thread_link::Thread;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -40,21 +41,6 @@ const SLACK: u64 = 1_000;
 const AT_ONCE: usize = 512;
 /// Runs that are remembered as done.
 const MAX_DONE: usize = 4096;
-
-/// What a link knows from one connection to the next.
-#[derive(Debug, Default)]
-pub(crate) struct MergeMemory {
-    /// The run whose events came last, unless it is done.
-    pub(crate) current: Option<String>,
-    /// Runs whose end was seen, and its id.
-    done: HashMap<String, Option<Key>>,
-    /// Came again because the begin of a run was missing, and no run was done since.
-    came_again: bool,
-    /// Came again for the end of this run.
-    waited_for: Option<String>,
-    /// The past was silent for so long that what follows it was read first: lost with the connection, it is lost.
-    owed: bool,
-}
 
 /// The three connections, and how far they are.
 pub(crate) struct ThreadMerger {
@@ -588,13 +574,6 @@ fn not_kept(run: &str) -> String {
     format!("the run {} is not resumable: what it sent meanwhile is lost", runtail_core::text::clean(run))
 }
 
-async fn late(past: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
-    match past {
-        Some(past) => past.next().await,
-        None => std::future::pending().await,
-    }
-}
-
 /// When a run last changed, in milliseconds: of one that is finished, its end.
 fn ended(run: &Run) -> Option<u64> {
     run.updated_at.and_then(|at| u64::try_from(at.as_millisecond()).ok())
@@ -607,8 +586,4 @@ fn is_finished(run: &Run) -> bool {
 /// Whether the server keeps the events of a run. Where it doesn't say, its stream will tell.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
-}
-
-fn lock(memory: &Mutex<MergeMemory>) -> MutexGuard<'_, MergeMemory> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
