@@ -154,7 +154,7 @@ fn every_file_that_the_architecture_names_is_there() {
         let is_path =
             !name.contains([' ', '*', '(']) && (name.ends_with(".rs") || name.contains('/')) && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
-        // `stream/source.rs` is crates/stream/src/source.rs.
+        // `stream/log/tape.rs` is crates/stream/src/log/tape.rs.
         let is_there = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
         assert!(!is_path || files.iter().any(is_there), "there is no {name}");
     }
