@@ -4,7 +4,7 @@ use super::output::{cell, column, time};
 use super::{Context, Exit, Failure, Globals, Output, graph, resolve};
 use clap::{Args, Subcommand};
 
-/// What can be done with assistants.
+/// Commands for assistants.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the assistants of an agent server
@@ -16,10 +16,10 @@ pub enum Command {
 /// Options of `assistants list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// At most so many
+    /// Maximum number
     #[arg(long, default_value_t = 100)]
     limit: usize,
-    /// Leave out so many
+    /// Skip this many
     #[arg(long, default_value_t = 0)]
     offset: usize,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The command line: its grammar, and the way from arguments to an exit code. One file a command.
+//! The command line: arguments, dispatch and exit codes. One file per command.
 
 mod assistants;
 mod auth;
@@ -62,10 +62,10 @@ pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
     pub globals: Globals,
-    /// Open a recording in the dashboard; no server is asked for anything
+    /// Open a recording in the dashboard, without network
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
-    /// What to do; nothing opens the dashboard.
+    /// The command. Without one, the dashboard opens.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -76,8 +76,8 @@ impl Args {
         Args::checked(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
     }
 
-    /// Parses arguments. Of an option that is valid everywhere clap uses those before or those after the command, and looks for
-    /// conflicts on each side by itself; what it would drop or not see is an error here.
+    /// Parses arguments. clap uses global options either before or after the command and checks for conflicts on each side
+    /// separately, so options that it would drop and conflicts that it would miss are errors here.
     fn checked(words: Vec<OsString>) -> Result<Args, clap::Error> {
         let args = Args::try_parse_from(&words)?;
         let is_profile =
@@ -122,7 +122,7 @@ pub struct Globals {
     /// When to use colors (NO_COLOR is honored)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: Color,
-    /// The configuration of the simulator that runs inside this process
+    /// The configuration of the simulator in this process
     #[arg(skip)]
     pub simulated: Option<runtail_core::config::Config>,
     /// Write diagnostics to this file
@@ -131,21 +131,23 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Options that rule each other out.
+    /// Returns why two options conflict.
     fn conflict(&self) -> Option<&'static str> {
         let url = self.url.is_some();
         match self {
-            _ if url && !self.profiles.is_empty() => Some("--url names one agent server, and --profile others"),
-            _ if url && self.deployment.is_some() => Some("--url and --deployment name an agent server each"),
-            _ if url && self.demo => Some("--url names an agent server, and --demo brings its own"),
-            _ if self.read_only && self.write => Some("--read-only and --write rule each other out"),
+            _ if url && !self.profiles.is_empty() => {
+                Some("--url names one agent server and can't be combined with --profile")
+            }
+            _ if url && self.deployment.is_some() => Some("--url and --deployment both name an agent server; use one"),
+            _ if url && self.demo => Some("--url can't be combined with --demo, which has its own servers"),
+            _ if self.read_only && self.write => Some("--read-only and --write exclude each other"),
             _ => None,
         }
     }
 }
 
 impl Globals {
-    /// The options that lead to the same server, for a command that is suggested: empty, or with a blank before it.
+    /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
     pub fn where_to(&self) -> String {
         let mut words = String::new();
         let mut option = |name: &str, value: &str| {
@@ -203,7 +205,7 @@ pub enum Command {
     /// GitHub accounts that deployments are built from
     #[command(subcommand)]
     Integrations(integrations::Command),
-    /// Listeners of an organisation that hosts deployments itself
+    /// Listeners of an organization that hosts its own deployments
     #[command(subcommand)]
     Listeners(listeners::Command),
     /// OAuth providers, tokens and connections of agents
@@ -224,34 +226,34 @@ pub enum Command {
     Join(join::Options),
     /// Follow everything that runs on a thread
     Tail(tail::Options),
-    /// Print a recording as the stream was, without network
+    /// Print a recording, without network
     Replay(replay::Options),
-    /// Check that a recording is whole and agrees with itself
+    /// Check that a recording is complete and was not changed
     Verify(verify::Options),
-    /// Copy a recording without secrets, and without what --path and --pattern name
+    /// Write a copy of a recording without secrets, and without what --path and --pattern match
     Redact(redact::Options),
-    /// What stands between you and your deployments; holds no secret, and can be pasted anywhere
+    /// Diagnose connection problems; the output contains no secrets and is safe to share
     Doctor(doctor::Options),
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
-    /// The simulator, as servers for other programs
+    /// Run the simulator as servers for other programs
     Sim(sim::Options),
-    /// Completions for a shell, to stdout
+    /// Print completions for a shell
     Completions(completions::Options),
-    /// The manual page, to stdout
+    /// Print the manual page
     Man,
 }
 
 impl Args {
-    /// Whether all that is to be done is to print one stream.
+    /// Whether the command only prints one stream.
     pub fn follows_one_stream(&self) -> bool {
         matches!(self.command, Some(Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Replay(_)))
     }
 }
 
 impl Command {
-    /// Whether it needs to end in order when it is interrupted, and sees to that itself.
+    /// Whether the command handles interrupts itself, because it has to finish its output.
     fn hears_signals(&self) -> bool {
         use Command::*;
         match self {
@@ -263,21 +265,21 @@ impl Command {
     }
 }
 
-/// How long a command that was interrupted has to end in order.
+/// How long an interrupted command may take to exit.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
 pub async fn run(args: Args) -> ExitCode {
-    // The dashboard has its own way with signals: the terminal comes first.
+    // The dashboard handles signals itself, because it has to restore the terminal first.
     let ended = if args.command.as_ref().is_none_or(Command::hears_signals) {
         dispatch(args).await
     } else {
-        // Before the command does anything that somebody could wait for.
+        // Listen before the command does anything that takes time.
         let mut interrupts = signals::Interrupts::listen();
         tokio::spawn(end_what_does_not(signals::Interrupts::listen()));
         tokio::select! {
             ended = dispatch(args) => ended,
-            // Nothing that the others hold needs more than being dropped.
+            // Dropping the other commands is enough to clean them up.
             () = interrupts.next() => Ok(Exit::Interrupted),
         }
     };
@@ -290,8 +292,8 @@ pub async fn run(args: Args) -> ExitCode {
     }
 }
 
-/// Ends a command that Ctrl-C does not: one that reads a file is not asked while it unpacks what a small one may hold, or
-/// while a pipe that it opens has no other end.
+/// Ends a command that does not react to Ctrl-C, for example because it decompresses a file or opens a pipe without a
+/// writer.
 async fn end_what_does_not(mut interrupts: signals::Interrupts) {
     interrupts.next().await;
     tokio::time::sleep(PATIENCE).await;
@@ -304,7 +306,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     if replay.is_some() && command.is_some() {
         return Err(Failure::usage("--replay opens the dashboard; `runtail replay FILE` prints a recording"));
     }
-    // The simulator lives as long as the command that is run against it.
+    // The simulator runs until the command ends.
     let simulator = if globals.demo { Some(demo().await?) } else { None };
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     log::start(&globals)?;
@@ -335,7 +337,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
 
 async fn demo() -> Result<runtail_sim::Sim, Failure> {
     let started = runtail_sim::Sim::demo().await;
-    started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator cannot listen on loopback: {e}")))
+    started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator can't listen on loopback: {e}")))
 }
 
 #[cfg(test)]

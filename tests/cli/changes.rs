@@ -100,12 +100,12 @@ async fn a_deployment_is_created_from_a_file() {
     assert_eq!(preview["request"]["body"]["secrets"], json!([{"name": "OPENAI_API_KEY", "value": "***"}]));
     assert_eq!(preview["request"]["headers"]["x-api-key"], "$KEY");
     assert!(text(&preview["request"], "url").ends_with("/v2/deployments"));
-    assert!(done.stderr.ends_with("nothing was sent: this was a dry run\n"), "{}", done.stderr);
+    assert!(done.stderr.ends_with("dry run: nothing was sent\n"), "{}", done.stderr);
     let table = world.run(&[&create[..], &["--dry-run", "-o", "table"]].concat()).expect(0).stdout;
     for part in [
-        "Create bot (one)\nThis makes a new revision: a deployment begins with its first.\n! ",
+        "Create bot (one)\nThis makes a new revision: a new deployment starts with its first revision.\n! ",
         "\"value\": \"***\"",
-        "what would be sent:\n  POST http://",
+        "Request:\n  POST http://",
         "  x-api-key: $KEY\n",
     ] {
         assert!(table.contains(part), "{part}\n{table}");
@@ -237,7 +237,7 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
     // Options say as much as files.
     world.file("bot.toml", GITHUB, 0o644);
     let twice = ["--secret", "A=env:TEST_OPENAI", "--secret", "A=env:HOME"];
-    for (options, says) in [(&["--name", ""][..], "a text was expected"), (&twice, "--secret A is given twice")] {
+    for (options, says) in [(&["--name", ""][..], "expected a text"), (&twice, "--secret A is given twice")] {
         let done = world.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat()).expect(2);
         assert!(done.stderr.contains(says), "{}", done.stderr);
     }
@@ -353,7 +353,7 @@ async fn deleting_wants_the_exact_name() {
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
         let done = world.run(&["deployments", "delete", "bot", "--confirm", wrong]).expect(2);
         assert!(
-            done.stderr.contains("--confirm names something else; nothing was sent\n  add --confirm 'bot'"),
+            done.stderr.contains("--confirm doesn't match the name; nothing was sent\n  add --confirm 'bot'"),
             "{}",
             done.stderr
         );

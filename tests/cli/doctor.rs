@@ -87,9 +87,9 @@ async fn what_it_looks_like() {
         "Profile eu",
         "✓ key            the environment variable RUNTAIL_TEST_KEY: a personal access",
         "✓ headers        to the control plane: X-Api-Key; to agent servers: X-Api-Key",
-        "✓ workspace      none was sent, and none is needed",
+        "✓ workspace      none sent, none required",
         "✓ deployments    0 in the list",
-        "- logs           no deployment has any",
+        "- logs           no deployments",
         "All is well.",
     ];
     let mut lines = ended.out.lines();
@@ -118,7 +118,7 @@ async fn what_it_looks_like() {
 #[tokio::test]
 async fn exit_codes_are_those_of_the_gravest_fault() {
     let nothing = home();
-    doctor(nothing.path(), &[], &[]).await.expect(2).says("there is no profile to work with").says("config init");
+    doctor(nothing.path(), &[], &[]).await.expect(2).says("no profile configured").says("config init");
     configure(nothing.path(), "[profiles.a]\nregion = \"mars\"\n");
     doctor(nothing.path(), &[], &[])
         .await

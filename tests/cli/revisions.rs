@@ -124,7 +124,7 @@ fn a_failure_is_explained_from_its_log() {
     // The simulator of the demo has a build that failed, and a server that did not come up.
     let done = run(["--demo", "revisions", "explain", "prod-us/invoice-agent"]).expect(0);
     for part in [
-        ": BUILD_FAILED\n  the build failed: there is no image, and nothing was rolled out\n",
+        ": BUILD_FAILED\n  Build failed. No image was produced and nothing was deployed.\n",
         " that were read of the build log:\n    × No solution found when resolving dependencies:\n      ╰─▶ Because app==0.4.0 depends",
         "source_revision_config.repo_commit_sha: ",
         "    Loosen or align the version pins",
@@ -156,7 +156,7 @@ fn a_deployment_that_was_rolled_back_is_explained() {
         server.reply("/bot", &[answer(record)]);
         let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
         for part in [
-            "one/bot r3 (main@ccccccc): DEPLOYED\n  it was deployed, but it does not serve: an older revision does\n",
+            "one/bot r3 (main@ccccccc): DEPLOYED\n  Deployed, but not serving: an older revision is.\n",
             &format!("  the one that serves is {active}, made "),
             &format!("    source_revision_config.repo_commit_sha: {commit} → cccccccccc\n"),
             &format!(" revisions diff one/bot {active} r3\n"),
@@ -172,7 +172,7 @@ fn what_cannot_be_read_is_said() {
     let server = history(Some("r3"));
     let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
     assert!(
-        done.stdout.contains("it is still in progress") && done.stdout.contains("revisions wait one/bot --revision r6"),
+        done.stdout.contains("Still in progress.") && done.stdout.contains("revisions wait one/bot --revision r6"),
         "{}",
         done.stdout
     );
@@ -317,7 +317,7 @@ fn what_is_no_record_is_left_out_and_told() {
     let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
     server.reply("", &[answer(json!({"resources": odd}))]);
     server.reply("/d/revisions", &[answer(odd)]);
-    let told = "runtail: one: 5 entries of the server's list are no deployments, and are left out\n";
+    let told = "runtail: one: 5 deployments in the server's list have no id and were skipped\n";
     for format in ["json", "jsonl", "table"] {
         let done = runtail(&server, &["deployments", "list", "-o", format]).expect(1);
         assert_eq!(done.stderr, told);
@@ -331,7 +331,7 @@ fn what_is_no_record_is_left_out_and_told() {
     assert_eq!((done.json_lines().len(), done.stderr.as_str()), (1, &*told.replace("deployments", "revisions")));
     server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
     let done = runtail(&server, &["deployments", "list"]).expect(1);
-    assert_eq!(done.stderr, "runtail: one: 1 entry of the server's list is no deployment, and is left out\n");
+    assert_eq!(done.stderr, "runtail: one: 1 deployment in the server's list has no id and was skipped\n");
 }
 
 #[test]

@@ -216,7 +216,7 @@ async fn profiles_that_fail_do_not_take_the_others_with_them() {
 async fn every_status_of_an_authentication_in_words() {
     let (sim, folder) = world(Options::default()).await;
     for (provider, code, word, said) in [
-        ("github", 0, "completed", "A token was returned; it is not shown."),
+        ("github", 0, "completed", "A token was returned (not shown)."),
         ("google", 1, "pending", "runtail auth wait "),
         ("slack", 1, "connection_required", "has to be connected first"),
         ("linear", 1, "token_expired", "--force-new asks for a new one"),
@@ -241,7 +241,7 @@ async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
     let id = "11111111-1111-4111-8111-111111111111";
     let ask = ["auth", "authenticate", "--provider", "p"];
     let ended = runtail(folder.path(), &ask).await.expect(1);
-    assert!(ended.err.contains("novel: This is not a status that Runtail knows."), "{}", ended.err);
+    assert!(ended.err.contains("novel: Unknown status."), "{}", ended.err);
     let options = [
         "--scope",
         "a",
@@ -366,7 +366,7 @@ async fn a_wait_has_a_deadline_and_survives_what_passes() {
     assert!(ended.err.contains("still waiting") && ended.err.contains("busy"), "{}", ended.err);
     assert_eq!(server.seen().len(), 5);
     let ended = runtail(folder.path(), &["auth", "wait", "pending-for-ever", "--timeout", "1s"]).await.expect(4);
-    assert!(ended.out.is_empty() && ended.err.contains("nobody agreed within 1s"), "{}", ended.err);
+    assert!(ended.out.is_empty() && ended.err.contains("not authorized within 1s"), "{}", ended.err);
     assert_eq!(server.seen().last().unwrap().query, "timeout=1");
 }
 
@@ -375,7 +375,7 @@ async fn one_profile_is_meant_where_something_is_begun() {
     let (sim, folder) = world(Options { scenario: Scenario::Demo, ..Options::demo() }).await;
     let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "github"]).await.expect(2);
     let names: Vec<&str> = sim.regions().iter().map(|region| region.name.as_str()).collect();
-    assert!(ended.err.contains(&format!("which profile? Give -p with one of: {}", names.join(", "))), "{}", ended.err);
+    assert!(ended.err.contains(&format!("which profile? Choose one with -p: {}", names.join(", "))), "{}", ended.err);
     assert!(sim.requests().is_empty());
 }
 
@@ -410,7 +410,11 @@ async fn a_listener_from_its_creation_to_its_end() {
     }
     runtail(folder.path(), &update).await.expect(0);
     let ended = runtail(folder.path(), &update).await.expect(0);
-    assert!(ended.out.is_empty() && ended.err.contains("nothing to do: all of it is so already"), "{}", ended.err);
+    assert!(
+        ended.out.is_empty() && ended.err.contains("nothing to do: it already has these settings"),
+        "{}",
+        ended.err
+    );
     // Without its name nothing goes.
     let delete = ["listeners", "delete", &id];
     for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
@@ -540,7 +544,7 @@ async fn tokens_and_the_agents_that_use_them() {
         .await
         .expect(0);
     let ended = runtail(folder.path(), &["auth", "tokens", "delete", "--workspace-slack", "--confirm", "slack"]).await;
-    assert!(ended.expect(0).err.contains("nobody in this workspace has a token of Slack"));
+    assert!(ended.expect(0).err.contains("no one in this workspace has a Slack token"));
     assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines().is_empty());
     let kinds: Vec<String> = writes(&sim).iter().map(|w| w.split(' ').next().unwrap().to_string()).collect();
     assert_eq!(kinds, ["PATCH", "POST", "DELETE", "DELETE", "DELETE"]);

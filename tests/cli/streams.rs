@@ -151,7 +151,7 @@ async fn json_lines_and_recordings_to_the_letter() {
     let before = server.seen().iter().filter(|s| s.path.ends_with("/stream")).count();
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{}", "--record", record]).await;
     assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("is there already and was left alone"), "{}", ended.err);
+    assert!(ended.err.contains("already exists and was not changed"), "{}", ended.err);
     assert_eq!(server.seen().iter().filter(|s| s.path.ends_with("/stream")).count(), before);
 
     let zipped = folder.path().join("tape.jsonl.gz");
@@ -487,15 +487,15 @@ async fn recordings_are_replayed_and_verified() {
     assert!(ended.code == 0 && ended.out.contains("no hashes"), "{}{}", ended.out, ended.err);
     let line = |n: usize| text.lines().nth(n).unwrap();
     for (damaged, says) in [
-        (text.replace("[1.0,", "[7.0,"), "line 4 does not fit its hash"),
+        (text.replace("[1.0,", "[7.0,"), "line 4 does not match its hash"),
         (bare.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
-        (text.replace(&format!("{}\n", line(3)), ""), "line 4 does not fit its hash"),
+        (text.replace(&format!("{}\n", line(3)), ""), "line 4 does not match its hash"),
         (text.replacen(line(4), without_hashes(line(4)).trim_end(), 1), "line 5 has no hash"),
         (text.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
         (text.replace("\"events\":4", "\"events\":9"), "the end counts 9 events, there are 4"),
         (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "it has no end"),
         (text[..text.len() - 9].to_string(), "ends in the middle of a line"),
-        (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "it has no head"),
+        (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "the head record is missing"),
         (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is no record"),
         (text.replace('\n', "\r\n"), "line 1 does not end as it was written"),
         (text.replacen('\n', " \n", 1), "line 1 does not end as it was written"),
@@ -969,7 +969,7 @@ async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
         let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{}", ended.err);
         assert!(
-            ended.err.contains("thread t-1 does not wait for an answer") && ended.err.contains(says),
+            ended.err.contains("thread t-1 is not waiting for an answer") && ended.err.contains(says),
             "{}",
             ended.err
         );

@@ -51,10 +51,10 @@ fn one_wait_survives_whatever_passes() {
     assert_eq!(polls, replies.len());
     for line in [
         "one/bot r-bot: QUEUED\n",
-        "one/bot r-bot: said 503 (503); asking again\n",
-        "one/bot r-bot: slow down (429); the server wants to be left alone for 1s; asking again then\n",
-        "one/bot r-bot: not even JSON (429); asking again\n",
-        "one/bot r-bot: the connection was reset; asking again\n",
+        "one/bot r-bot: said 503 (503); retrying\n",
+        "one/bot r-bot: slow down (429); the server asked to wait 1s; retrying then\n",
+        "one/bot r-bot: not even JSON (429); retrying\n",
+        "one/bot r-bot: the connection was reset; retrying\n",
         "one/bot r-bot: the server answers again, after 8 failed questions\n",
         "s BUILDING)\n",
         "one/bot r-bot: done after ",
@@ -149,7 +149,7 @@ fn a_status_that_is_no_word_is_waited_on() {
     let rows = done.json_lines();
     let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
     assert_eq!(told, odd.iter().collect::<Vec<_>>());
-    assert!(done.stderr.contains("r-bot: no status; it is waited on\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("r-bot: no status; still waiting\n"), "{}", done.stderr);
     assert!(done.stderr.contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "), "{}", done.stderr);
 }
 
@@ -205,7 +205,7 @@ fn what_is_not_there_and_what_is_not_there_any_more() {
     server.reply("/bot", &[refuse(404)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     assert!(
-        done.stderr.contains("r-bot: the deployment is gone: it was deleted meanwhile; the last status was BUILDING"),
+        done.stderr.contains("r-bot: the deployment is gone: it was deleted; the last status was BUILDING"),
         "{}",
         done.stderr
     );
@@ -232,7 +232,7 @@ fn a_revision_that_is_overtaken_is_still_waited_for() {
     assert_eq!((&rows[1]["newer_revision_id"], &rows[1]["newer_status"]), (&json!("r-newer"), &json!("QUEUED")));
     assert_eq!((&rows[3]["overtaken_by"], &rows[3]["id"]), (&json!("r-newer"), &json!("r-bot")));
     assert!(
-        done.stderr.contains("r-bot: a newer revision came, r-newer (QUEUED); the older one is still waited for"),
+        done.stderr.contains("r-bot: a newer revision exists, r-newer (QUEUED); still waiting for the older one"),
         "{}",
         done.stderr
     );

@@ -35,7 +35,7 @@ fn a_deadline_without_any_answer() {
         .expect("written");
     let args = ["--config", &path, "revisions", "wait", "bot", "--interval", "100ms", "--timeout", "300ms"];
     let done = run(args).expect(4);
-    assert!(done.stderr.contains("bot: connection refused; asking again"), "{}", done.stderr);
+    assert!(done.stderr.contains("bot: connection refused; retrying"), "{}", done.stderr);
     assert_eq!(done.json_lines().last().expect("a result")["deployment"], "bot");
 }
 
@@ -75,8 +75,8 @@ fn a_server_that_wants_to_be_left_alone_beyond_the_deadline() {
     assert_eq!((&rows[1]["retry_after_seconds"], &rows[2]["outcome"]), (&json!(3600.0), &json!("deadline")));
     let said = "\
 one/bot r-bot: BUILDING
-one/bot r-bot: slow down (429); the server wants to be left alone for 1h00m
-one/bot r-bot: the server wants to be left alone for 1h00m, which is beyond the deadline; the wait ends at BUILDING
+one/bot r-bot: slow down (429); the server asked to wait 1h00m
+one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the wait ends at BUILDING
 ";
     assert_eq!(done.stderr, said);
     // Where only the look for a newer revision is refused so, the wait goes on.
@@ -87,7 +87,7 @@ one/bot r-bot: the server wants to be left alone for 1h00m, which is beyond the 
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
-    assert!(done.stderr.contains("left alone for 1s; asking again then\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("asked to wait 1s; retrying then\n"), "{}", done.stderr);
 }
 
 #[test]

@@ -53,7 +53,7 @@ async fn an_error_as_it_is_shown() {
     assert_eq!(
         error.to_string(),
         format!(
-            "test: GET {host}/api-host/v2/deployments: the server refused a field\n  query.limit: too large (request req-1)"
+            "test: GET {host}/api-host/v2/deployments: the server rejected a field\n  query.limit: too large (request req-1)"
         )
     );
     let error = listing(404, "application/json", r#"{"detail":"Not Found"}"#).await;

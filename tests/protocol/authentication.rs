@@ -86,7 +86,7 @@ async fn a_refusal_names_what_was_sent() {
     let server = Server::start(|_| json(401, r#"{"detail":"no"}"#)).await;
     for (configured, control, agent) in [
         ("nothing", "no key was sent", "no key was sent"),
-        ("key", "the key was not accepted: is it revoked, or a key of another region?", "the key was not accepted"),
+        ("key", "the key was rejected: is it revoked, or from another region?", "the key was not accepted"),
         ("token", "the token was not accepted: has it expired, or is it one of another", "the token was not accepted"),
         ("key, token", "the key was not accepted", "neither the key nor the token was accepted"),
     ] {

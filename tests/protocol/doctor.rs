@@ -96,7 +96,7 @@ async fn all_is_well() {
         "to the control plane: X-Api-Key, X-Tenant-Id; to agent servers: X-Api-Key"
     );
     assert_eq!(one(&checks, "server").found, "Python server, version 0.16.7");
-    assert_eq!(one(&checks, "logs").found, "can be read, by the older calls (/v1/projects/…)");
+    assert_eq!(one(&checks, "logs").found, "readable with the older calls (/v1/projects/…)");
     // Nothing that was sent could have changed anything.
     let only_reads = |seen: &Seen| seen.method == "GET" || seen.path.ends_with("_logs");
     assert!(server.seen().iter().all(only_reads), "{:?}", server.seen());
@@ -241,7 +241,7 @@ async fn other_regions_are_asked_after_a_yes_only() {
     let ask = Ask { try_regions: true, regions: vec![region("us", &us), region("apac", &apac)], ..ask };
     let (checks, refused) = look(&at(&us.url), &ask).await;
     assert!(refused.is_none());
-    assert_eq!(one(&checks, "regions").found, "no other region knows it either");
+    assert_eq!(one(&checks, "regions").found, "no other region accepts it either");
     assert!(one(&checks, "access").todo.is_none());
 }
 
@@ -327,7 +327,7 @@ async fn which_agent_server_it_is() {
         assert_eq!(one(&checks, "server").found, told);
         assert_eq!(one(&checks, "health").state, State::Skipped);
         assert_eq!(one(&checks, "access").found, "no key required; 0 assistants");
-        assert_eq!(one(&checks, "key").found, "the profile names neither a key nor a token");
+        assert_eq!(one(&checks, "key").found, "the profile has neither a key nor a token");
     }
     let server = Server::start(|seen| match seen.path.as_str() {
         "/ok" => json(200, "{}"),
@@ -391,6 +391,6 @@ async fn a_key_that_cannot_be_had_is_told_and_the_way_is_still_looked_at() {
     let (checks, _) = look(&profile, &Ask::default()).await;
     assert_eq!(one(&checks, "key").fault(), Some(Fault::Configuration));
     assert_eq!(one(&checks, "connection").state, State::Good);
-    assert_eq!(one(&checks, "access").found, "nothing was asked: the key or the token could not be had");
+    assert_eq!(one(&checks, "access").found, "nothing was asked: the key or the token could not be read");
     assert!(server.seen().is_empty());
 }

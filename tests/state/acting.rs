@@ -148,7 +148,7 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
 fn failed(failure: StartFailure, kind: Kind) -> StartError {
     let at =
         Place { method: "POST".into(), host: "http://h".into(), path: "/threads/t/runs".into(), ..Place::default() };
-    StartError { failure, error: ApiError { kind, at, detail: "no answer in time".into(), hint: None } }
+    StartError { failure, error: ApiError { kind, at, detail: "no response in time".into(), hint: None } }
 }
 
 fn card(dash: &Dash) -> &runtail_tui::app::answer::AnswerCard {

@@ -80,7 +80,7 @@ fn what_is_no_profile_is_said_with_its_line() {
             "[profiles.a]\nregion = \"us\"\nlable = \"x\"\n",
             "line 3, column 1: unknown key `lable` in [profiles.a]; did you mean `label`?",
         ),
-        ("[profiles.a]\nregion = \"us\"\n[poll]\ninterval = \"5s\"\n", "only a profile is defined here"),
+        ("[profiles.a]\nregion = \"us\"\n[poll]\ninterval = \"5s\"\n", "only a profile can be defined here"),
         ("[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"us\"\n", "one profile at a time"),
         ("[profiles.a]\nregion = \n", "line 2, column 10: this is not TOML"),
         ("[profiles.a]\nregion = \"us\"\napi_key = \"lsv2_pt_canary\"\n", "a key does not belong in this file"),

@@ -76,7 +76,7 @@ pub struct Rule {
     pub path: String,
     /// The server's name; empty fits all.
     pub server: String,
-    /// Requests that fit but are left alone first.
+    /// Number of matching requests to skip first.
     pub skip: usize,
     /// How many are hit; `None` is all.
     pub times: Option<usize>,

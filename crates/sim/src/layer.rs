@@ -87,7 +87,7 @@ pub struct Gate {
     pub script: Arc<Script>,
     /// The server's name.
     pub server: String,
-    /// Ends what waits for ever.
+    /// Ends requests that would wait forever.
     pub stop: CancellationToken,
     /// The agent server, and what it has to remember before it answers; none of a control plane.
     pub agent: Option<(Arc<Agent>, History)>,

@@ -137,7 +137,7 @@ impl Sim {
         Ok((sim, histories))
     }
 
-    /// Serves on a task, which also makes the routes: the listener is there already, and who connects waits.
+    /// Serves on a task, which also makes the routes: the listener is already open, so clients wait.
     fn serve(
         &self,
         name: &str,
@@ -148,7 +148,7 @@ impl Sim {
         use axum::serve::ListenerExt;
         let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone(), agent };
         let listener = listener.tap_io(|stream| {
-            // Events must leave as they come; where that cannot be had, they come later.
+            // Events must be sent at once; if that fails, they are sent later.
             let _ = stream.set_nodelay(true);
         });
         let stop = self.stop.clone();

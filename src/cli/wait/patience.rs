@@ -1,24 +1,24 @@
-//! When a wait asks again, and when it gives up.
+//! The schedule of a wait: when to poll again, and when to give up.
 
 use runtail_core::backoff::vary;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a request that is under way may outlive the deadline: its answer may be the one that was waited for.
+/// How long an active request may continue after the deadline, because it may return the awaited status.
 const GRACE: Duration = Duration::from_secs(1);
-/// What stands for "for ever" where a deadline would be beyond the clock.
+/// Replaces a deadline that would overflow the clock.
 const FOR_EVER: Duration = Duration::from_secs(3600 * 24 * 365);
 
-/// Why there is no further question.
+/// Why polling stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum End {
     /// The deadline was reached.
     Deadline,
-    /// The server wants to be left alone for so long, which is beyond the deadline.
+    /// The server asked for a pause of this length, which ends after the deadline.
     LeftAlone(Duration),
 }
 
-/// The rhythm of a wait and its end.
+/// The interval of a wait and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct Patience {
     deadline: Instant,
@@ -26,29 +26,27 @@ pub(in crate::cli) struct Patience {
 }
 
 impl Patience {
-    /// Patience that begins now.
+    /// Creates a schedule that starts now.
     pub fn new(timeout: Duration, interval: Duration) -> Patience {
         let now = Instant::now();
         Patience { deadline: now.checked_add(timeout).unwrap_or(now + FOR_EVER), interval }
     }
 
-    /// Waits for an answer, but hardly longer than the deadline.
+    /// Waits for an answer, at most a little longer than the deadline.
     pub async fn bounded<T>(&self, ask: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout_at(self.deadline + GRACE, ask).await.ok()
     }
 
-    /// Whether a server that wants to be left alone for so long may not be asked again before the deadline.
+    /// Whether a pause of this length ends after the deadline.
     pub fn is_exceeded_by(&self, asked: Duration) -> bool {
         Instant::now().checked_add(asked).is_none_or(|free_at| free_at > self.deadline)
     }
 
-    /// Sleeps until the next question. The interval varies by a tenth, so that many waits do not ask together; `asked` is
-    /// how long the server wants to be left alone, which counts where it is longer. The last question is asked at the
-    /// deadline itself.
+    /// Sleeps until the next poll. The interval has 10% jitter, so that many waits don't poll together; `asked` is the
+    /// pause that the server asked for, which applies if it is longer. The last poll is at the deadline itself.
     ///
     /// # Errors
-    /// There is none any more: the deadline is over, or the server asked for more time than is left, which nobody needs to
-    /// sit out.
+    /// The deadline was reached, or the server asked for a longer pause than the time left.
     pub async fn pause(&self, asked: Option<Duration>) -> Result<(), End> {
         let now = Instant::now();
         if now >= self.deadline {

@@ -1,4 +1,4 @@
-//! Checks of an agent server: whether it answers, which software it is, whether it accepts the key.
+//! Checks of an agent server: health, software, credentials.
 
 use super::control::{Verdict, below, question, verdict};
 use super::{Check, Desk, Fault, Probe, State, reach};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
     let reached = reach::examine(desk, url).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
-        return desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
+        let why = if reached { "the key or the token could not be read" } else { "the server cannot be reached" };
+        return desk.tell(Check::skipped("access", format!("not checked: {why}")));
     };
-    // The address comes from the profile or from the control plane's records.
+    // The address is from the profile or from the control plane's records.
     http.allow(url);
     let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["ok"], &[]))).await;
     match &seen.result {
@@ -30,7 +30,7 @@ pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
     access(desk, url, http).await;
 }
 
-/// Reports which software it is.
+/// Reports the server's software.
 async fn identity(desk: &Desk, url: &Url, http: &Http) {
     let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["info"], &[]))).await;
     desk.tell(match seen.json() {
@@ -66,7 +66,7 @@ async fn access(desk: &Desk, url: &Url, http: &Http) {
             seen.evidence(Check::good("access", format!("{sent}; {many}")))
         }
         Ok(_) => {
-            let found = "/assistants/search answers, but not as an agent server does";
+            let found = "/assistants/search does not answer like an agent server";
             seen.evidence(Check::bad(Fault::Configuration, "access", found))
         }
         Err(error) if error.may_lack_call() => {
@@ -85,7 +85,7 @@ async fn access(desk: &Desk, url: &Url, http: &Http) {
     desk.tell(check);
 }
 
-/// What a server without the assistant search is.
+/// What kind of server has no assistant search.
 enum Role {
     /// An agent server: it has at least one of the contract's calls.
     Agent,
@@ -93,12 +93,12 @@ enum Role {
     Control,
     /// Something that serves web pages.
     Other,
-    /// It cannot be told: every route that was tried is missing.
+    /// Unknown: all tried routes are missing.
     Unknown,
 }
 
-/// Finds out what a server without the assistant search is, by reading only. The contract's calls that read name a thread,
-/// and an unknown thread may be a 404 like an unknown route; so `POST /threads` is looked for by its 405.
+/// Determines the kind of a server without the assistant search, with reads only. A 404 may mean an unknown thread as well
+/// as an unknown route, so `POST /threads` is detected by its 405.
 async fn role(desk: &Desk, url: &Url, http: &Http) -> Role {
     let threads = desk.probe(http, Probe::get(Plane::Agent, below(url, &["threads"], &[]))).await;
     if matches!(threads.status(), Some(200 | 405)) {
@@ -119,12 +119,12 @@ async fn role(desk: &Desk, url: &Url, http: &Http) -> Role {
     Role::Unknown
 }
 
-/// The check of a server without the assistant search. `failed` is that request as a failed check.
+/// Returns the check of a server without the assistant search. `failed` is that request as a failed check.
 fn without_search(role: Role, failed: Check) -> Check {
     match role {
         Role::Agent => Check {
             state: State::Skipped,
-            found: "/assistants/search: not offered; the contract's calls are there".into(),
+            found: "/assistants/search: not offered; the contract's calls are available".into(),
             cause: None,
             ..failed
         },
@@ -134,13 +134,13 @@ fn without_search(role: Role, failed: Check) -> Check {
             ..failed
         }
         .likely("a server with only the contract's calls, or a wrong path in the address")
-        .to_do("check the address if runs cannot be started there"),
+        .to_do("check the address if runs can't be started there"),
         Role::Control => elsewhere(failed).likely("this is the address of a control plane"),
         Role::Other => elsewhere(failed),
     }
 }
 
-/// A check of an address that leads to something else than an agent server.
+/// Returns the check of an address that is not an agent server.
 fn elsewhere(check: Check) -> Check {
     Check { state: State::Bad(Fault::Configuration), ..check }
         .to_do("check the path of the address; the address of a control plane goes into `url` or `region`")

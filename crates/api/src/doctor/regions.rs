@@ -1,4 +1,4 @@
-//! A key that was refused, and the other regions of the cloud that may know it. It goes there only after a person said so.
+//! Tries a rejected key in the other regions of the cloud, only after the user confirmed it.
 
 use super::control::below;
 use super::{Check, Desk, Probe};
@@ -8,14 +8,14 @@ use futures::future::join_all;
 use reqwest::Url;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// A key that was refused. Dropped, it was sent nowhere else.
+/// A rejected key. If dropped, it is sent nowhere else.
 pub struct Refused {
     desk: Desk,
     http: Http,
     base: Url,
 }
 
-/// What a region said to the key.
+/// A region's response to the key.
 enum Said {
     Accepted,
     Known,
@@ -25,17 +25,17 @@ enum Said {
 
 impl Refused {
     pub(super) fn new(desk: &Desk, http: &Http, base: &Url) -> Refused {
-        // It may be kept for long, and whoever waits for the end of the checks must not wait for it.
+        // It may be kept for long, so it must not delay the end of the checks.
         let desk = Desk { out: unbounded_channel().0, ..desk.clone() };
         Refused { desk, http: http.clone(), base: base.clone() }
     }
 
-    /// Name of the profile whose key it is.
+    /// The name of the key's profile.
     pub fn profile(&self) -> &str {
         &self.desk.profile
     }
 
-    /// The regions that have not been asked yet, by their tags.
+    /// Returns the tags of the regions that were not tried.
     pub fn others<'r>(&self, regions: &'r [(String, Url)]) -> Vec<&'r str> {
         self.other(regions).map(|(tag, _)| tag.as_str()).collect()
     }
@@ -45,7 +45,7 @@ impl Refused {
         regions.iter().filter(move |(_, url)| url.origin() != own)
     }
 
-    /// Sends the key to the other regions and says which one knows it.
+    /// Sends the key to the other regions and reports which one accepts it.
     pub async fn try_regions(&self, regions: &[(String, Url)]) -> Check {
         let asked = self.other(regions).cloned().map(|(tag, url)| async move {
             let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);
@@ -78,13 +78,13 @@ impl Refused {
             (Some(tag), _) => {
                 let how = if accepted.is_empty() { "is known" } else { "is accepted" };
                 Check::warn(name, format!("it {how} in {tag}"))
-                    .likely("the key is one of that region")
-                    .to_do(format!("write `region = \"{tag}\"` into the profile"))
+                    .likely("the key belongs to that region")
+                    .to_do(format!("set `region = \"{tag}\"` in the profile"))
             }
-            (None, true) => Check::warn(name, "no other region knows it either")
-                .likely("it is revoked, has expired, or was not copied whole")
-                .to_do("make a new one in the dashboard under Settings, API Keys"),
-            (None, false) => Check::warn(name, format!("no answer to go by from {}", silent.join(", "))),
+            (None, true) => Check::warn(name, "no other region accepts it either")
+                .likely("it is revoked, expired, or was copied incompletely")
+                .to_do("create a new one in the dashboard under Settings, API Keys"),
+            (None, false) => Check::warn(name, format!("no usable answer from {}", silent.join(", "))),
         };
         check.evidence = all.into_iter().map(|(.., evidence)| evidence).collect();
         self.desk.safe(check)

@@ -163,7 +163,7 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
             }
             let why = match loaded.status() {
                 status @ (ThreadStatus::Running { .. } | ThreadStatus::Queued { .. }) => {
-                    format!("the thread is {}: somebody answered", status.word())
+                    format!("the thread is {}: someone answered", status.word())
                 }
                 status => format!("the thread's status has changed: {}", status.word()),
             };

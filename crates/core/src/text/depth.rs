@@ -1,4 +1,4 @@
-//! JSON that is nested too deeply for the parser: one deep value must not cost the whole answer.
+//! JSON that is nested too deeply for the parser: one deep value must not lose the whole response.
 
 use super::string_end;
 use serde::de::DeserializeOwned;

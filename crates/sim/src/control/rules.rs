@@ -166,7 +166,7 @@ pub fn secrets(plane: &Plane, source: &str, asked: &Value) -> Result<(), Refusal
     Ok(())
 }
 
-/// What a change must leave as it is. To send what is there already is no change.
+/// Fields that a change must not modify. Sending the existing value is not a change.
 pub fn fixed(deployment: &Deployment, asked: &Value) -> Result<(), Refusal> {
     let (now, sent) = (&deployment.config, &asked["source_config"]);
     for name in FIXED {

@@ -31,7 +31,7 @@ pub enum Shape {
     List(&'static Shape),
     /// An object with any keys and such values.
     Map(&'static Shape),
-    /// An object with these fields; others are let pass and mean nothing.
+    /// An object with these fields; others are ignored.
     Object(&'static [Field]),
 }
 

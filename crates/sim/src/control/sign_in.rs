@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Seconds after which a sign-in that nobody visits is completed all the same.
+/// Seconds after which an unvisited sign-in is completed automatically.
 const BY_ITSELF: f64 = 15.0;
 /// Seconds that a wait lasts at most.
 const LONGEST: i64 = 300;

@@ -1,4 +1,4 @@
-//! What happens in the demo while somebody looks: runs that start again and again, and pushes that are built and deployed.
+//! Activity in the demo: runs that start again and again, and pushes that are built and deployed.
 
 use super::demo::{revision_config, title};
 use super::past::run;

@@ -41,7 +41,7 @@ fn a_failed_build() {
     let text = card.text();
     let expected = "\
 prod-us/bot r3 (main@ccccccc): BUILD_FAILED
-  the build failed: there is no image, and nothing was rolled out
+  Build failed. No image was produced and nothing was deployed.
   the server says: build exited with ***
   time: 26s from its creation to its last change, by the server's record; its log covers 20s
   the first error, line 2 of the 3 that were read of the build log:
@@ -53,13 +53,13 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
     ERROR: No matching distribution found for ***
     ERROR: failed to solve: exit code: 1
   what to do:
-    Check the package's name and version: the index has none that fits this Python
+    Check the package's name and version: the index has no match for this Python version
     Read the whole build log
       runtail logs prod-us/bot --build --revision r3
-    See all that changed since the last good revision
+    See all changes since the last good revision
       runtail revisions diff prod-us/bot r1 r3
-    The newest deployed revision should serve meanwhile: there is time to fix it
-    Go back to what the last good revision was made from, if this one cannot be mended soon
+    The newest deployed revision should still be serving traffic
+    Roll back to the last good revision
       runtail revisions rollback prod-us/bot r1
 ";
     assert_eq!(text, expected);
@@ -123,11 +123,11 @@ The last good revision before it is r1, made 2026-11-20 10:10Z from main@a\\|\\`
 
 **What to do**
 
-- Read what its server printed: ``runtail logs prod-us/bot --revision 'r`2|'``
-- Check that every secret and variable that the new code needs is set: `runtail deployments get prod-us/bot`
-- See all that changed since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
-- The newest deployed revision should serve meanwhile: there is time to fix it
-- Go back to what the last good revision was made from, if this one cannot be mended soon: `runtail revisions rollback prod-us/bot r1`
+- Read the server log: ``runtail logs prod-us/bot --revision 'r`2|'``
+- Check that all secrets and variables that the new code needs are set: `runtail deployments get prod-us/bot`
+- See all changes since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
+- The newest deployed revision should still be serving traffic
+- Roll back to the last good revision: `runtail revisions rollback prod-us/bot r1`
 
 <details><summary>The end of the server log, 2 lines</summary>
 
@@ -166,7 +166,7 @@ fn every_ending_has_its_words() {
             "overtook",
             "Look at the one that overtook it, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
         ),
-        ("INTERRUPTED", "somebody stopped it", "Deploy the same source again"),
+        ("INTERRUPTED", "Interrupted by a user.", "Deploy the same source again"),
         ("BUILDING", "still in progress", "runtail revisions wait prod-us/bot --revision r2"),
         ("NOT_DEPLOYED_YET", "does not know this status", "runtail revisions wait"),
         ("", "gives no status", "runtail revisions wait"),
@@ -176,7 +176,7 @@ fn every_ending_has_its_words() {
         assert!(steps.contains(step), "{status}: {steps}");
         assert_eq!(status.contains("FAILED"), steps.contains("there is time to fix it"), "{status}: {steps}");
     }
-    assert_eq!(ended("DEPLOYED"), ("it was deployed: nothing failed".into(), String::new()));
+    assert_eq!(ended("DEPLOYED"), ("Deployed. No failure.".into(), String::new()));
 }
 
 /// The card of one of these revisions, of which the server says this one serves.
@@ -203,16 +203,16 @@ fn a_deployed_revision_that_does_not_serve() {
     // Rolled back.
     let expected = "\
 prod-us/bot r4 (main@ddddddd): DEPLOYED
-  it was deployed, but it does not serve: an older revision does
+  Deployed, but not serving: an older revision is.
   time: 26s from its creation to its last change, by the server's record
   the one that serves is r2, made 2026-11-20 10:20Z from main@bbbbbbb; this one changed against it:
     source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd
   what to do:
-    See all that differs from the one that serves
+    See all differences from the serving revision
       runtail revisions diff prod-us/bot r2 r4
-    Read what its server printed, for why it was taken back
+    Read the server log for why it was rolled back
       runtail logs prod-us/bot --revision r4
-    Deploy its source again, as a new revision, if it should serve; else nothing is to be done
+    Redeploy its source as a new revision if it should be live; otherwise nothing to do
       runtail revisions redeploy prod-us/bot r4
 ";
     let card = card_with(json!("r2"), &history, 0);
@@ -237,7 +237,7 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     assert!(!text.contains("taken back"), "{text}");
     let text = card_with(json!(null), &history, 2).text();
     assert!(text.contains("should not serve any more: a newer revision was deployed since"), "{text}");
-    assert!(text.contains("the newest deployed revision, which should serve, is r4,"), "{text}");
+    assert!(text.contains("the newest deployed revision (presumably serving) is r4,"), "{text}");
     // One from which nothing differs, and one of which nothing is known.
     let text = card_with(json!("r1"), &history, 2).text();
     assert!(
@@ -272,7 +272,7 @@ fn what_is_not_known_is_said() {
     assert_eq!(card.last_good, None);
     let text = card.text();
     for part in [
-        "no revision before it is known to have been deployed",
+        "no earlier revision is known to have been deployed",
         "the server log could not be read: 404: no such route",
         "No revision of this deployment serves: it is down",
         "Deploy the same source once more",

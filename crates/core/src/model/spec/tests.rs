@@ -175,7 +175,7 @@ fn an_update_sends_what_differs_and_the_source_as_it_is_given() {
     let draft = update("display_name = \"Bot\"\nroute_through_gateway = true", &record()).unwrap();
     assert!(matches!(draft.revision, NewRevision::No(why) if why.contains("display_name, route_through_gateway")));
     for (toml, reason) in [
-        ("name = \"other\"", "d.toml:1: name: it cannot be changed once the deployment is there, and is bot"),
+        ("name = \"other\"", "d.toml:1: name: it can't be changed after creation, and is bot"),
         ("source = \"internal_source\"", "source: it cannot be changed"),
         ("source_config.deployment_type = \"dev\"", "source_config.deployment_type: it cannot be changed"),
         ("source_revision_config.repo_ref = \"refs/tags/v2\"", "repo_ref: a tag never moves"),
