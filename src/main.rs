@@ -1,6 +1,18 @@
 //! From arguments to an exit code.
 
-mod cli;
+mod args;
+mod commands;
+mod consent;
+mod context;
+mod dispatch;
+mod evidence;
+mod exit;
+mod input;
+mod log;
+mod output;
+mod recorder;
+mod resolve;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -9,7 +21,7 @@ use std::process::ExitCode;
 const FILES: usize = 32;
 
 fn main() -> ExitCode {
-    let args = cli::Args::read();
+    let args = args::Args::read();
     #[cfg(unix)]
     if let Err(e) = (0..FILES).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>()
         && matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
@@ -29,7 +41,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let exit = runtime.block_on(cli::run(args));
+    let exit = runtime.block_on(dispatch::run(args));
     // Tasks that wait for a server or for stdin must not delay the exit.
     runtime.shutdown_background();
     exit

@@ -11,18 +11,24 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+
+import bodies
 
 THREAD = "00000000-0000-4000-8000-000000000001"
 RUN = "00000000-0000-4000-8000-000000000002"
-TIME = "2026-11-21T00:00:00Z"
+# The run's times are those that its events' ids tell.
+BEGAN = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(bodies.BEGAN // 1000))
+ENDED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(bodies.BEGAN // 1000 + 3600))
 INFO = {"version": "0.16.7", "langgraph_py_version": "1.2.22", "flags": {"assistants": True, "crons": False}}
 OF_THREAD = {
-    "thread_id": THREAD, "status": "idle", "created_at": TIME, "updated_at": TIME, "metadata": {}, "values": None,
+    "thread_id": THREAD, "status": "idle", "created_at": BEGAN, "updated_at": ENDED, "metadata": {}, "values": None,
     "interrupts": {},
 }
 OF_RUN = {
-    "run_id": RUN, "thread_id": THREAD, "assistant_id": "00000000-0000-4000-8000-000000000003", "created_at": TIME,
-    "updated_at": TIME, "status": "success", "metadata": {}, "multitask_strategy": "enqueue", "kwargs": {},
+    "run_id": RUN, "thread_id": THREAD, "assistant_id": "00000000-0000-4000-8000-000000000003", "created_at": BEGAN,
+    "updated_at": ENDED, "status": "success", "metadata": {}, "multitask_strategy": "enqueue",
+    "kwargs": {"resumable": True},
 }
 
 
@@ -32,24 +38,48 @@ def answer(connection, value, status="200 OK"):
     connection.sendall(head.encode() + body)
 
 
+LAST = b"0\r\n\r\n"
+
+
+def chunk(metadata, after):
+    """A `metadata` event that many milliseconds after the first event."""
+    block = f"event: metadata\r\ndata: {json.dumps(metadata)}\r\nid: {bodies.BEGAN + after}-0\r\n\r\n".encode()
+    return b"%x\r\n%b\r\n" % (len(block), block)
+
+
+def give(connection, path, leave_out):
+    with open(path, "rb") as file:
+        size, at = os.fstat(file.fileno()).st_size - leave_out, 0
+        while at < size:
+            at += os.sendfile(connection.fileno(), file.fileno(), at, size - at)
+
+
 def serve(connection, folder):
     with connection:
         given = connection.makefile("rb")
         while line := given.readline():
             method, target, _ = line.decode().split(" ", 2)
-            length = 0
+            length, replays = 0, False
             while (head := given.readline().strip()) != b"":
                 if head.lower().startswith(b"content-length:"):
                     length = int(head.split(b":")[1])
+                if head.lower().startswith(b"last-event-id:"):
+                    replays = True
             given.read(length)
             _, body, *rest = target.split("?")[0].split("/")
             if rest[-1:] == ["stream"]:
                 head = "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
                 connection.sendall(f"{head}cache-control: no-store\r\ntransfer-encoding: chunked\r\n\r\n".encode())
-                with open(folder / f"{body}.body", "rb") as file:
-                    size, at = os.fstat(file.fileno()).st_size, 0
-                    while at < size:
-                        at += os.sendfile(connection.fileno(), file.fileno(), at, size - at)
+                of_thread = rest == ["threads", THREAD, "stream"]
+                if of_thread and replays:
+                    connection.sendall(chunk({"run_id": RUN, "attempt": 1}, 0))
+                if replays or not of_thread:
+                    # A thread's stream goes on behind the run, so the last chunk, which ends a body, is left out.
+                    give(connection, folder / f"{body}.body", leave_out=len(LAST) if of_thread else 0)
+                if of_thread:
+                    if replays:
+                        connection.sendall(chunk({"run_id": RUN, "status": "run_done"}, 3_600_000))
+                    given.read()
             elif rest == ["info"]:
                 answer(connection, INFO)
             elif rest == ["threads", THREAD]:

@@ -202,7 +202,7 @@ impl World {
         if self.dashboard.app.frozen {
             self.apply(Msg::Key(Key::char('F')));
         }
-        let is_back = |world: &World| world.dashboard.app.overlays.is_empty() && !world.dashboard.app.filtering;
+        let is_back = |world: &World| world.dashboard.app.overlays.is_empty() && world.dashboard.app.prompt.is_none();
         for _ in 0..40 {
             if is_back(self) {
                 break;

@@ -207,7 +207,7 @@ fn fault(random: &mut Rng) -> Rule {
 
 /// The next step for a dashboard in this state.
 pub fn next(app: &App, random: &mut Rng) -> Step {
-    let is_typing = app.filtering
+    let is_typing = app.prompt.is_some()
         || matches!(
             app.context(),
             Context::Composer | Context::Editor | Context::Answer | Context::Command | Context::Confirm

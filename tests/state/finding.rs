@@ -224,7 +224,7 @@ fn a_click_ends_what_is_typed_and_the_place_stays() {
     dash.keys("7/on_chain");
     finish(&mut dash);
     dash.feed(Msg::Click { x: 20, y: 12 });
-    assert!(!dash.app.filtering);
+    assert!(dash.app.prompt.is_none());
     dash.keys("<Down><Down>");
     let here = anchor(&dash);
     // The search goes, and nobody is thrown back to where they stood when they began to type.

@@ -67,6 +67,35 @@ fn arguments_are_offered_and_completed() {
 }
 
 #[test]
+fn a_line_is_edited_in_its_middle_and_edits_are_undone() {
+    let mut dash = demo_like((100, 30));
+    let typed = |dash: &Dash| match dash.app.overlays.last() {
+        Some(Overlay::Command(palette)) => palette.text(),
+        _ => panic!("the palette is closed"),
+    };
+    dash.keys(":theme mono<ctrl-Left><ctrl-w>view <End>x<Backspace>");
+    assert_eq!(typed(&dash), "view mono");
+    dash.keys("<Left><Left>");
+    assert!(dash.screen().contains(":view mo▏no"), "{}", dash.screen());
+    dash.keys("<ctrl-u>");
+    assert_eq!(typed(&dash), "no");
+    dash.keys("<alt-u>");
+    assert_eq!(typed(&dash), "view mono");
+    dash.keys("<ctrl-u><ctrl-k><Backspace>");
+    assert!(dash.app.overlays.is_empty(), "Backspace on an empty line closes it");
+}
+
+#[test]
+fn a_filter_is_edited_with_the_same_keys() {
+    let mut dash = demo_like((100, 30));
+    dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
+    assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
+    assert_eq!(dash.app.fleet.filter().text(), "support-bot");
+    dash.keys("<alt-u><Enter>");
+    assert_eq!(dash.app.fleet.filter().text(), "supportbot");
+}
+
+#[test]
 fn lines_are_remembered() {
     let mut dash = demo_like((100, 30));
     for line in ["wrap on", "timestamps delta", "wrap on"] {
@@ -75,7 +104,7 @@ fn lines_are_remembered() {
     assert!(dash.app.habits.wrap);
     assert_eq!(dash.app.habits.timestamps, Timestamps::Delta);
     let typed = |dash: &Dash| match dash.app.overlays.last() {
-        Some(Overlay::Command(palette)) => palette.text.clone(),
+        Some(Overlay::Command(palette)) => palette.text(),
         _ => panic!(),
     };
     dash.keys(":<Up>");

@@ -1,11 +1,11 @@
 //! An agent server: assistants, threads, runs and their streams (contract §4, agent-server reference §4 and §6).
 
 mod cancel;
-mod capabilities;
+mod quirks;
 mod runs;
 
 pub use cancel::{CancelState, CancelTarget};
-pub(super) use capabilities::Capabilities;
+pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 
 use super::answer::Plane;
@@ -33,7 +33,7 @@ pub struct AgentServer {
     /// The base as text, without a trailing slash.
     text: Arc<str>,
     retry: Retry,
-    known: Arc<Capabilities>,
+    quirks: Arc<Quirks>,
 }
 
 /// The server's software.
@@ -109,8 +109,8 @@ impl AgentServer {
     pub fn new(http: Http, base: Url) -> AgentServer {
         http.allow(&base);
         let text: Arc<str> = base.as_str().trim_end_matches('/').into();
-        let known = http.capabilities(&text);
-        AgentServer { http, base, text, retry: Retry::NONE, known }
+        let quirks = http.quirks(&text);
+        AgentServer { http, base, text, retry: Retry::NONE, quirks }
     }
 
     /// Sets the retry policy for GETs; the default is no retries. Writes and streams are never retried.
@@ -325,12 +325,12 @@ impl AgentServer {
 
     /// Whether the server is known to have no thread streams.
     pub fn lacks_thread_streams(&self) -> bool {
-        self.known.lacks_thread_streams()
+        self.quirks.lacks_thread_streams()
     }
 
     /// Records that the server has no thread streams.
     pub fn note_thread_streams_missing(&self) {
-        self.known.note_thread_streams_missing();
+        self.quirks.note_thread_streams_missing();
     }
 
     /// Opens the stream of a thread. The contract repeats the parameter for each mode; the Python server takes one
@@ -363,7 +363,7 @@ impl AgentServer {
         if !query.ids.is_empty() {
             body["ids"] = json!(query.ids);
         }
-        let known = self.known.thread_search();
+        let known = self.quirks.thread_search();
         let mut first = None;
         for level in known..=2 {
             let mut body = body.clone();
@@ -376,7 +376,7 @@ impl AgentServer {
             }
             match self.search(&["threads", "search"], &body).await {
                 Ok(answer) => {
-                    self.known.set_thread_search(level);
+                    self.quirks.set_thread_search(level);
                     return Ok(answer);
                 }
                 // If the cause is another one, the plain form fails too, and the first error says more.
@@ -401,10 +401,10 @@ impl AgentServer {
         let mut received = Received::default();
         let mut read = 0;
         while read < limit {
-            let wanted = (limit - read).min(self.known.largest_page());
+            let wanted = (limit - read).min(self.quirks.largest_page());
             let page = (wanted, offset + read);
             let answer = match self.page(list, page).await {
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.known.page_refused(wanted) => continue,
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(wanted) => continue,
                 answer => answer?,
             };
             let page: Vec<Row> = answer.json()?;

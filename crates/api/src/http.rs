@@ -1,6 +1,6 @@
 //! The HTTP client: which hosts may receive a key, headers of every request, limits of responses.
 
-use super::agent_server::Capabilities;
+use super::agent_server::Quirks;
 use super::answer::{self, About, Plane, Shown};
 use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
@@ -65,7 +65,7 @@ struct Inner {
     quiet_until: Mutex<Option<Instant>>,
     connections: Connections,
     /// Capabilities of each agent server, by its address. Kept here because a client is created for each request.
-    capabilities: Mutex<HashMap<Arc<str>, Arc<Capabilities>>>,
+    quirks: Mutex<HashMap<Arc<str>, Arc<Quirks>>>,
 }
 
 /// One plain request.
@@ -149,7 +149,7 @@ impl Http {
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
             connections,
-            capabilities: Mutex::default(),
+            quirks: Mutex::default(),
         };
         inner.key.iter().chain(&inner.bearer).for_each(|key| text::keys::guard(key.expose_secret()));
         let http = Http(Arc::new(inner));
@@ -180,7 +180,7 @@ impl Http {
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
             connections: self.0.connections.clone(),
-            capabilities: Mutex::default(),
+            quirks: Mutex::default(),
         }));
         http.allow(base);
         http
@@ -194,8 +194,8 @@ impl Http {
     }
 
     /// Returns the capabilities of the agent server at this address.
-    pub(super) fn capabilities(&self, base: &str) -> Arc<Capabilities> {
-        let mut known = self.0.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn quirks(&self, base: &str) -> Arc<Quirks> {
+        let mut known = self.0.quirks.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(base.into()).or_default().clone()
     }
 

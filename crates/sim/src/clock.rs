@@ -16,7 +16,6 @@ const TICK: SignedDuration = SignedDuration::from_micros(350);
 /// Polls without a sleeper after which a future in the past is taken to wait for something else.
 const IDLE_POLLS: usize = 256;
 
-/// A clock.
 #[derive(Debug)]
 pub struct Clock {
     speed: f64,
@@ -28,8 +27,15 @@ pub struct Clock {
 #[derive(Debug)]
 struct Past {
     now: Timestamp,
-    sleepers: BTreeMap<(Timestamp, u64), Option<Waker>>,
+    sleepers: BTreeMap<SleeperKey, Option<Waker>>,
     scheduled: u64,
+}
+
+/// Sleepers wake by deadline, and of the same deadline in the order in which they were scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SleeperKey {
+    deadline: Timestamp,
+    number: u64,
 }
 
 enum Sleeper {
@@ -102,10 +108,10 @@ impl Clock {
         }
     }
 
-    fn poll_sleeper(&self, key: (Timestamp, u64), context: &mut Context<'_>) -> Poll<Option<Timestamp>> {
+    fn poll_sleeper(&self, key: SleeperKey, context: &mut Context<'_>) -> Poll<Option<Timestamp>> {
         let mut state = self.state();
         let found = match state.as_mut() {
-            None => Sleeper::Live(key.0),
+            None => Sleeper::Live(key.deadline),
             Some(past) => past.check(key, context),
         };
         match found {
@@ -145,15 +151,16 @@ enum Advance {
 }
 
 impl Past {
-    fn schedule(&mut self, time: Duration) -> (Timestamp, u64) {
+    fn schedule(&mut self, time: Duration) -> SleeperKey {
         let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::ZERO);
         let deadline = self.now.checked_add(time).unwrap_or(self.now);
         self.scheduled += 1;
-        self.sleepers.insert((deadline, self.scheduled), None);
-        (deadline, self.scheduled)
+        let key = SleeperKey { deadline, number: self.scheduled };
+        self.sleepers.insert(key, None);
+        key
     }
 
-    fn check(&mut self, key: (Timestamp, u64), context: &mut Context<'_>) -> Sleeper {
+    fn check(&mut self, key: SleeperKey, context: &mut Context<'_>) -> Sleeper {
         match self.sleepers.get_mut(&key) {
             Some(waker) => {
                 *waker = Some(context.waker().clone());
@@ -166,7 +173,7 @@ impl Past {
     /// Goes to the time of the next sleeper and lets it run.
     fn advance(&mut self) -> Advance {
         let Some(next) = self.sleepers.first_entry() else { return Advance::NoSleeper };
-        let deadline = next.key().0;
+        let deadline = next.key().deadline;
         if deadline > Timestamp::now() {
             return Advance::Present;
         }

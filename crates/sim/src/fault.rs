@@ -11,7 +11,6 @@ pub struct Request {
     pub at: Timestamp,
     /// Which server: the name of a region or of an agent server.
     pub server: String,
-    /// Its method.
     pub method: String,
     /// Its path, as it was sent.
     pub path: String,
@@ -19,7 +18,6 @@ pub struct Request {
     pub query: String,
     /// Its headers, names in small letters.
     pub headers: Vec<(String, String)>,
-    /// Its body.
     pub body: Vec<u8>,
 }
 
@@ -53,11 +51,8 @@ pub struct BodyFault {
 /// What a rule does instead of the server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
-    /// Headers.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: String,
 }
 

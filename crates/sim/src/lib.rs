@@ -40,7 +40,6 @@ pub struct Region {
     pub url: String,
     /// The key that it takes.
     pub api_key: String,
-    /// Its workspace.
     pub workspace: String,
 }
 

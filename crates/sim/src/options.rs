@@ -15,7 +15,6 @@ pub enum Dialect {
     Contract,
     /// The JavaScript agent server (`langgraphjs dev`).
     JavaScript,
-    /// Aegra.
     Aegra,
 }
 
@@ -99,7 +98,6 @@ pub struct Wire {
     pub lf: bool,
     /// A run's stream ends with an `end` event.
     pub end_event: bool,
-    /// No heartbeats.
     pub no_heartbeats: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The runs of a thread: lists, newest first on every server, and cancelling runs.
 
 use super::AgentServer;
-use super::capabilities::{RunOrder, RunTail, SAFE_PAGE};
+use super::quirks::{RunOrder, RunTail, SAFE_PAGE};
 use crate::http::MAX_BODY;
 use crate::{ApiError, Kind};
 use jiff::Timestamp;
@@ -155,7 +155,7 @@ struct RunList<'a> {
 impl RunList<'_> {
     /// Returns the newest runs after skipping `offset` of them, in either order of creation.
     async fn newest(&self, limit: usize, offset: usize) -> Result<Rows, ApiError> {
-        let known = &self.server.known;
+        let known = &self.server.quirks;
         let wanted = limit.saturating_add(offset);
         match (known.run_order(), known.run_tail()) {
             (RunOrder::NewestFirst, _) => {
@@ -204,7 +204,7 @@ impl RunList<'_> {
 
     /// Returns the last rows of a longer list that is oldest first.
     async fn end(&self, wanted: usize, oldest: &RunKey) -> Result<Rows, ApiError> {
-        let known = &self.server.known;
+        let known = &self.server.quirks;
         if known.run_tail() != RunTail::Refused {
             match self.tail(wanted).await {
                 // A server that ignores the offset and limits the page would return the start of the list.
@@ -255,10 +255,10 @@ impl RunList<'_> {
     async fn forward(&self, offset: usize, wanted: usize) -> Result<Rows, ApiError> {
         let mut rows = Rows::new();
         while rows.len() < wanted {
-            let limit = (wanted - rows.len()).min(self.server.known.largest_page());
+            let limit = (wanted - rows.len()).min(self.server.quirks.largest_page());
             let query = [("limit", limit.to_string()), ("offset", (offset + rows.len()).to_string())];
             let page = match self.page(&query).await {
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.server.known.page_refused(limit) => {
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.server.quirks.page_refused(limit) => {
                     continue;
                 }
                 page => page?,

@@ -237,7 +237,7 @@ region = "us"
 # The source of the key, which is never part of this file. Instead of a variable: api_key_file = "FILE" (chmod 600),
 # or api_key_command = ["pass", "show", "langsmith"].
 api_key_env = "LANGSMITH_API_KEY"
-# Only for a key of a whole organisation:
+# Only for a key of a whole organization:
 # workspace = "00000000-0000-4000-8000-000000000000"
 # Shown in large. One called PROD is read-only unless --write is given.
 # label = "PROD"

@@ -65,13 +65,9 @@ pub struct Reported {
 pub struct Output {
     /// The server.
     pub agent: Arc<Agent>,
-    /// The run.
     pub run: String,
-    /// Its thread.
     pub thread: String,
-    /// Its assistant.
     pub assistant: String,
-    /// Its graph.
     pub graph: Graph,
     /// Its metadata, with those of its thread; every task and message repeats them.
     pub metadata: Object,
@@ -106,7 +102,6 @@ pub struct Output {
 pub struct Position {
     /// The namespace of its level.
     pub ns: Vec<String>,
-    /// The node.
     pub node: String,
     /// The task's id.
     pub task: String,

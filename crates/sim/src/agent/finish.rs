@@ -19,11 +19,9 @@ pub enum Ending {
     Asked,
     /// It stopped at a breakpoint.
     Held,
-    /// It failed.
     Failed {
         /// The exception's class.
         error: String,
-        /// Its message.
         message: String,
     },
     /// It was cancelled.

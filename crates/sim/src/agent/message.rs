@@ -19,7 +19,6 @@ pub struct Call {
 /// What a scripted model is going to say.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
-    /// The text.
     pub text: String,
     /// The tools that it calls after it.
     pub calls: Vec<Call>,
@@ -95,7 +94,6 @@ pub enum Piece {
     Call {
         /// Which of the calls.
         index: usize,
-        /// The call.
         call: Call,
         /// The first piece of its arguments.
         args: String,

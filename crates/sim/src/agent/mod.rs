@@ -226,7 +226,6 @@ pub fn json_response(status: StatusCode, body: &Value) -> Response {
     response
 }
 
-/// A text.
 pub fn text_response(status: StatusCode, content_type: &'static str, text: &str) -> Response {
     let mut response = Response::new(Body::from(text.to_owned()));
     *response.status_mut() = status;

@@ -20,7 +20,6 @@ pub enum Problem {
     BadJson,
     /// A thread's id is not a UUID; whether a run was to be started on it.
     BadThreadId {
-        /// The id.
         id: String,
         /// Whether a run was to be started on it.
         running: bool,
@@ -55,7 +54,6 @@ pub enum Problem {
     NoAssistantNamed(Value),
     /// No graph has this name.
     UnknownName {
-        /// The name.
         name: String,
         /// The graphs that exist.
         graphs: Vec<&'static str>,
@@ -67,12 +65,7 @@ pub enum Problem {
     /// A run is active and the new one does not want to wait.
     Busy,
     /// A state cannot be edited while runs are active; their rows, as Python writes them.
-    EditWhileBusy {
-        /// The thread.
-        thread: String,
-        /// The runs.
-        runs: String,
-    },
+    EditWhileBusy { thread: String, runs: String },
     /// The thread does not wait for an answer.
     NothingToResume,
     /// Neither input nor command was given.
@@ -81,9 +74,7 @@ pub enum Problem {
     NotANumber(&'static str),
     /// A number is out of range.
     Range {
-        /// The field.
         field: &'static str,
-        /// Its value.
         value: i64,
         /// The bound that it exceeds.
         bound: i64,
@@ -92,9 +83,7 @@ pub enum Problem {
     },
     /// A word is not one of a list.
     NotOneOf {
-        /// The field.
         field: &'static str,
-        /// Its value.
         value: Value,
         /// The list.
         allowed: &'static [&'static str],
@@ -113,7 +102,6 @@ pub enum Problem {
         place: String,
         /// The field; empty for the whole body.
         at: &'static str,
-        /// Its value.
         value: Value,
     },
     /// A text that only the Python server says.

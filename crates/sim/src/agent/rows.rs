@@ -6,7 +6,6 @@ use crate::ids::{iso, iso_millis, iso_z};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// A time.
 fn time(dialect: Dialect, at: Timestamp) -> String {
     match dialect {
         Dialect::Python | Dialect::Contract => iso(at),
@@ -15,7 +14,6 @@ fn time(dialect: Dialect, at: Timestamp) -> String {
     }
 }
 
-/// An assistant.
 pub fn assistant(dialect: Dialect, assistant: &Assistant) -> Value {
     let at = time(dialect, assistant.created_at);
     let mut row = json!({

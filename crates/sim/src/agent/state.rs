@@ -31,13 +31,10 @@ pub struct Assistant {
     pub id: String,
     /// The graph that it runs.
     pub graph: Graph,
-    /// Its name.
     pub name: String,
-    /// Its description.
     pub description: Option<String>,
     /// Its configuration.
     pub config: Value,
-    /// Its metadata.
     pub metadata: Value,
     /// When it was created.
     pub created_at: Timestamp,
@@ -66,7 +63,6 @@ impl Interrupt {
 /// A task of a checkpoint: a node that runs next, or has run from here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Its id.
     pub id: String,
     /// Its node.
     pub name: String,
@@ -111,7 +107,6 @@ pub struct Checkpoint {
     pub parent: Option<String>,
     /// The state at the start of its tasks.
     pub values: Object,
-    /// Its tasks.
     pub tasks: Vec<Task>,
     /// Its metadata: source, step and run.
     pub metadata: Value,
@@ -146,10 +141,8 @@ impl Checkpoint {
     }
 }
 
-/// A thread.
 #[derive(Debug, Clone)]
 pub struct Thread {
-    /// Its id.
     pub id: String,
     /// When it was created.
     pub created_at: Timestamp,
@@ -157,7 +150,6 @@ pub struct Thread {
     pub updated_at: Timestamp,
     /// When its state changed.
     pub state_updated_at: Timestamp,
-    /// Its metadata.
     pub metadata: Object,
     /// `idle`, `busy`, `interrupted` or `error`.
     pub status: String,
@@ -220,7 +212,6 @@ impl Thread {
         after.map_or(at, |after| after.max(at))
     }
 
-    /// A run of it.
     pub fn run(&self, id: &str) -> Option<&Run> {
         self.runs.iter().find(|run| run.id == id)
     }
@@ -265,14 +256,10 @@ impl Cancel {
     }
 }
 
-/// A run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its id.
     pub id: String,
-    /// Its thread.
     pub thread: String,
-    /// Its assistant.
     pub assistant: String,
     /// The graph that it runs.
     pub graph: Graph,
@@ -282,7 +269,6 @@ pub struct Run {
     pub updated_at: Timestamp,
     /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`.
     pub status: String,
-    /// Its metadata.
     pub metadata: Object,
     /// Its parameters.
     pub kwargs: Value,
@@ -296,7 +282,6 @@ pub struct Run {
     pub feed: Arc<Feed>,
     /// The time that it sees.
     pub clock: Arc<Clock>,
-    /// Stops it.
     pub stop: CancellationToken,
     /// How it was cancelled, if it was.
     pub cancelled: Option<Cancel>,

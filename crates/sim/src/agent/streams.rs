@@ -18,7 +18,6 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 /// Which events of a feed a connection gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
-    /// All.
     All,
     /// Those whose name begins with one of these. `metadata` and `error` are no exception.
     Names(Vec<String>),

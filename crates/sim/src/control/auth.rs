@@ -50,7 +50,6 @@ pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 /// A token that a person has with a provider.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Its id.
     pub id: String,
     /// Whose it is.
     pub provider: String,

@@ -15,7 +15,6 @@ const PACE: f64 = 4.0;
 pub struct Line {
     /// Its number in its log.
     pub number: u64,
-    /// Its id.
     pub id: String,
     /// When it was written.
     pub at: Timestamp,

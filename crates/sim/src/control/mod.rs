@@ -39,13 +39,10 @@ type Refusal = Box<Response>;
 /// A control plane.
 #[derive(Debug)]
 pub struct Plane {
-    /// Its name.
     pub name: String,
-    /// Its region.
     pub region: String,
     /// Its base URL, without a prefix.
     pub url: String,
-    /// Its workspace.
     pub workspace: String,
     /// Whose rules it follows.
     pub dialect: Dialect,

@@ -57,7 +57,6 @@ const RESERVED_IN_CLOUD: [&str; 11] = [
 /// What of `source_config` stays as it was created.
 const FIXED: [&str; 4] = ["integration_id", "repo_url", "deployment_type", "listener_id"];
 
-/// A 400.
 pub fn bad(says: &str) -> Refusal {
     Box::new(detail(StatusCode::BAD_REQUEST, says))
 }

@@ -13,11 +13,9 @@ use uuid::Uuid;
 pub enum Shape {
     /// Anything.
     Any,
-    /// A text.
     Text,
     /// A text that is not empty.
     Filled,
-    /// A UUID.
     Uuid,
     /// True or false.
     Flag,
@@ -49,7 +47,6 @@ pub enum Need {
 /// A field of an object.
 #[derive(Debug)]
 pub struct Field {
-    /// Its name.
     pub name: &'static str,
     /// Whether it may be missing.
     pub need: Need,

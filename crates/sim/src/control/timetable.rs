@@ -22,10 +22,8 @@ const DATABASE: f64 = 20.0;
 /// How a revision ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fate {
-    /// It is deployed.
     #[default]
     Deployed,
-    /// Its build fails.
     BuildFails,
     /// It builds, but does not come up.
     DeployFails,
@@ -33,10 +31,8 @@ pub enum Fate {
     Waits,
 }
 
-/// A revision.
 #[derive(Debug, Clone)]
 pub struct Revision {
-    /// Its id.
     pub id: String,
     /// When it was created.
     pub created_at: Timestamp,
@@ -57,7 +53,6 @@ pub struct Revision {
 /// Where a revision stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
-    /// Its status.
     pub status: String,
     /// Since when.
     pub since: Timestamp,
@@ -149,12 +144,9 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
     Phase { status, since, build_at, deploy_at, end }
 }
 
-/// A deployment.
 #[derive(Debug, Clone, Default)]
 pub struct Deployment {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
     /// The name that it shows, if it has another.
     pub display_name: Option<String>,

@@ -19,7 +19,6 @@ pub enum Act {
 
 /// A thread of the past.
 pub struct Story {
-    /// Its graph.
     pub graph: Graph,
     /// Who it belongs to.
     pub owner: &'static str,

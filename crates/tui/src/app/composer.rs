@@ -2,7 +2,7 @@
 
 use super::key::{Code, Key};
 use super::msg::{ServerRef, StreamTarget};
-use super::textarea::{Problem, TextArea};
+use super::text_input::{Problem, TextInput};
 use runtail_core::model::{Assistant, RunCreate};
 use runtail_stream::Target;
 use serde_json::Value;
@@ -83,7 +83,7 @@ pub struct Composer {
     /// The chosen one.
     pub assistant: usize,
     /// What was typed for its name, where the server lists none: the contract lets nobody ask for them.
-    pub named: String,
+    pub named: TextInput,
     /// The one to begin with, by id or by graph: the list may come later.
     wanted: Option<String>,
     /// The thread that the composer was opened from.
@@ -97,7 +97,7 @@ pub struct Composer {
     /// What a new run on the thread means.
     warning: Option<Warning>,
     /// The JSON text.
-    pub input: TextArea,
+    pub input: TextInput,
     /// What is wrong with it; known while one types, so that nothing wrong is ever sent.
     pub problem: Option<Problem>,
 }
@@ -115,20 +115,20 @@ impl Composer {
             field: Field::Input,
             assistants: Vec::new(),
             assistant: 0,
-            named: String::new(),
+            named: TextInput::line(""),
             wanted,
             thread,
             place,
             modes,
             mode_at: 0,
             warning,
-            input: TextArea::default(),
+            input: TextInput::default(),
             problem: None,
         };
         composer.offer(assistants);
         composer.set_input("{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}");
         let (row, col) = composer.input.cursor();
-        composer.input.go(row, col - 4);
+        composer.input.set_cursor(row, col - 4);
         composer
     }
 
@@ -148,7 +148,7 @@ impl Composer {
 
     /// Replaces the input.
     pub fn set_input(&mut self, text: &str) {
-        self.input = TextArea::new(text);
+        self.input = TextInput::new(text);
         self.check();
     }
 
@@ -185,11 +185,7 @@ impl Composer {
         let back = matches!(key.code, Code::Left | Code::Up);
         let forth = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
         match self.field {
-            Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => match (key.code, key.text()) {
-                (Code::Backspace, _) => drop(self.named.pop()),
-                (_, Some(typed)) => self.named.push(typed),
-                _ => {}
-            },
+            Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => self.named.key(key),
             Field::Assistant if !self.assistants.is_empty() && (back || forth) => {
                 let n = self.assistants.len();
                 self.assistant = (self.assistant + if back { n - 1 } else { 1 }) % n;
@@ -226,9 +222,7 @@ impl Composer {
                 self.input.insert(text);
                 self.check();
             }
-            Field::Assistant if self.assistants.is_empty() => {
-                self.named.push_str(text.lines().next().unwrap_or_default())
-            }
+            Field::Assistant if self.assistants.is_empty() => self.named.insert(text),
             _ => {}
         }
     }
@@ -251,7 +245,8 @@ impl Composer {
     /// The request, or why there can be none yet.
     pub fn target(&self) -> Result<StreamTarget, String> {
         let chosen = self.assistants.get(self.assistant).map(|(id, _)| id.as_str());
-        let typed = Some(self.named.trim()).filter(|name| !name.is_empty());
+        let named = self.named.text();
+        let typed = Some(named.trim()).filter(|name| !name.is_empty());
         let Some(assistant_id) = chosen.or(typed) else {
             return Err("Which assistant? This server has listed none: type the name of one, or of a graph.".into());
         };

@@ -1,12 +1,13 @@
 //! A change before it is made: it is planned and shown, and sent only when the person says so. What it is done to is frozen
 //! when the dialog opens; whatever the lists do meanwhile, nothing else is touched.
 
-use super::key::{Code, Key};
+use super::key::Key;
 use super::layout::{Area, SMALLEST};
 use super::line::{Line, Tone, wrap};
 use super::msg::{Effect, Made, ServerRef, ThreadRef};
 use super::open::read_only_text;
 use super::scroll::Place;
+use super::text_input::TextInput;
 use super::{App, Overlay};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, CancelAction, Choice, Kind, PlanError, ThreadIntent};
@@ -27,7 +28,7 @@ pub struct Confirm {
     /// How far it is.
     pub stage: Stage,
     /// What was typed: the name that has to be, or another value of the choice that there is.
-    pub typed: String,
+    pub typed: TextInput,
     /// What can still be chosen.
     pub choice: Option<Choice>,
     /// When the key that sends was pressed before there was anything to read: it may be held down since.
@@ -106,14 +107,15 @@ impl Confirm {
 
     /// Whether the key that sends would send it.
     pub fn may_be_sent(&self) -> bool {
-        let is_given = |preview: &Preview| preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed);
+        let is_given =
+            |preview: &Preview| preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed.text());
         self.typed_limit().is_none() && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
     }
 
     /// Another number of steps that was typed and is not in the preview yet.
     pub fn typed_limit(&self) -> Option<u64> {
         let Some(Choice::RecursionLimit(planned)) = self.choice else { return None };
-        self.typed.parse().ok().filter(|typed| *typed != planned && *typed > 0)
+        self.typed.text().parse().ok().filter(|typed| *typed != planned && *typed > 0)
     }
 
     /// What can be chosen, in words.
@@ -136,7 +138,7 @@ impl Confirm {
             }
             (_, Some(Choice::Queue { included: true, .. })) => Some(format!("{key} cancels only this run")),
             (_, Some(Choice::RecursionLimit(limit))) => {
-                let typed = if self.typed.is_empty() { limit.to_string() } else { self.typed.clone() };
+                let typed = if self.typed.is_empty() { limit.to_string() } else { self.typed.text() };
                 Some(format!("Steps allowed: [ {typed} ]   type another number, Enter shows the new request"))
             }
             _ => None,
@@ -269,7 +271,7 @@ impl App {
             profile,
             proposal,
             stage: Stage::Planning,
-            typed: String::new(),
+            typed: TextInput::line(""),
             choice: None,
             held: None,
             is_seen: false,
@@ -462,17 +464,13 @@ impl App {
     pub(super) fn confirm_key(&mut self, key: Key) {
         let Some(Overlay::Confirm(confirm)) = self.overlays.last_mut() else { return };
         let is_limit = matches!(confirm.choice, Some(Choice::RecursionLimit(_)));
-        if is_limit && key.text().is_some_and(|c| !c.is_ascii_digit() || confirm.typed.len() > 8) {
+        if is_limit && key.text().is_some_and(|c| !c.is_ascii_digit() || confirm.typed.text().len() > 8) {
             return;
         }
         if confirm.wants_name().is_none() && !is_limit {
             return;
         }
-        match (key.code, key.ctrl) {
-            (Code::Backspace, _) => drop(confirm.typed.pop()),
-            (Code::Char('u'), true) => confirm.typed.clear(),
-            _ => confirm.typed.extend(key.text()),
-        }
+        confirm.typed.key(key);
     }
 
     /// Leaves the dialog. What is under way stays under way, and is told when it ends.

@@ -1,7 +1,7 @@
 //! A document being edited: what is created or changed is written down in one form for all, and checked while one types.
 
 use super::key::Key;
-use super::textarea::{Problem, TextArea};
+use super::text_input::{Problem, TextInput};
 use super::{App, Overlay};
 use runtail_core::config::{ConfigError, Profile};
 use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, Service};
@@ -126,7 +126,7 @@ pub struct Editor {
     /// What it is about.
     pub subject: Subject,
     /// The text.
-    pub text: TextArea,
+    pub text: TextInput,
     /// What is wrong with it: nothing wrong ever leaves the editor.
     pub problem: Option<Problem>,
     /// What it began with.
@@ -136,8 +136,8 @@ pub struct Editor {
 impl Editor {
     /// An editor with a text to begin from.
     pub fn new(subject: Subject, text: &str) -> Editor {
-        let mut editor = Editor { subject, text: TextArea::new(text), problem: None, began: text.to_string() };
-        editor.text.go(0, 0);
+        let mut editor = Editor { subject, text: TextInput::new(text), problem: None, began: text.to_string() };
+        editor.text.set_cursor(0, 0);
         editor.check();
         editor
     }
@@ -145,8 +145,8 @@ impl Editor {
     /// Replaces the text.
     pub fn set_text(&mut self, text: &str) {
         let (row, col) = self.text.cursor();
-        self.text = TextArea::new(text);
-        self.text.go(row, col);
+        self.text.set_text(text);
+        self.text.set_cursor(row, col);
         self.check();
     }
 

@@ -3,6 +3,7 @@
 use super::bindings::{BINDINGS, Binding};
 use super::keys::{Context, Keymap, key_glyph};
 use super::line::{Line, Tone};
+use super::text_input;
 
 /// The places with keys of their own, in the order of the help screen.
 const PLACES: [Context; 22] = {
@@ -64,6 +65,11 @@ pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> 
             lines.push(if width >= WITH_NAMES { line.right(Tone::Dim, binding.id) } else { line });
         }
     }
+    lines.extend([Line::new(), Line::of(Tone::Strong, "Wherever you type")]);
+    let widest = text_input::KEYS.iter().map(|(keys, _)| keys.len()).max().unwrap_or(0);
+    let row =
+        |(keys, help): &(&str, &str)| Line::of(Tone::Accent, &format!("  {keys:widest$}  ")).with(Tone::Plain, help);
+    lines.extend(text_input::KEYS.iter().map(row));
     lines
 }
 

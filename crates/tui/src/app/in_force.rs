@@ -122,7 +122,7 @@ impl App {
             }
         }
         if self.focus == Pane::Stream && !self.has_stream_pane() {
-            (self.focus, self.filtering) = (Pane::Deployments, false);
+            (self.focus, self.prompt) = (Pane::Deployments, None);
         }
         (closed, forgotten)
     }

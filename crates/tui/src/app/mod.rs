@@ -53,11 +53,11 @@ pub mod sign_in;
 pub mod streams;
 mod subscriptions;
 pub mod tabs;
-pub mod textarea;
+pub mod text_input;
 mod thread_actions;
 mod ticks;
 pub mod timeline;
-mod typing;
+pub mod typing;
 mod update;
 pub mod view_lines;
 pub mod viewer;
@@ -100,6 +100,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::Discriminant;
 use std::sync::Arc;
 use streams::Streams;
+use typing::Prompt;
 use viewer::Viewer;
 use watch::Watch;
 
@@ -285,10 +286,8 @@ pub struct App {
     pub overlays: Vec<Overlay>,
     /// The top overlay that was in a frame since it opened: how many there are, and its kind.
     seen_overlay: Option<(usize, Discriminant<Overlay>)>,
-    /// Whether a filter or a search is being typed.
-    pub filtering: bool,
-    /// What stood there before, and which deployment was selected.
-    before_typing: (String, Option<String>),
+    /// The filter or the search that is being typed in the footer.
+    pub prompt: Option<Prompt>,
     /// Every message of the session, oldest first, the last 200.
     pub notices: Vec<Notice>,
     /// Until when the newest notice stands in the footer.
@@ -356,8 +355,7 @@ impl App {
             slides: false,
             overlays: Vec::new(),
             seen_overlay: None,
-            filtering: false,
-            before_typing: Default::default(),
+            prompt: None,
             notices: Vec::new(),
             notice_until: None,
             describing: None,

@@ -122,7 +122,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     app.focus = pane;
     app.fleet.touched = true;
     // What was typed stays, as with Enter.
-    if std::mem::take(&mut app.filtering) {
+    if app.prompt.take().is_some() {
         app.end_finding(true);
     }
     let (deployments, _, rows) = app.list_heights();

@@ -18,7 +18,7 @@ pub(super) fn press(app: &mut App, key: Key) -> Vec<Effect> {
     app.describing = None;
     app.pass_notice();
     app.cancel_search();
-    if app.filtering {
+    if app.prompt.is_some() {
         app.type_key(key);
         return Vec::new();
     }
@@ -100,7 +100,7 @@ pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     if app.frozen {
         return Vec::new();
     }
-    if app.filtering {
+    if app.prompt.is_some() {
         app.type_paste(text);
         return Vec::new();
     }
@@ -109,7 +109,7 @@ pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
         Some(Overlay::Edit(editor)) => editor.paste(text),
         Some(Overlay::Answer(card)) => card.paste(text),
         Some(Overlay::Confirm(confirm)) if confirm.wants_name().is_some() => {
-            confirm.typed.push_str(text.lines().next().unwrap_or_default());
+            confirm.typed.insert(text);
         }
         Some(Overlay::Command(_)) => app.palette_paste(text),
         // Where nothing is typed, what is pasted is gone to.

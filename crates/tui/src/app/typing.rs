@@ -2,8 +2,20 @@
 
 use super::find::Typing;
 use super::key::{Code, Key};
+use super::text_input::TextInput;
 use super::viewer::Viewer;
 use super::{App, Overlay, Pane};
+
+/// A filter or a search being typed in the footer.
+#[derive(Debug)]
+pub struct Prompt {
+    /// The line.
+    pub input: TextInput,
+    /// The text that Esc restores.
+    before: String,
+    /// The deployment that was selected, which Esc selects again.
+    selected: Option<String>,
+}
 
 impl App {
     /// What is typed into now, as it stands.
@@ -55,54 +67,54 @@ impl App {
         }
     }
 
-    /// What stands before the line that is typed: what it is for.
-    pub fn prompt(&self) -> &'static str {
+    /// The sign before the line that is typed: what it is for.
+    pub fn prompt_sign(&self) -> &'static str {
         let filters = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
         if self.overlays.is_empty() && self.viewer().is_some_and(filters) { "&" } else { "/" }
     }
 
-    /// A line is going to be typed.
+    /// Opens the line in the footer.
     pub(super) fn begin_typing(&mut self) {
-        self.filtering = true;
-        self.before_typing = (self.typed().to_string(), self.fleet.picker.selected.clone());
+        let before = self.typed().to_string();
+        let selected = self.fleet.picker.selected.clone();
+        self.prompt = Some(Prompt { input: TextInput::line(&before), before, selected });
     }
 
     /// A key while a line is typed.
     pub(super) fn type_key(&mut self, key: Key) {
-        let mut text = self.typed().to_string();
         match key.code {
-            Code::Enter | Code::Tab | Code::Down => self.filtering = false,
-            // As if nothing had been typed.
-            Code::Esc => {
-                self.filtering = false;
-                let (before, selected) = std::mem::take(&mut self.before_typing);
-                self.set_typed(&before);
-                self.end_finding(false);
-                if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
-                    self.fleet.picker.wish(selected);
-                }
-                return;
+            Code::Enter | Code::Tab | Code::Down => {
+                self.prompt = None;
+                self.end_finding(true);
             }
-            Code::Backspace => {
-                text.pop();
-            }
-            Code::Char('u') if key.ctrl => text.clear(),
-            Code::Char('w') if key.ctrl => {
-                let kept = text.trim_end().rfind(' ').map_or(0, |at| at + 1);
-                text.truncate(kept);
-            }
+            Code::Esc => self.cancel_typing(),
             Code::Char('c') if key.ctrl => self.quit = true,
-            _ => text.extend(key.text()),
+            _ => self.edit_prompt(|input| input.key(key)),
         }
-        self.set_typed(&text);
-        if !self.filtering {
-            self.end_finding(true);
+    }
+
+    /// Closes the line, as if nothing had been typed.
+    fn cancel_typing(&mut self) {
+        let Some(Prompt { before, selected, .. }) = self.prompt.take() else { return };
+        self.set_typed(&before);
+        self.end_finding(false);
+        if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
+            self.fleet.picker.wish(selected);
         }
     }
 
     /// A pasted text while a line is typed: its first line counts.
     pub(super) fn type_paste(&mut self, pasted: &str) {
-        let text = format!("{}{}", self.typed(), pasted.lines().next().unwrap_or(""));
-        self.set_typed(&text);
+        self.edit_prompt(|input| input.insert(pasted));
+    }
+
+    fn edit_prompt(&mut self, edit: impl FnOnce(&mut TextInput)) {
+        let Some(prompt) = &mut self.prompt else { return };
+        let before = prompt.input.text();
+        edit(&mut prompt.input);
+        let after = prompt.input.text();
+        if after != before {
+            self.set_typed(&after);
+        }
     }
 }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 pub enum Begin {
     /// It merges an input and begins at the first nodes.
     Input(Value),
-    /// It continues.
     Continue(Continue),
     /// It fails before it has done anything.
     Fail(Stop),
@@ -42,7 +41,6 @@ pub struct Continue {
 /// Answers to questions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Answers {
-    /// None.
     #[default]
     None,
     /// One for whichever question comes first.

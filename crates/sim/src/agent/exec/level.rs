@@ -26,7 +26,6 @@ pub(super) struct Level<'a> {
     pub(super) checkpoint: Option<String>,
     parent: Option<String>,
     metadata: Value,
-    /// Its tasks.
     pub(super) tasks: Vec<Task>,
     pub(super) answers: Answers,
     pub(super) bare: Arc<Mutex<Option<Value>>>,

@@ -26,7 +26,6 @@ pub enum Stop {
     Failed {
         /// The exception's class.
         error: String,
-        /// Its message.
         message: String,
     },
     /// A node asks something and waits for the answer.

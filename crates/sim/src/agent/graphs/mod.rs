@@ -9,7 +9,6 @@ use super::state::Object;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 
-/// A graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Graph {
     /// A chat that calls tools.
@@ -76,7 +75,6 @@ const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
 type Edge = (&'static str, &'static str, bool);
 
 impl Graph {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Graph::Agent => "agent",

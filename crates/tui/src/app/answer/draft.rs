@@ -1,6 +1,6 @@
 //! What is typed as the answer to one question, and what it means.
 
-use crate::app::textarea::TextArea;
+use crate::app::text_input::TextInput;
 use runtail_core::model::{Action, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply, Spot};
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ pub struct QuestionDraft {
     /// The form that is filled in.
     pub draft: Draft,
     /// The answer as JSON, once somebody asked for it.
-    pub json: Option<TextArea>,
+    pub json: Option<TextInput>,
     /// Whether the JSON is what is sent.
     pub as_json: bool,
     /// Whether anything was typed.
@@ -40,16 +40,16 @@ pub struct ActionDraft {
     /// What is typed as them.
     pub fields: Vec<FieldDraft>,
     /// Why it is rejected.
-    pub reason: TextArea,
+    pub reason: TextInput,
     /// The response.
-    pub response: TextArea,
+    pub response: TextInput,
 }
 
 /// What is typed in a field.
 #[derive(Debug, Clone, Default)]
 pub struct FieldDraft {
     /// The text.
-    pub text: TextArea,
+    pub text: TextInput,
     /// The position of the chosen value: of a choice, or 0 for yes and 1 for no.
     pub choice: Option<usize>,
     /// Whether the field was left: from then on its problems are shown.
@@ -64,11 +64,11 @@ pub struct PlainDraft {
     /// Whether it can only be JSON: the question has a schema that is no form.
     pub only_json: bool,
     /// The text.
-    pub text: TextArea,
+    pub text: TextInput,
     /// Yes or no.
     pub yes: Option<bool>,
     /// The JSON.
-    pub json: TextArea,
+    pub json: TextInput,
 }
 
 /// What an answer is sent as.
@@ -98,9 +98,9 @@ impl QuestionDraft {
             Draft::Plain(PlainDraft {
                 kind: if only_json { PlainKind::Json } else { PlainKind::Text },
                 only_json,
-                text: TextArea::new(""),
+                text: TextInput::new(""),
                 yes: None,
-                json: TextArea::new(""),
+                json: TextInput::new(""),
             })
         };
         QuestionDraft { draft, json: None, as_json: false, touched: false }
@@ -217,7 +217,7 @@ impl ActionDraft {
         let args = action.args.as_object().unwrap_or(&empty);
         let form = Form::of_arguments(args, action.args_schema.as_ref());
         let fields = form.fields.iter().map(FieldDraft::of).collect();
-        let (reason, response) = (TextArea::new(""), TextArea::new(""));
+        let (reason, response) = (TextInput::new(""), TextInput::new(""));
         ActionDraft { action, decision: None, form, fields, reason, response }
     }
 
@@ -254,12 +254,12 @@ impl ActionDraft {
 
 impl FieldDraft {
     fn of(field: &FormField) -> FieldDraft {
-        let mut draft = FieldDraft { text: TextArea::new(""), ..FieldDraft::default() };
+        let mut draft = FieldDraft { text: TextInput::new(""), ..FieldDraft::default() };
         if let Some(value) = &field.initial {
             match &field.kind {
                 FieldKind::Boolean => draft.choice = value.as_bool().map(|yes| usize::from(!yes)),
                 FieldKind::Choice(values) => draft.choice = values.iter().position(|one| one == value),
-                _ => draft.text = TextArea::new(&field.text_of(value)),
+                _ => draft.text = TextInput::new(&field.text_of(value)),
             }
         }
         draft

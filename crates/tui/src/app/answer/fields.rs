@@ -5,7 +5,7 @@ use super::keys::{At, Stop};
 use super::lines::CardLines;
 use super::sentence;
 use crate::app::line::{Line, Tone, wrap};
-use crate::app::textarea::TextArea;
+use crate::app::text_input::TextInput;
 use runtail_core::model::{DecisionKind, FieldKind, FormField, Problem, Spot};
 use runtail_core::text;
 use serde_json::Value;
@@ -168,7 +168,7 @@ impl Question<'_> {
 
     /// The arguments of an action, or what is typed in their place.
     fn details(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
-        let message = |out: &mut CardLines, label: &str, text: &TextArea, hint: &str| {
+        let message = |out: &mut CardLines, label: &str, text: &TextInput, hint: &str| {
             let field = FieldDraft { text: text.clone(), ..FieldDraft::default() };
             let shown = FormField {
                 name: label.into(),
@@ -291,7 +291,7 @@ impl Question<'_> {
     }
 
     /// A text of several lines in a frame.
-    fn boxed(&self, out: &mut CardLines, at: At, typed: &TextArea, problem: Option<String>) {
+    fn boxed(&self, out: &mut CardLines, at: At, typed: &TextInput, problem: Option<String>) {
         let focused = self.is_focused(at);
         let frame = if focused { Tone::Accent } else { Tone::Dim };
         let room = self.width.saturating_sub(8).clamp(8, 116);
@@ -352,7 +352,7 @@ fn changed(field: &FormField, typed: &FieldDraft) -> String {
 }
 
 /// A text on one line, and the column of its cursor in it. Line breaks have a sign.
-fn one_line(typed: &TextArea, room: usize, focused: bool) -> (String, Option<usize>) {
+fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<usize>) {
     let (row, col) = typed.cursor();
     let mut whole = String::new();
     let mut at = 0;

@@ -5,7 +5,7 @@ use super::{AnswerCard, AnswerStage};
 use crate::app::key::{Code, Key};
 use crate::app::keys::{Action, Context};
 use crate::app::msg::Effect;
-use crate::app::textarea::TextArea;
+use crate::app::text_input::TextInput;
 use crate::app::{App, Overlay};
 use runtail_api::StartFailure;
 use runtail_core::model::{DecisionKind, FieldKind, Problem, Spot};
@@ -42,7 +42,7 @@ pub enum At {
 
 /// What the focus is in, for drawing and typing.
 enum Place<'a> {
-    Text(&'a mut TextArea, bool),
+    Text(&'a mut TextInput, bool),
     Choice(&'a mut Option<usize>, usize, bool),
     Other,
 }
@@ -265,7 +265,7 @@ impl AnswerCard {
         } else {
             let is_typed = draft.json.as_ref().is_some_and(|json| json.text() != draft.as_json_text(asked));
             if draft.json.is_none() || !is_typed {
-                draft.json = Some(TextArea::new(&draft.as_json_text(asked)));
+                draft.json = Some(TextInput::new(&draft.as_json_text(asked)));
             }
             draft.as_json = true;
         }
@@ -286,7 +286,7 @@ impl AnswerCard {
     pub fn set_text(&mut self, written: &str) {
         if let Place::Text(text, _) = self.place() {
             // Editors end a file with a line break that nobody typed.
-            *text = TextArea::new(written.strip_suffix('\n').unwrap_or(written));
+            *text = TextInput::new(written.strip_suffix('\n').unwrap_or(written));
             self.touch();
         }
     }
@@ -360,8 +360,8 @@ impl super::draft::PlainDraft {
         let next = KINDS[(at + if back { 2 } else { 1 }) % 3];
         let (text, json) = (self.text.text(), self.json.text());
         match next {
-            PlainKind::Json if json.trim().is_empty() => self.json = TextArea::new(&text),
-            PlainKind::Text if text.trim().is_empty() => self.text = TextArea::new(&json),
+            PlainKind::Json if json.trim().is_empty() => self.json = TextInput::new(&text),
+            PlainKind::Text if text.trim().is_empty() => self.text = TextInput::new(&json),
             _ => {}
         }
         self.kind = next;

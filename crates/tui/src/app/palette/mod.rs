@@ -12,16 +12,17 @@ pub use search::{Found, Search, Source};
 
 use super::key::{Code, Key};
 use super::msg::Effect;
+use super::text_input::TextInput;
 use super::{App, Overlay};
 
 /// Most lines that are kept of what was typed in this session.
 const MOST_SAID: usize = 100;
 
 /// A line that is being typed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Palette {
     /// What was typed.
-    pub text: String,
+    pub input: TextInput,
     /// Number of the chosen offer.
     pub at: usize,
     /// Whether the person chose it, and not the order of the offers.
@@ -33,7 +34,12 @@ pub struct Palette {
 impl Palette {
     /// A line that begins with a text.
     pub fn with(text: &str) -> Palette {
-        Palette { text: text.to_string(), ..Palette::default() }
+        Palette { input: TextInput::line(text), at: 0, chosen: false, recalled: None }
+    }
+
+    /// The line as it was typed.
+    pub fn text(&self) -> String {
+        self.input.text()
     }
 
     fn typed(&mut self) {
@@ -58,18 +64,18 @@ impl App {
     pub(super) fn palette_key(&mut self, key: Key) -> Vec<Effect> {
         let Some(Overlay::Command(palette)) = self.overlays.last() else { return Vec::new() };
         let mut palette = palette.clone();
-        let offers = self.offers(&palette.text);
+        let offers = self.offers(&palette.text());
         let last = offers.len().saturating_sub(1);
         match key.code {
             Code::Esc => return self.close_palette(),
-            Code::Backspace if palette.text.is_empty() => return self.close_palette(),
+            Code::Backspace if palette.input.is_empty() => return self.close_palette(),
             Code::Char('c') if key.ctrl => self.quit = true,
             Code::Enter => {
                 let Some(line) = meant(&palette, &offers) else { return Vec::new() };
                 self.close_palette();
                 return self.say(&line);
             }
-            Code::Up if palette.recalled.is_some() || palette.text.is_empty() && palette.at == 0 => {
+            Code::Up if palette.recalled.is_some() || palette.input.is_empty() && palette.at == 0 => {
                 self.recall(&mut palette, true)
             }
             Code::Down if palette.recalled.is_some() => self.recall(&mut palette, false),
@@ -77,27 +83,22 @@ impl App {
             Code::Down => (palette.at, palette.chosen) = ((palette.at + 1).min(last), true),
             Code::Tab => {
                 // What is there already is not put in again: the next offer is.
-                let again = offers.get(palette.at).is_some_and(|offer| offer.completed() == palette.text);
+                let again = offers.get(palette.at).is_some_and(|offer| offer.completed() == palette.text());
                 let at = if again { (palette.at + 1) % offers.len().max(1) } else { palette.at };
                 if let Some(offer) = offers.get(at) {
-                    palette.text = offer.completed();
+                    palette.input.set_text(&offer.completed());
                     palette.typed();
                 }
             }
-            code => {
-                match (code, key.ctrl) {
-                    (Code::Backspace, _) => drop(palette.text.pop()),
-                    (Code::Char('u'), true) => palette.text.clear(),
-                    (Code::Char('w'), true) => {
-                        let kept = palette.text.trim_end().rfind(' ').map_or(0, |at| at + 1);
-                        palette.text.truncate(kept);
-                    }
-                    _ => palette.text.extend(key.text()),
+            _ => {
+                let before = palette.text();
+                palette.input.key(key);
+                if palette.text() != before {
+                    palette.typed();
                 }
-                palette.typed();
             }
         }
-        self.habits.preview = self.offers(&palette.text).get(palette.at).and_then(Offer::theme);
+        self.habits.preview = self.offers(&palette.text()).get(palette.at).and_then(Offer::theme);
         if let Some(Overlay::Command(line)) = self.overlays.last_mut() {
             *line = palette;
         }
@@ -119,7 +120,7 @@ impl App {
             (back, false) => back.map(|back| back - 1).filter(|back| *back > 0),
         };
         let line = back.and_then(|back| said.get(said.len().checked_sub(back)?));
-        palette.text = line.cloned().unwrap_or_default();
+        palette.input.set_text(line.map_or("", String::as_str));
         palette.typed();
         palette.recalled = back.filter(|_| line.is_some());
     }
@@ -151,7 +152,7 @@ impl App {
     /// A pasted text while a command is typed: its first line counts.
     pub(super) fn palette_paste(&mut self, pasted: &str) {
         if let Some(Overlay::Command(palette)) = self.overlays.last_mut() {
-            palette.text.push_str(pasted.trim_start().lines().next().unwrap_or_default());
+            palette.input.insert(pasted.trim_start());
             palette.typed();
         }
     }
@@ -159,7 +160,8 @@ impl App {
 
 /// The line that Enter means: what was chosen, or typed where that says enough.
 fn meant(palette: &Palette, offers: &[Offer]) -> Option<String> {
-    let typed = palette.text.trim();
+    let typed = palette.text();
+    let typed = typed.trim();
     let offer = offers.get(palette.at);
     let is_whole = address::read(typed).is_some() || offers.iter().any(|offer| offer.line == typed);
     match offer {

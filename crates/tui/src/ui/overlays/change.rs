@@ -81,8 +81,10 @@ pub fn confirm(app: &App, confirm: &Confirm, canvas: &mut Canvas<'_>) -> Option<
     let line = match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
             let ask = format!("Type {} to allow it: ", text::clean(name));
-            let typed = text::clean(&confirm.typed);
-            let x = area.x + (text::width(&ask) + text::width(&typed)) as u16;
+            let typed = confirm.typed.text();
+            let typed = text::clean(&typed);
+            let before = text::clean(confirm.typed.around_cursor().0);
+            let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
             cursor = Some((x.min(area.x + area.w - 1), y));
             let fits = confirm.may_be_sent();
             let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &typed);

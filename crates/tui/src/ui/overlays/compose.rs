@@ -73,8 +73,10 @@ fn assistant_line(app: &App, composer: &Composer) -> Line {
     let failed = server.and_then(|s| s.assistants.error.as_ref());
     match (composer.assistants.get(composer.assistant), failed) {
         (None, Some(error)) => {
-            let typed = Line::of(Tone::Strong, &composer.named)
+            let (before, after) = composer.named.around_cursor();
+            let typed = Line::of(Tone::Strong, before)
                 .with(Tone::Accent, if composer.field == Field::Assistant { "▏" } else { "" })
+                .with(Tone::Strong, after)
                 .with(Tone::Dim, if composer.named.is_empty() { "type its name, or a graph's" } else { "" });
             typed.with(Tone::Dim, "   none are listed: ").with(Tone::Bad, "✗ ").with(Tone::Plain, &error.detail)
         }

@@ -14,7 +14,7 @@ const NAMES: usize = 24;
 /// Draws what is offered for what was typed.
 pub fn palette(app: &App, palette: &Palette, canvas: &mut Canvas<'_>) {
     let (w, h) = app.size;
-    let offers = app.offers(&palette.text);
+    let offers = app.offers(&palette.text());
     let room = MOST.min((h as usize).saturating_sub(8)).max(1);
     let top = (palette.at + 1).saturating_sub(room);
     let shown: Vec<(usize, &Offer)> = offers.iter().enumerate().skip(top).take(room).collect();
@@ -23,7 +23,7 @@ pub fn palette(app: &App, palette: &Palette, canvas: &mut Canvas<'_>) {
     canvas.clear(Area { x: 0, y: y - 1, w, h: height + 1 });
     canvas.rule(y - 1, w, None, "─");
     if shown.is_empty() {
-        canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &app.no_offer(&palette.text)));
+        canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &app.no_offer(&palette.text())));
     }
     // An id is shown whole.
     let names =

@@ -2,7 +2,7 @@
 
 use crate::app::layout::Area;
 use crate::app::line::Tone;
-use crate::app::textarea::{Problem, TextArea};
+use crate::app::text_input::{Problem, TextInput};
 use crate::ui::Canvas;
 use runtail_core::text;
 
@@ -10,7 +10,7 @@ use runtail_core::text;
 pub(super) fn text_area(
     canvas: &mut Canvas<'_>,
     area: Area,
-    input: &TextArea,
+    input: &TextInput,
     problem: Option<&Problem>,
 ) -> Option<(u16, u16)> {
     let (row, col) = input.cursor();

@@ -6,6 +6,7 @@ use crate::app::hints::hints;
 use crate::app::layout::Area;
 use crate::app::line::{Line, Tone};
 use crate::app::msg::NextPoll;
+use crate::app::text_input::TextInput;
 use crate::app::viewer::Viewer;
 use crate::app::{App, Overlay, Pane};
 use crate::ui::Canvas;
@@ -174,17 +175,15 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
 /// The last line: a filter being typed, a notice, or what goes on; at the right the keys that make sense.
 pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let mut line = Line::of(Tone::Plain, " ");
-    if app.filtering {
-        line.push(Tone::Accent, app.prompt());
-        line.push(Tone::Strong, app.typed());
-        line.push(Tone::Accent, "▏");
+    if let Some(prompt) = &app.prompt {
+        line.push(Tone::Accent, app.prompt_sign());
+        typed(&mut line, &prompt.input);
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
         return;
     }
     if let Some(Overlay::Command(palette)) = app.overlays.last() {
         line.push(Tone::Accent, ":");
-        line.push(Tone::Strong, &palette.text);
-        line.push(Tone::Accent, "▏");
+        typed(&mut line, &palette.input);
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ run  Tab complete  Esc cancel "));
         return;
     }
@@ -222,6 +221,14 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
     line.left.extend(keys.left);
     canvas.line(area.x, area.y, area.w, &line);
+}
+
+/// A line being typed, with its cursor.
+fn typed(line: &mut Line, input: &TextInput) {
+    let (before, after) = input.around_cursor();
+    line.push(Tone::Strong, before);
+    line.push(Tone::Accent, "▏");
+    line.push(Tone::Strong, after);
 }
 
 /// How many events were received, and how many of them were malformed: gaps are beside the link.

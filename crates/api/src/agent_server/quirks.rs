@@ -1,0 +1,111 @@
+//! Capabilities of an agent server, learned from its responses and remembered. Servers differ in small ways that break lists
+//! (agent-server reference §10); nothing here depends on a server's name.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+/// Page size for an unknown server: the maximum of Python and JavaScript.
+const LARGEST_PAGE: usize = 1000;
+/// Page size that every known server accepts (Aegra rejects larger ones).
+pub(super) const SAFE_PAGE: usize = 100;
+
+/// The known capabilities of one agent server. Shared by all its clients, and safe to lose.
+#[derive(Debug)]
+pub(crate) struct Quirks {
+    /// The supported form of a thread search: 0 sorted with `select`, 1 sorted, 2 plain.
+    thread_search: AtomicU8,
+    run_order: AtomicU8,
+    run_tail: AtomicU8,
+    largest_page: AtomicUsize,
+    lacks_thread_streams: AtomicBool,
+}
+
+/// The order of a server's run list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunOrder {
+    /// Not known yet.
+    Unknown,
+    /// Newest first: Python, Aegra.
+    NewestFirst,
+    /// Oldest first: JavaScript.
+    OldestFirst,
+}
+
+/// Whether a negative offset returns the end of the run list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunTail {
+    /// Not tried yet.
+    Unknown,
+    /// Supported.
+    Works,
+    /// Not supported.
+    Refused,
+}
+
+impl Default for Quirks {
+    fn default() -> Quirks {
+        Quirks {
+            thread_search: AtomicU8::new(0),
+            run_order: AtomicU8::new(0),
+            run_tail: AtomicU8::new(0),
+            largest_page: AtomicUsize::new(LARGEST_PAGE),
+            lacks_thread_streams: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Quirks {
+    pub(super) fn thread_search(&self) -> u8 {
+        self.thread_search.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_thread_search(&self, level: u8) {
+        self.thread_search.store(level, Ordering::Relaxed);
+    }
+
+    pub(super) fn run_order(&self) -> RunOrder {
+        match self.run_order.load(Ordering::Relaxed) {
+            1 => RunOrder::NewestFirst,
+            2 => RunOrder::OldestFirst,
+            _ => RunOrder::Unknown,
+        }
+    }
+
+    pub(super) fn set_run_order(&self, order: RunOrder) {
+        self.run_order.store(order as u8, Ordering::Relaxed);
+    }
+
+    pub(super) fn run_tail(&self) -> RunTail {
+        match self.run_tail.load(Ordering::Relaxed) {
+            1 => RunTail::Works,
+            2 => RunTail::Refused,
+            _ => RunTail::Unknown,
+        }
+    }
+
+    pub(super) fn set_run_tail(&self, tail: RunTail) {
+        self.run_tail.store(tail as u8, Ordering::Relaxed);
+    }
+
+    /// Returns the largest page size that the server accepts, as far as known.
+    pub(super) fn largest_page(&self) -> usize {
+        self.largest_page.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server has answered that it has no thread streams.
+    pub(super) fn lacks_thread_streams(&self) -> bool {
+        self.lacks_thread_streams.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_thread_streams_missing(&self) {
+        self.lacks_thread_streams.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that a page size was rejected. Returns whether to try a smaller one.
+    pub(super) fn page_refused(&self, limit: usize) -> bool {
+        let is_worth_it = limit > SAFE_PAGE;
+        if is_worth_it {
+            self.largest_page.store(SAFE_PAGE, Ordering::Relaxed);
+        }
+        is_worth_it
+    }
+}

@@ -1,0 +1,262 @@
+//! The grammar of the command line.
+
+use crate::commands::{
+    assistants, auth, completions, config, deployments, doctor, integrations, join, listeners, logs, redact, replay,
+    revisions, run, runs, sim, tail, threads, verify,
+};
+use clap::error::ErrorKind;
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
+#[derive(Debug, Parser)]
+#[command(name = "runtail", version, about, max_term_width = 100)]
+pub struct Args {
+    /// Options valid everywhere.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// Open a recording in the dashboard, without network
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
+    /// The command. Without one, the dashboard opens.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+impl Args {
+    /// Reads the arguments of the process. Ends it with a message if they are wrong.
+    pub fn read() -> Args {
+        Args::checked(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Parses arguments. clap uses global options either before or after the command and checks for conflicts on each side
+    /// separately, so options that it would drop and conflicts that it would miss are errors here.
+    fn checked(words: Vec<OsString>) -> Result<Args, clap::Error> {
+        let args = Args::try_parse_from(&words)?;
+        let is_profile =
+            |word: &&OsString| word.to_str().is_some_and(|w| w.starts_with("-p") || w.starts_with("--profile"));
+        let named = words.iter().take_while(|word| *word != "--").filter(is_profile).count();
+        let why = match args.globals.conflict() {
+            None if named > args.globals.profiles.len() => Some("write all -p before the command, or all after it"),
+            conflict => conflict,
+        };
+        why.map_or(Ok(args), |why| Err(Args::command().error(ErrorKind::ArgumentConflict, why)))
+    }
+}
+
+/// Options valid everywhere.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Use this profile (repeatable, all before or all after the command; default: `default_profiles` of the configuration, else all)
+    #[arg(short, long = "profile", value_name = "NAME", global = true)]
+    pub profiles: Vec<String>,
+    /// Use this configuration file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// Use one agent server, without a control plane and without a key
+    #[arg(long, value_name = "URL", global = true, conflicts_with_all = ["profiles", "deployment", "demo"])]
+    pub url: Option<String>,
+    /// Use the agent server of a deployment
+    #[arg(short, long, value_name = "NAME|ID", global = true)]
+    pub deployment: Option<String>,
+    /// Use the embedded simulator: no account, no network
+    #[arg(long, global = true)]
+    pub demo: bool,
+    /// Refuse all write operations
+    #[arg(long, global = true, conflicts_with = "write")]
+    pub read_only: bool,
+    /// Allow writing to profiles labeled as production
+    #[arg(long, global = true)]
+    pub write: bool,
+    /// Draw with ASCII only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// When to use colors (NO_COLOR is honored)
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    pub color: Color,
+    /// The configuration of the simulator in this process
+    #[arg(skip)]
+    pub simulated: Option<runtail_core::config::Config>,
+    /// Write diagnostics to this file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
+}
+
+impl Globals {
+    /// Returns why two options conflict.
+    fn conflict(&self) -> Option<&'static str> {
+        let url = self.url.is_some();
+        match self {
+            _ if url && !self.profiles.is_empty() => {
+                Some("--url names one agent server and can't be combined with --profile")
+            }
+            _ if url && self.deployment.is_some() => Some("--url and --deployment both name an agent server; use one"),
+            _ if url && self.demo => Some("--url can't be combined with --demo, which has its own servers"),
+            _ if self.read_only && self.write => Some("--read-only and --write exclude each other"),
+            _ => None,
+        }
+    }
+}
+
+impl Globals {
+    /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
+    pub fn where_to(&self) -> String {
+        let mut words = String::new();
+        let mut option = |name: &str, value: &str| {
+            let quoted = value.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
+            words.push_str(&if quoted { format!(" {name} {value}") } else { format!(" {name} '{value}'") });
+        };
+        if let Some(file) = &self.config {
+            option("--config", &file.to_string_lossy());
+        }
+        if let Some(url) = &self.url {
+            option("--url", url);
+        }
+        self.profiles.iter().for_each(|profile| option("-p", profile));
+        if let Some(deployment) = &self.deployment {
+            option("-d", deployment);
+        }
+        words
+    }
+}
+
+/// When to use colors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Whether an output gets colors.
+    pub(crate) fn is_on(self, is_terminal: bool) -> bool {
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Deployments of the control plane
+    #[command(subcommand)]
+    Deployments(deployments::Command),
+    /// Revisions of a deployment
+    #[command(subcommand)]
+    Revisions(revisions::Command),
+    /// Build and server logs of deployments
+    Logs(logs::Options),
+    /// GitHub accounts that deployments are built from
+    #[command(subcommand)]
+    Integrations(integrations::Command),
+    /// Listeners of an organization that hosts its own deployments
+    #[command(subcommand)]
+    Listeners(listeners::Command),
+    /// OAuth providers, tokens and connections of agents
+    #[command(subcommand)]
+    Auth(auth::Command),
+    /// Threads of an agent server
+    #[command(subcommand)]
+    Threads(threads::Command),
+    /// Assistants of an agent server
+    #[command(subcommand)]
+    Assistants(assistants::Command),
+    /// Runs of a thread
+    #[command(subcommand)]
+    Runs(runs::Command),
+    /// Start a run and stream it
+    Run(run::Options),
+    /// Stream an existing run, with its earlier events if the server replays them
+    Join(join::Options),
+    /// Follow everything that runs on a thread
+    Tail(tail::Options),
+    /// Print a recording, without network
+    Replay(replay::Options),
+    /// Check that a recording is complete and was not changed
+    Verify(verify::Options),
+    /// Write a copy of a recording without secrets, and without what --path and --pattern match
+    Redact(redact::Options),
+    /// Diagnose connection problems; the output contains no secrets and is safe to share
+    Doctor(doctor::Options),
+    /// The configuration file
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Run the simulator as servers for other programs
+    Sim(sim::Options),
+    /// Print completions for a shell
+    Completions(completions::Options),
+    /// Print the manual page
+    Man,
+}
+
+impl Args {
+    /// Whether the command only prints one stream.
+    pub fn follows_one_stream(&self) -> bool {
+        matches!(self.command, Some(Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Replay(_)))
+    }
+}
+
+impl Command {
+    /// Whether the command handles interrupts itself, because it has to finish its output.
+    pub(crate) fn hears_signals(&self) -> bool {
+        use Command::*;
+        match self {
+            Logs(_) | Run(_) | Join(_) | Tail(_) => true,
+            Deployments(command) => command.waits(),
+            Revisions(command) => command.waits(),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn options_are_valid_everywhere() {
+        let args =
+            Args::try_parse_from(["runtail", "--read-only", "deployments", "list", "-p", "a", "-p", "b"]).unwrap();
+        assert_eq!(args.globals.profiles, ["a", "b"]);
+        assert!(args.globals.read_only);
+        assert!(Args::try_parse_from(["runtail"]).unwrap().command.is_none());
+        assert!(Args::try_parse_from(["runtail", "--url", "x", "-p", "a"]).is_err());
+        assert!(Args::try_parse_from(["runtail", "--read-only", "--write"]).is_err());
+    }
+
+    #[test]
+    fn options_stand_on_one_side_of_the_command() {
+        let read = |words: &[&str]| {
+            let words = ["runtail"].iter().chain(words).map(OsString::from).collect();
+            Args::checked(words).map(|args| args.globals.profiles)
+        };
+        assert_eq!(read(&["-pa", "--profile=b", "deployments", "list"]).unwrap(), ["a", "b"]);
+        assert_eq!(read(&["deployments", "list", "-p", "c", "-p", "d"]).unwrap(), ["c", "d"]);
+        assert_eq!(read(&["-p", "a"]).unwrap(), ["a"]);
+        assert_eq!(read(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
+        for (words, said) in [
+            (&["-p", "a", "deployments", "list", "-p", "b"][..], "all after it"),
+            (&["auth", "-p", "b", "tokens", "-p", "c", "list"], "all after it"),
+            (&["--url", "x", "deployments", "list", "-p", "a"], "--url"),
+            (&["-d", "x", "deployments", "list", "--url", "a"], "--url"),
+            (&["--read-only", "deployments", "list", "--write"], "--read-only"),
+        ] {
+            let error = read(words).unwrap_err().to_string();
+            assert!(error.contains(said), "{words:?}: {error}");
+        }
+    }
+}

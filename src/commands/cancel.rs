@@ -1,0 +1,181 @@
+//! `runs cancel`: cancels runs of a thread and reads them back, because an accepted request stops nothing by itself.
+
+use crate::commands::wait;
+use crate::consent::{self, Yes};
+use crate::context::{Context, Site};
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, cell, color, column, complain, status_column};
+use clap::{Args, ValueEnum};
+use runtail_api::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind};
+use runtail_core::text;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Options of `runs cancel`.
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    /// The runs' ids
+    #[arg(value_name = "R", required_unless_present = "all", conflicts_with = "all")]
+    runs: Vec<String>,
+    /// Cancel all runs of the thread that are pending or running
+    #[arg(long)]
+    all: bool,
+    /// Keep the steps that finished (interrupt), or delete the run and its checkpoints (rollback)
+    #[arg(long, value_enum, default_value_t = Action::Interrupt)]
+    action: Action,
+    /// Wait until the runs have stopped
+    #[arg(long)]
+    wait: bool,
+    /// When to give up waiting
+    #[arg(long, value_parser = wait::duration, default_value = "60s", requires = "wait")]
+    timeout: Duration,
+    #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
+    output: Output,
+}
+
+const NOTES: &str = "\
+A row's status is `stopped`, `stopping` (accepted, but the run is still active), `finished` (it had ended before, or ended by \
+itself), `not_found` or `failed`; `run_status` is the run's own status, or `deleted` after a rollback.
+
+Exit codes: 0 every run has stopped, is stopping or had already ended · 1 a run was not found or could not be cancelled · 2 not \
+confirmed · 3 not allowed, or read-only · 4 with --wait: a run had not stopped at the deadline.";
+
+/// How a run is cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// Keep the steps that finished.
+    Interrupt,
+    /// Delete the run and its checkpoints.
+    Rollback,
+}
+
+impl From<Action> for CancelAction {
+    fn from(action: Action) -> CancelAction {
+        match action {
+            Action::Interrupt => CancelAction::Interrupt,
+            Action::Rollback => CancelAction::Rollback,
+        }
+    }
+}
+
+/// Cancels runs of a thread.
+pub(crate) async fn run(
+    context: &Context,
+    site: &Site,
+    server: &AgentServer,
+    options: Options,
+) -> Result<Exit, Failure> {
+    context.check_write(&site.profile)?;
+    let call = Call { server, thread: &options.thread, action: options.action.into() };
+    let mut targets = match options.all {
+        true => call.active().await?,
+        false => call.named(&options.runs).await?,
+    };
+    let is_active = |target: &&CancelTarget| target.state == CancelState::Active;
+    let active: Vec<&str> = targets.iter().filter(is_active).map(|target| target.run_id.as_str()).collect();
+    if !active.is_empty() {
+        consent::yes(&call.question(&active), options.yes).await?;
+    }
+    server.cancel_runs(call.thread, &mut targets, call.action).await;
+    if options.wait {
+        server.wait_until_stopped(call.thread, &mut targets, options.timeout).await;
+    }
+    report(&call, &targets, &options)
+}
+
+/// Parameters of all requests.
+struct Call<'a> {
+    server: &'a AgentServer,
+    thread: &'a str,
+    action: CancelAction,
+}
+
+impl Call<'_> {
+    /// All active runs, the newest first: a queued run must not start because the one before it was cancelled.
+    async fn active(&self) -> Result<Vec<CancelTarget>, ApiError> {
+        let runs = self.server.active_runs(self.thread).await?;
+        Ok(runs.into_iter().map(|run| CancelTarget::new(&run.run_id, Some(&run))).collect())
+    }
+
+    async fn named(&self, ids: &[String]) -> Result<Vec<CancelTarget>, ApiError> {
+        let mut targets: Vec<CancelTarget> = Vec::new();
+        for id in ids {
+            if targets.iter().any(|target| target.run_id == *id) {
+                continue;
+            }
+            targets.push(match self.server.run(self.thread, id).await {
+                Ok(run) => CancelTarget::new(id, Some(&run)),
+                // 422: the id is not a UUID.
+                Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => CancelTarget::new(id, None),
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(targets)
+    }
+
+    fn question(&self, runs: &[&str]) -> String {
+        let what = match runs {
+            [one] => format!("run {}", text::clean(one)),
+            several => format!("{} runs", several.len()),
+        };
+        let how = match self.action {
+            CancelAction::Interrupt => "Cancel",
+            CancelAction::Rollback => "Cancel and delete, with all checkpoints,",
+        };
+        format!("{how} {what} of thread {}", text::clean(self.thread))
+    }
+}
+
+fn report(call: &Call<'_>, targets: &[CancelTarget], options: &Options) -> Result<Exit, Failure> {
+    let row = |target: &CancelTarget| {
+        json!({
+            "thread_id": options.thread, "run_id": target.run_id, "action": call.action.word(),
+            "status": target.state.word(), "run_status": target.run_status,
+        })
+    };
+    let rows: Vec<Value> = targets.iter().map(row).collect();
+    let columns = [
+        column("RUN", |row| cell(&row["run_id"])),
+        status_column("STATUS", color::of_run, |row| cell(&row["status"])),
+        status_column("RUN STATUS", color::of_run, |row| cell(&row["run_status"])),
+    ];
+    options.output.rows(&rows, &columns)?;
+    let thread = text::clean(call.thread);
+    if targets.is_empty() {
+        complain(&format!("thread {thread} has no active runs; nothing was sent"));
+    }
+    let mut exit = Exit::Done;
+    for target in targets {
+        let run = text::clean(&target.run_id);
+        let error = target.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let (code, line) = match target.state {
+            CancelState::Stopped => continue,
+            CancelState::Finished => {
+                let how = text::clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
+                let what = if target.was_active { "ended before it was cancelled" } else { "had already ended" };
+                (Exit::Done, format!("run {run} {what} ({how})"))
+            }
+            CancelState::Stopping if options.wait => {
+                let waited = text::duration(options.timeout);
+                (Exit::Deadline, format!("run {run} has not stopped after {waited}{error}"))
+            }
+            CancelState::Stopping => (Exit::Done, format!("run {run} is stopping{error}")),
+            CancelState::NotFound => (Exit::Failed, format!("run {run} of thread {thread} was not found")),
+            CancelState::Active | CancelState::Failed => {
+                let code = target.error.as_ref().map_or(Exit::Failed, Exit::of);
+                (code, format!("run {run} could not be cancelled{error}"))
+            }
+        };
+        complain(&line);
+        if exit == Exit::Done {
+            exit = code;
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,81 @@
+//! The preview of a change.
+
+use crate::exit::Failure;
+use crate::output::{self, Format, Output, complain};
+use runtail_core::model::{Consent, Preview};
+use runtail_core::text;
+use serde_json::{Value, json};
+
+/// Prints the preview as data, for `--dry-run`.
+pub(crate) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
+    let printed = match output.format() {
+        Format::Table => format!("{}\n", text::clean_lines(&whole(preview))),
+        Format::Json => format!("{:#}\n", object(preview)),
+        Format::Jsonl => format!("{}\n", object(preview)),
+    };
+    output::print(&printed, output.format() != Format::Table)?;
+    complain("dry run: nothing was sent");
+    Ok(())
+}
+
+/// Prints on stderr what will be sent.
+pub(crate) fn tell(preview: &Preview) {
+    let mut lines = vec![title(preview)];
+    lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
+    lines.extend(what_else(preview));
+    complain(&lines.join("\n"));
+}
+
+fn title(Preview { title, profile, target, .. }: &Preview) -> String {
+    let id = target.as_ref().map(|target| format!(", {}", text::clean(&target.id))).unwrap_or_default();
+    format!("{title} ({}{id})", text::clean(profile))
+}
+
+/// Returns whether it creates a revision, and the notes; warnings start with an exclamation mark.
+fn what_else(preview: &Preview) -> Vec<String> {
+    let sentence = Some(preview.revision.sentence()).filter(|sentence| !sentence.is_empty());
+    let notes = preview.notes.iter().map(|note| format!("{} {}", if note.warns { "!" } else { "-" }, note.text));
+    sentence.into_iter().chain(notes).collect()
+}
+
+fn whole(preview: &Preview) -> String {
+    let mut lines = vec![title(preview)];
+    lines.extend(what_else(preview));
+    if !preview.changes.is_empty() {
+        lines.push("Changes:".into());
+        lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
+    }
+    let request = &preview.request;
+    lines.push("Request:".into());
+    lines.push(format!("  {} {}", request.method, request.url));
+    lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
+    if let Some(body) = &request.body {
+        lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
+    }
+    if let Consent::Name(name) = &preview.consent {
+        lines.push(format!("To confirm: --confirm '{name}'"));
+    }
+    lines.join("\n")
+}
+
+/// The preview for programs. `makes_revision` is `yes`, `may`, `no` or `not_asked`.
+fn object(preview: &Preview) -> Value {
+    let request = &preview.request;
+    let headers: serde_json::Map<String, Value> =
+        request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let mut object = json!({
+        "kind": "preview",
+        "title": preview.title,
+        "profile": preview.profile,
+        "target": preview.target,
+        "request": {"method": request.method, "url": request.url, "headers": headers, "body": request.body},
+        "changes": preview.changes,
+    });
+    if let (Some(object), Value::Object(revision)) = (object.as_object_mut(), json!(preview.revision)) {
+        object.extend(revision);
+        object.entry("why").or_insert(Value::Null);
+        object.insert("notes".into(), json!(preview.notes));
+        object.insert("consent".into(), json!(preview.consent));
+    }
+    object
+}

@@ -1,0 +1,110 @@
+//! `revisions redeploy`, `rollback` and `interrupt`.
+
+use super::{Approval, Sending, Waiting, control, make, make_and_wait};
+use crate::consent::Yes;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::resolve::{self, Found};
+use clap::Args;
+use runtail_core::model::Intent;
+
+/// Options of `revisions redeploy`.
+#[derive(Debug, Args)]
+pub struct Redeploy {
+    /// An id, a name, or PROFILE/NAME
+    #[arg(value_name = "D")]
+    deployment: String,
+    /// The revision's id (default: the newest)
+    #[arg(value_name = "R")]
+    revision: Option<String>,
+    #[command(flatten)]
+    waiting: Waiting,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+/// Options of `revisions rollback`.
+#[derive(Debug, Args)]
+pub struct Rollback {
+    /// An id, a name, or PROFILE/NAME
+    #[arg(value_name = "D")]
+    deployment: String,
+    /// The id of the earlier revision
+    #[arg(value_name = "R")]
+    revision: String,
+    #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
+    waiting: Waiting,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+/// Options of `revisions interrupt`.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// An id, a name, or PROFILE/NAME
+    #[arg(value_name = "D")]
+    deployment: String,
+    /// The revision's id (default: the newest)
+    #[arg(value_name = "R")]
+    revision: Option<String>,
+    #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+impl Redeploy {
+    /// Deploys a revision again.
+    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+        let (found, revision) = meant(context, &self.deployment, self.revision).await?;
+        let intent = Intent::Redeploy { deployment: found.id, revision };
+        make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
+    }
+
+    /// Whether it waits for the result.
+    pub(crate) fn waits(&self) -> bool {
+        self.waiting.wait
+    }
+}
+
+impl Rollback {
+    /// Rolls back to the source of an earlier revision.
+    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+        let (found, revision) = meant(context, &self.deployment, Some(self.revision)).await?;
+        let intent = Intent::Rollback { deployment: found.id, revision };
+        make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::Yes(self.yes))).await
+    }
+
+    /// Whether it waits for the result.
+    pub(crate) fn waits(&self) -> bool {
+        self.waiting.wait
+    }
+}
+
+impl Stop {
+    /// Interrupts a revision that is in progress and prints the resulting revision.
+    pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
+        let (found, revision) = meant(context, &self.deployment, self.revision).await?;
+        let intent = Intent::Interrupt { deployment: found.id.clone(), revision: revision.clone() };
+        if make(context, &found.site, &intent, &self.sending, Approval::Yes(self.yes)).await?.is_some() {
+            let row = control(&found.site)?.revision_row(&found.id, &revision).await?;
+            self.sending.output.one(&found.revision(row))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Returns the deployment and the revision: the named one, else the newest.
+async fn meant(context: &Context, deployment: &str, revision: Option<String>) -> Result<(Found, String), Failure> {
+    let found = resolve::deployment(context, deployment).await?;
+    if let Some(revision) = revision {
+        return Ok((found, revision));
+    }
+    let newest = control(&found.site)?.newest_row(&found.row).await?;
+    let id = newest.row.as_ref().and_then(|row| row["id"].as_str()).map(str::to_string);
+    let none = || Failure::not_found(format!("{} has no revision", found.title()));
+    let id = id.ok_or_else(none)?;
+    Ok((found, id))
+}

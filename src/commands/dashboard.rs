@@ -1,0 +1,91 @@
+//! Starts the dashboard from arguments and configuration.
+
+use crate::args::Globals;
+use crate::context::load_config;
+use crate::exit::{Exit, Failure};
+use crate::resolve;
+use jiff::tz::TimeZone;
+use runtail_core::config::{Config, Watch};
+use runtail_tui::app::profiles::{KEY_VARIABLE, Origin};
+use runtail_tui::runtime::{self, Ended, Options, Surroundings};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Runs the dashboard and returns its exit code.
+pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Failure> {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "the dashboard needs a terminal on stdin and stdout\n  \
+             in a pipe or in CI, use a command such as `runtail deployments list` or `runtail tail`; see `runtail --help`",
+        ));
+    }
+    if std::env::var("TERM").is_ok_and(|t| t == "dumb") {
+        return Err(Failure::usage(
+            "TERM is \"dumb\": this terminal cannot show a dashboard; `runtail --help` lists commands",
+        ));
+    }
+    // Watch the file if it decides what is shown.
+    let is_followed = !globals.demo && globals.url.is_none() && globals.deployment.is_none() && replay.is_none();
+    let file = globals.config.clone().or_else(Config::default_path);
+    let watch = file.clone().filter(|_| is_followed).map(Watch::new);
+    let config = load_config(globals)?;
+    let config = match &globals.deployment {
+        Some(_) if replay.is_none() => only_server(globals, config).await?,
+        _ => config,
+    };
+    let profiles = match &replay {
+        Some(_) => Vec::new(),
+        None => config.choose(&globals.profiles)?,
+    };
+    // Without configuration, the dashboard shows the first-run screen.
+    if profiles.is_empty() && !is_followed && replay.is_none() {
+        return Err(crate::context::no_profile());
+    }
+    let tz = time_zone();
+    let mut options = Options::new(&config, profiles, tz);
+    options.settings.demo = globals.demo;
+    if let Some(file) = replay {
+        // A recording that can't be read is an error before the terminal is taken.
+        drop(crate::commands::replay::lines(&file)?);
+        options.replay = Some(file);
+    }
+    let Globals { read_only, write, ascii, .. } = *globals;
+    let has_key = std::env::var_os(KEY_VARIABLE).is_some_and(|key| !key.is_empty());
+    options.origin = Origin { file, names: globals.profiles.clone(), read_only, write, ascii, has_key };
+    options.watch = watch;
+    options.command_options = match globals.demo {
+        true => " --demo".into(),
+        false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),
+    };
+    options.settings.ascii |= globals.ascii;
+    let given = globals.clone();
+    options.surroundings = Surroundings::new(move || crate::commands::doctor::surroundings(&given));
+    options.color = globals.color.is_on(true);
+    options.rgb = std::env::var("COLORTERM").is_ok_and(|says| matches!(says.as_str(), "truecolor" | "24bit"));
+    match runtime::run(options).await {
+        Ok(Ended::Quit) => Ok(Exit::Done),
+        Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),
+        // As if SIGHUP had been received.
+        Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
+        Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
+    }
+}
+
+/// Returns the local time zone. Without `TZ` it reads only the system's zone file; jiff would scan all zones to learn its
+/// name, which is never shown.
+fn time_zone() -> TimeZone {
+    let unnamed = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
+    std::env::var_os("TZ").map_or_else(unnamed, |_| None).unwrap_or_else(TimeZone::system)
+}
+
+/// With `-d`, the dashboard shows one agent server.
+async fn only_server(globals: &Globals, config: Config) -> Result<Config, Failure> {
+    let context = crate::context::Context::load(globals)?;
+    let (site, server) = resolve::agent_server(&context).await?;
+    let mut profile = site.profile;
+    let name = globals.deployment.clone().unwrap_or_default();
+    let url = server.base().parse().map_err(|e| Failure::usage(format!("{}: {e}", server.base())))?;
+    profile.control_plane = None;
+    profile.agent_servers = vec![(name, url)];
+    Ok(Config { profiles: vec![profile], default_profiles: Vec::new(), ..config })
+}

@@ -1,0 +1,31 @@
+//! One file a command. What several commands share is here too: `collections` and `services` (the small lists of the control
+//! plane), `change` (preview, confirmation, request), `wait` (following revisions) and `waiting` (a run that waits for input).
+
+pub(crate) mod assistants;
+pub(crate) mod auth;
+pub(crate) mod cancel;
+pub(crate) mod change;
+pub(crate) mod collections;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod dashboard;
+pub(crate) mod deployments;
+pub(crate) mod doctor;
+pub(crate) mod graph;
+pub(crate) mod integrations;
+pub(crate) mod join;
+pub(crate) mod listeners;
+pub(crate) mod logs;
+pub(crate) mod man;
+pub(crate) mod redact;
+pub(crate) mod replay;
+pub(crate) mod revisions;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod services;
+pub(crate) mod sim;
+pub(crate) mod tail;
+pub(crate) mod threads;
+pub(crate) mod verify;
+pub(crate) mod wait;
+pub(crate) mod waiting;

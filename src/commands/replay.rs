@@ -1,0 +1,115 @@
+//! `replay FILE`: prints a recording, without network.
+
+use crate::args::Globals;
+use crate::exit::{Exit, Failure};
+use crate::output::{
+    self,
+    stream::{Printer, StreamOutput},
+};
+use crate::recorder::Recorder;
+use clap::Args;
+use jiff::Timestamp;
+use runtail_core::text;
+use runtail_stream::{Item, Lines, ReadError, Reader, Record};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Number of records between two yields and flushes.
+const TURN: usize = 256;
+
+/// Options of `replay`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The recording, gzip or not
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Play at this multiple of the original speed (default: without waiting)
+    #[arg(long, value_name = "X", value_parser = speed)]
+    speed: Option<f64>,
+    #[command(flatten)]
+    output: StreamOutput,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('x').parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
+        _ => Err("expected a number such as 1 or 0.5".into()),
+    }
+}
+
+/// Opens a recording.
+fn open(path: &Path) -> Result<Reader, Failure> {
+    Reader::open(path).map_err(|e| unread(path, &e))
+}
+
+/// Opens a recording, line by line.
+pub(crate) fn lines(path: &Path) -> Result<Lines, Failure> {
+    Lines::open(path).map_err(|e| unread(path, &e))
+}
+
+pub(crate) fn unread(path: &Path, error: &io::Error) -> Failure {
+    let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Failed } else { Exit::Usage };
+    Failure::new(exit, format!("cannot read {}: {error}", text::clean(&path.to_string_lossy())))
+}
+
+pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+    let mut reader = open(&options.file)?;
+    let recorder = options.output.record.as_deref().map(Recorder::create).transpose()?;
+    let mut printer = Printer::new(&options.output, globals.ascii, recorder);
+    let mut clock: Option<(Timestamp, Instant)> = None;
+    let mut damaged = false;
+    let mut has_end = false;
+    for (n, read) in reader.by_ref().enumerate() {
+        let record = match read {
+            Ok(record) => record,
+            Err(error @ ReadError::Line { .. }) => {
+                output::complain(&format!("runtail: {error}"));
+                damaged = true;
+                continue;
+            }
+            Err(error) => return Err(Failure::new(Exit::Failed, error.to_string())),
+        };
+        has_end |= matches!(record, Record::End(_));
+        if let (Some(speed), Some(at)) = (options.speed, time(&record)) {
+            let (first, began) = *clock.get_or_insert((at, Instant::now()));
+            let due = Duration::try_from(at.duration_since(first)).unwrap_or_default().as_secs_f64() / speed;
+            let due = began.checked_add(Duration::try_from_secs_f64(due).unwrap_or_default());
+            if let Some(due) = due.filter(|due| *due > Instant::now()) {
+                printer.flush();
+                tokio::time::sleep_until(due).await;
+            }
+        }
+        printer.item(&Item::Record(record));
+        if n % TURN == TURN - 1 {
+            printer.flush();
+            tokio::task::yield_now().await;
+        }
+        if printer.is_closed() {
+            break;
+        }
+    }
+    let was_left = printer.is_closed();
+    if reader.was_cut() {
+        output::complain("runtail: the recording ends in the middle of a line; all complete lines were printed");
+    } else if !has_end && !was_left {
+        output::complain("runtail: the recording has no end record: it was cut off, or is still being written");
+    }
+    match printer.finish() {
+        Some(failure) => Err(failure),
+        None if damaged => Ok(Exit::Failed),
+        None => Ok(Exit::Done),
+    }
+}
+
+fn time(record: &Record) -> Option<Timestamp> {
+    match record {
+        Record::Tape(head) => Some(head.at),
+        Record::Open { at, .. } | Record::Close { at, .. } | Record::Gap { at, .. } => Some(*at),
+        Record::Event(event) => Some(event.at),
+        Record::Run(run) => Some(run.at),
+        Record::End(end) => Some(end.at),
+    }
+    .filter(|at| *at != Timestamp::default())
+}

@@ -1,0 +1,134 @@
+//! `run A`: starts a run and streams it.
+
+use crate::args::Globals;
+use crate::commands::waiting::Waiting;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::stream::{self, Playing, StreamOutput};
+use crate::resolve;
+use crate::signals::Signals;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use runtail_api::{AgentServer, Retry};
+use runtail_core::model::RunCreate;
+use runtail_stream::{Head, RUN_MODES, RunLink, Target, lacks_call};
+use serde_json::json;
+
+/// Default modes: tokens, what each node did, and the resulting state.
+const MODES: [&str; 3] = ["messages-tuple", "updates", "values"];
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The assistant: a graph's name, or an assistant's name or id
+    #[arg(value_name = "A")]
+    assistant: String,
+    /// The graph's input; @FILE reads a file, - reads stdin
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        required_unless_present = "resume",
+        conflicts_with = "resume",
+        allow_hyphen_values = true
+    )]
+    input: Option<String>,
+    /// Run on this thread (default: a new one)
+    #[arg(long, value_name = "T")]
+    thread: Option<String>,
+    /// Run without a thread: nothing is saved, and the run can't be joined again
+    #[arg(long, conflicts_with = "thread")]
+    stateless: bool,
+    /// Stream this mode (repeatable; default: messages-tuple, updates, values)
+    #[arg(long = "mode", value_name = "M", value_delimiter = ',', value_parser = PossibleValuesParser::new(RUN_MODES))]
+    modes: Vec<String>,
+    /// Stream events of subgraphs too
+    #[arg(long)]
+    subgraphs: bool,
+    /// Answer the interrupt that the thread is waiting at; @FILE and - as for --input
+    #[arg(long, value_name = "JSON", requires = "thread", allow_hyphen_values = true)]
+    resume: Option<String>,
+    #[command(flatten)]
+    output: StreamOutput,
+}
+
+pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+    let signals = Signals::listen();
+    let prepared = signals.unless_stopped(prepare(globals, &options)).await?;
+    let Prepared { context, server, body } = prepared;
+    let head = Head {
+        server: server.base().to_string(),
+        thread_id: options.thread.clone(),
+        modes: body.stream_mode.clone(),
+        ..Head::default()
+    };
+    let target = match options.thread {
+        Some(thread) => Target::Thread(thread),
+        None if options.stateless => Target::Stateless,
+        None => Target::NewThread,
+    };
+    let source = stream::source(&context, &signals, head);
+    let server = server.retrying(Retry::NONE);
+    let link = RunLink::new(server.clone(), target, body);
+    let assistant = Some(&*options.assistant);
+    let playing = Playing { context: &context, server, assistant, output: &options.output, signals: &signals };
+    stream::play(playing, link, source).await
+}
+
+struct Prepared {
+    context: Context,
+    server: AgentServer,
+    body: RunCreate,
+}
+
+/// Does everything that can fail before anything is created on the server.
+async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failure> {
+    let mut body = RunCreate { stream_subgraphs: options.subgraphs, ..RunCreate::default() };
+    match (&options.resume, &options.input) {
+        (Some(answer), _) => body.command = Some(json!({"resume": input::json("--resume", answer).await?})),
+        (None, Some(given)) => body.input = Some(input::json("--input", given).await?),
+        (None, None) => return Err(Failure::usage("--input or --resume is needed")),
+    }
+    body.stream_mode = match options.modes.as_slice() {
+        [] => MODES.map(String::from).to_vec(),
+        asked => asked.to_vec(),
+    };
+    let context = Context::load(globals)?;
+    let (site, server) = resolve::agent_server(&context).await?;
+    context.check_write(&site.profile)?;
+    body.assistant_id = resolve::assistant(&server, &options.assistant).await?;
+    if let Some(thread) = &options.thread {
+        check_thread(&server, thread, &mut body).await?;
+    }
+    Ok(Prepared { context, server, body })
+}
+
+/// Checks that the thread exists, because some servers create unknown threads and others answer with an unrelated error,
+/// and that it is waiting if it is to be answered. A server without the call reports an unknown thread itself.
+async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) -> Result<(), Failure> {
+    let read = match body.command.is_some() {
+        true => Waiting::of(server, thread).await.map(Some),
+        false => server.thread(thread).await.map(|_| None),
+    };
+    match read {
+        Ok(Some(waiting)) => {
+            let kind = server.info().await?.kind;
+            let refused = |why: String| Failure::new(Exit::Failed, format!("nothing was sent: {why}"));
+            if let Some(why) = waiting.refusal(kind, thread) {
+                return Err(Failure::new(Exit::Failed, why));
+            }
+            if let Some(why) = waiting.wrong_assistant(&body.assistant_id) {
+                return Err(refused(why));
+            }
+            if let Some(answer) = body.command.as_mut().and_then(|command| command.get_mut("resume")) {
+                *answer = waiting.resume(answer.take()).map_err(refused)?;
+            }
+            // If two users answer, the second gets an error instead of a run that does nothing.
+            body.extra.insert("multitask_strategy".into(), "reject".into());
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        Err(error) if lacks_call(server, &mut None, &error).await? => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

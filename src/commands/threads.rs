@@ -1,0 +1,295 @@
+//! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `delete`.
+
+use crate::args::Globals;
+use crate::consent::{self, Yes};
+use crate::context::Context;
+use crate::exit::{Exit, Failure, offered};
+use crate::output::{Column, Format, Output, cell, color, column, complain, status_column, time};
+use crate::resolve;
+use clap::{Args, Subcommand};
+use futures::StreamExt;
+use runtail_api::{AgentServer, Kind, ThreadQuery};
+use runtail_core::model::{ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::text;
+use serde_json::{Value, json};
+
+/// States per request.
+const PAGE: usize = 100;
+
+/// Number of table rows whose status is derived from all records of the thread; the others use the list alone.
+const MOST_TOLD: usize = 200;
+/// Maximum number of threads to read concurrently.
+const AT_ONCE: usize = 8;
+
+/// Commands for threads.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List threads, last changed first
+    #[command(visible_alias = "search")]
+    List(List),
+    /// Count threads
+    Count(Count),
+    /// Show one thread
+    Get(Get),
+    /// Create a thread
+    Create(Create),
+    /// Show the current state of a thread
+    State(Get),
+    /// List the past states of a thread, newest first
+    History(History),
+    /// Copy a thread with its history
+    Copy(Get),
+    /// Delete threads with their runs and checkpoints
+    Delete(Delete),
+}
+
+/// Options of `threads list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Maximum number
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    /// Skip this many
+    #[arg(long, default_value_t = 0)]
+    offset: usize,
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `threads count`.
+#[derive(Debug, Args)]
+pub struct Count {
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Filters for threads.
+#[derive(Debug, Args)]
+pub struct Filter {
+    /// Filter by status (idle, busy, interrupted, error)
+    #[arg(long)]
+    status: Option<String>,
+    /// Filter by metadata: threads that have at least these fields
+    /// Metadata of the thread, a JSON object
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    metadata: Option<Value>,
+}
+
+/// Options of `threads get`.
+#[derive(Debug, Args)]
+pub struct Get {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `threads create`.
+#[derive(Debug, Args)]
+pub struct Create {
+    /// Its id (a UUID)
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Metadata of the thread, a JSON object
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    metadata: Option<Value>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `threads history`.
+#[derive(Debug, Args)]
+pub struct History {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    /// Maximum number
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+    /// Only states before this checkpoint
+    #[arg(long, value_name = "CHECKPOINT")]
+    before: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `threads delete`.
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// The threads' ids
+    #[arg(value_name = "T", required = true)]
+    threads: Vec<String>,
+    #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Parses an argument as a JSON object.
+fn object(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err("expected a JSON object such as {\"owner\": \"ana\"}".into()),
+        Err(e) => Err(format!("this is not JSON: {e}")),
+    }
+}
+
+pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    let context = Context::load(globals)?;
+    let (site, server) = resolve::agent_server(&context).await?;
+    match command {
+        Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
+            let query = ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() };
+            let listed = server.thread_rows(&query).await;
+            let mut rows = listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
+            if output.format() == Format::Table {
+                tell_statuses(&server, &mut rows).await;
+            }
+            output.rows(&rows, &columns())?;
+        }
+        Command::Count(Count { filter: Filter { status, metadata }, output }) => {
+            let count = server.count_threads(status.as_deref(), metadata.as_ref()).await;
+            output.one(&json!({"count": count.map_err(|error| Failure::of_optional(error, "counting threads"))?}))?;
+        }
+        Command::Get(options) => {
+            let mut row = offered(&server, server.thread_row(&options.thread).await, "reading a thread").await?;
+            if options.output.format() == Format::Table {
+                tell_statuses(&server, std::slice::from_mut(&mut row)).await;
+            }
+            options.output.one(&row)?;
+        }
+        Command::Create(options) => {
+            context.check_write(&site.profile)?;
+            let mut body = json!({});
+            if let Some(id) = &options.id {
+                body["thread_id"] = id.as_str().into();
+            }
+            if let Some(metadata) = options.metadata {
+                body["metadata"] = metadata;
+            }
+            let row = server.create_thread_row(&body).await?;
+            if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
+                let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
+                let what = format!("the server was asked to create thread {id} but returned thread {made}");
+                return Err(Failure::new(Exit::Failed, what));
+            }
+            options.output.one(&row)?;
+        }
+        Command::State(options) => {
+            let state = server.thread_state(&options.thread).await;
+            options.output.one(&offered(&server, state, "reading a thread's state").await?)?;
+        }
+        Command::History(options) => {
+            let rows = history(&server, &options).await?;
+            options.output.rows(&rows, &history_columns())?;
+        }
+        Command::Copy(options) => {
+            context.check_write(&site.profile)?;
+            // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
+            server.thread_row(&options.thread).await?;
+            let copied = server.copy_thread(&options.thread).await;
+            options.output.one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
+        }
+        Command::Delete(options) => {
+            context.check_write(&site.profile)?;
+            return delete(&server, options).await;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Replaces the server's status with the one that the dashboard shows, because `interrupted` has four causes and a copied
+/// thread that is waiting is `idle`; adds the number of open questions. Tables only: JSON keeps what the server sent.
+async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
+    let looks = rows.iter_mut().enumerate().map(|(n, row)| async move {
+        let facts = ThreadFacts::read(&row.to_string()).unwrap_or_default();
+        let listed = || ThreadStatus::derive(ThreadRecords { thread: Some(&facts), ..ThreadRecords::default() });
+        let status = match row["thread_id"].as_str().filter(|_| n < MOST_TOLD) {
+            Some(thread) => server.listed_status(thread, &facts).await.unwrap_or_else(|_| listed()),
+            None => listed(),
+        };
+        row["status"] = status.word().into();
+        row["questions"] = status.questions().len().into();
+    });
+    futures::stream::iter(looks).buffer_unordered(AT_ONCE).collect::<()>().await;
+}
+
+/// Deletes threads one by one; a failure doesn't stop the others.
+async fn delete(server: &AgentServer, Delete { threads, yes, output }: Delete) -> Result<Exit, Failure> {
+    let what = match threads.as_slice() {
+        [one] => format!("thread {}", text::clean(one)),
+        several => format!("{} threads", several.len()),
+    };
+    consent::yes(&format!("Delete {what} with all runs and checkpoints"), yes).await?;
+    let (mut rows, mut exit) = (Vec::new(), Exit::Done);
+    for thread in &threads {
+        let status = match server.delete_thread(thread).await {
+            Ok(()) => "deleted",
+            Err(error) => {
+                complain(&error.to_string());
+                if exit == Exit::Done {
+                    exit = Exit::of(&error);
+                }
+                if error.kind == Kind::NotFound { "not_found" } else { "failed" }
+            }
+        };
+        rows.push(json!({"thread_id": thread, "status": status}));
+    }
+    let columns = [
+        column("THREAD", |row| cell(&row["thread_id"])),
+        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
+    ];
+    output.rows(&rows, &columns)?;
+    Ok(exit)
+}
+
+/// Fetches states in pages, because each one has all values.
+async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, Failure> {
+    let mut all: Vec<Value> = Vec::new();
+    let mut before = options.before.clone();
+    while all.len() < options.limit {
+        let wanted = PAGE.min(options.limit - all.len());
+        let page = server.thread_history(&options.thread, wanted, before.as_deref()).await;
+        let page = offered(server, page, "reading a thread's history").await?;
+        let is_last = page.len() < wanted;
+        let oldest = page.last().and_then(|state| state["checkpoint"]["checkpoint_id"].as_str()).map(String::from);
+        all.extend(page);
+        // A server that ignores `before` would return the same page forever.
+        if is_last || oldest.is_none() || oldest == before {
+            break;
+        }
+        before = oldest;
+    }
+    Ok(all)
+}
+
+fn history_columns() -> [Column; 5] {
+    [
+        column("CHECKPOINT", |row| cell(&row["checkpoint"]["checkpoint_id"])),
+        column("CREATED", |row| time(&row["created_at"])),
+        column("STEP", |row| cell(&row["metadata"]["step"])),
+        column("SOURCE", |row| cell(&row["metadata"]["source"])),
+        column("NEXT", |row| {
+            let next = row["next"].as_array().into_iter().flatten().map(cell);
+            next.collect::<Vec<_>>().join(", ")
+        }),
+    ]
+}
+
+fn columns() -> [Column; 5] {
+    [
+        column("THREAD", |row| cell(&row["thread_id"])),
+        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
+        column("UPDATED", |row| time(&row["updated_at"])),
+        column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
+        column("WAITING", |row| match row["questions"].as_u64() {
+            Some(0) | None => String::new(),
+            Some(questions) => questions.to_string(),
+        }),
+    ]
+}

@@ -1,0 +1,193 @@
+//! What a thread is waiting for, and the command that answers it.
+
+use runtail_api::{AgentServer, ApiError, ServerKind};
+use runtail_core::model::{Question, Spot, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::text;
+use serde_json::{Value, json};
+
+/// Maximum size in bytes of a thread's record and of its state that is read for a hint.
+const MAX_RECORD: usize = 64 << 20;
+/// Maximum characters of a question in a line.
+const QUESTION: usize = 300;
+
+/// What a thread is waiting for.
+pub(crate) struct Waiting {
+    status: ThreadStatus,
+    /// The open questions; a failed thread may have some too.
+    questions: Vec<Question>,
+    /// The assistant of its runs.
+    assistant_id: Option<String>,
+    graph_id: Option<String>,
+}
+
+impl Waiting {
+    /// Reads a thread. The state wins over the thread's record, because a copied thread has its questions only there.
+    ///
+    /// # Errors
+    /// The thread's own record could not be read.
+    pub async fn of(server: &AgentServer, thread: &str) -> Result<Waiting, ApiError> {
+        let (record, state) =
+            tokio::join!(server.thread_raw(thread, MAX_RECORD), server.thread_state_raw(thread, MAX_RECORD));
+        let record = ThreadFacts::read(record?.get()).unwrap_or_default();
+        let state = state.ok().and_then(|state| StateFacts::read(state.get()).ok());
+        let status = ThreadStatus::derive(ThreadRecords { thread: Some(&record), state: state.as_ref(), runs: None });
+        let questions = match status.questions() {
+            [] => state.map(|state| state.pending()).unwrap_or_default(),
+            asked => asked.to_vec(),
+        };
+        Ok(Waiting { status, questions, assistant_id: record.assistant_id, graph_id: record.graph_id })
+    }
+
+    /// Returns why an answer must not be sent to this thread, if so.
+    pub fn refusal(&self, kind: ServerKind, thread: &str) -> Option<String> {
+        let thread = text::clean(thread);
+        match &self.status {
+            ThreadStatus::Idle { .. } | ThreadStatus::Failed { .. } if self.questions.is_empty() => {}
+            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
+                return Some(format!("a run is active on thread {thread}; it is not waiting for an answer"));
+            }
+            // Waiting, paused, edited or unclear: let the server decide.
+            _ => return None,
+        }
+        let effect = match kind {
+            ServerKind::Python => "this server would run the graph as if it had no answer",
+            ServerKind::JavaScript => "this server would start a run that does nothing",
+            ServerKind::Aegra => "this server refuses such a run",
+            ServerKind::Other => "it is unknown what this server would do",
+        };
+        Some(format!("thread {thread} is not waiting for an answer; {effect}, so nothing was sent"))
+    }
+
+    /// Returns the answer as it is sent: by question id, validated.
+    ///
+    /// # Errors
+    /// The answer names none of several questions, or the graph would reject it and the server would keep it.
+    pub fn resume(&self, answer: Value) -> Result<Value, String> {
+        let ids: Vec<&str> = self.questions.iter().filter_map(|question| question.id.as_deref()).collect();
+        let by_id =
+            answer.as_object().is_some_and(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
+        let answers = match self.questions.as_slice() {
+            // Let the server decide.
+            [] => return Ok(answer),
+            _ if by_id => answer,
+            [Question { id: Some(id), .. }] => json!({ id.as_str(): answer }),
+            [_] => return Ok(answer),
+            several => {
+                let asked: Vec<String> = several.iter().map(asked_short).collect();
+                return Err(format!(
+                    "{} questions are open; name each question's id, as in {{\"ID\": ANSWER}}: {}",
+                    several.len(),
+                    asked.join("; ")
+                ));
+            }
+        };
+        for (id, answer) in answers.as_object().into_iter().flatten() {
+            let question = self.questions.iter().find(|question| question.id.as_deref() == Some(id));
+            let problem = question.and_then(|question| question.check(answer).into_iter().next());
+            if let Some((spot, rule)) = problem {
+                let place = match spot {
+                    Spot::Field(name) => format!("its field {}", text::clean(&name)),
+                    _ => "it".into(),
+                };
+                return Err(format!("the answer to question {} is not valid: {place}: {rule}", text::clean(id)));
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Returns why a run of this assistant must not answer, if so: a run of another assistant hides the thread's state.
+    pub fn wrong_assistant(&self, assistant: &str) -> Option<String> {
+        let own = self.assistant_id.as_deref()?;
+        let is_own = assistant == own || self.graph_id.as_deref() == Some(assistant);
+        (!is_own && !self.questions.is_empty()).then(|| {
+            let name = text::clean(self.graph_id.as_deref().unwrap_or(own)).into_owned();
+            format!("the thread belongs to the assistant {name}: a run of another one would drop its question")
+        })
+    }
+
+    /// Returns the assistant that has to answer, by the graph's name if the server created it for the graph.
+    async fn assistant(&self, server: &AgentServer) -> Option<String> {
+        let Some(id) = &self.assistant_id else { return self.graph_id.clone() };
+        let row = server.assistant_row(id).await.ok();
+        let made_by_server = row.as_ref().is_some_and(|row| row["metadata"]["created_by"] == "system");
+        match row.as_ref().and_then(|row| row["graph_id"].as_str()).filter(|_| made_by_server) {
+            Some(graph) => Some(graph.to_string()),
+            None => Some(id.clone()),
+        }
+    }
+}
+
+/// Returns the message for a run that waits for input: each question with its id, and the command that answers it.
+/// `assistant` is the one that the user named, `detail` what the stream knew.
+pub(crate) async fn hint(
+    server: &AgentServer,
+    thread: &str,
+    assistant: Option<&str>,
+    detail: Option<&str>,
+    where_to: &str,
+) -> Vec<String> {
+    let waiting = Waiting::of(server, thread).await.ok();
+    let assistant = match (assistant, &waiting) {
+        (Some(named), _) => Some(named.to_string()),
+        (None, Some(waiting)) => waiting.assistant(server).await,
+        (None, None) => None,
+    };
+    let assistant = assistant.unwrap_or_else(|| "ASSISTANT".into());
+    let command = |options: &str| {
+        format!("runtail{where_to} run {} --thread {} {options}", quoted(&assistant), quoted(&text::clean(thread)))
+    };
+    let status = waiting.map(|waiting| waiting.status).unwrap_or_default();
+    if let ThreadStatus::Paused { next, after, .. } = &status {
+        let place = if *after { "after a node" } else { "before" };
+        let nodes = if *after { String::new() } else { format!(" {}", text::clean(&next.join(", "))) };
+        return vec![
+            format!("runtail: paused at a breakpoint {place}{nodes}"),
+            format!("  To continue: {}", command("--input null")),
+        ];
+    }
+    let questions = status.questions();
+    if questions.is_empty() {
+        let question = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+        return vec![
+            format!("runtail: Waiting for input{question}"),
+            format!("  To answer: {}", command("--resume JSON")),
+        ];
+    }
+    let mut lines: Vec<String> = questions.iter().map(asked).collect();
+    let ids: Vec<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
+    let answer = match ids.len() == questions.len() {
+        true => {
+            let answers: Vec<String> = ids.iter().map(|id| format!("\"{}\": ANSWER", text::clean(id))).collect();
+            quoted(&format!("{{{}}}", answers.join(", ")))
+        }
+        false => "ANSWER".into(),
+    };
+    lines.push(format!("  To answer, with JSON for ANSWER: {}", command(&format!("--resume {answer}"))));
+    lines
+}
+
+/// Formats a question with its id, shortened.
+fn asked_short(question: &Question) -> String {
+    let id = question.id.as_deref().map(text::clean).unwrap_or_default();
+    format!("{id} ({})", text::fit(&text::clean(&question.summary()), 60))
+}
+
+/// Formats a question with its id, in one line.
+fn asked(question: &Question) -> String {
+    let value = question.value.as_str().map_or_else(|| question.value.to_string(), str::to_string);
+    let value = text::clean(&value).into_owned();
+    let mut short: String = value.chars().take(QUESTION).collect();
+    if short.len() < value.len() {
+        short.push('…');
+    }
+    match &question.id {
+        Some(id) => format!("runtail: Waiting for input {}: {short}", text::clean(id)),
+        None => format!("runtail: Waiting for input: {short}"),
+    }
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
+    if is_plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

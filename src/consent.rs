@@ -1,0 +1,58 @@
+//! Confirmation of destructive commands: a question on a terminal, an option in a script.
+
+use crate::exit::{Exit, Failure};
+use crate::input;
+use clap::Args;
+use runtail_core::text;
+use std::io::{IsTerminal, Write};
+
+/// The option of commands that delete, cancel, interrupt or roll back.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct Yes {
+    /// Skip the confirmation; required without a terminal
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Whether a user can be asked.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks for confirmation unless the user has given it. `what` is a question without its question mark.
+///
+/// # Errors
+/// The answer is not yes, or there is no terminal.
+pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
+    if given.yes {
+        return Ok(());
+    }
+    if !is_interactive() {
+        return Err(Failure::usage(format!("{what}: not confirmed; nothing was sent\n  add --yes to confirm")));
+    }
+    let answer = ask(&format!("{what}? [y/N] ")).await?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(not_confirmed()),
+    }
+}
+
+/// Asks for the exact name of what a change deletes.
+///
+/// # Errors
+/// The typed name is different.
+pub(crate) async fn name(name: &str) -> Result<(), Failure> {
+    let answer = ask(&format!("Type {} to confirm: ", text::clean(name))).await?;
+    if answer.trim_end_matches(['\r', '\n']) == name { Ok(()) } else { Err(not_confirmed()) }
+}
+
+fn not_confirmed() -> Failure {
+    Failure::new(Exit::Failed, "not confirmed; nothing was sent")
+}
+
+/// Asks on stderr, because stdout carries the data.
+async fn ask(question: &str) -> Result<String, Failure> {
+    let mut err = std::io::stderr();
+    let _ = err.write_all(text::clean_lines(question).as_bytes()).and_then(|()| err.flush());
+    input::line().await
+}

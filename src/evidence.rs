@@ -1,0 +1,32 @@
+//! The failure card of a revision, for `explain` and `wait`.
+
+use crate::args::Globals;
+use crate::output::complain;
+use crate::resolve::Found;
+use runtail_api::{CardOf, ControlPlane};
+use runtail_core::model::{FailureCard, StatusTime};
+use serde_json::Value;
+
+/// Returns the card of a revision. Parts that can't be read are listed on it; this never fails.
+pub(crate) async fn card(
+    globals: &Globals,
+    found: &Found,
+    control: &ControlPlane,
+    revision: &Value,
+    times: &[StatusTime],
+) -> FailureCard {
+    let options = Globals { config: globals.config.clone(), ..Globals::default() }.where_to();
+    let of = CardOf {
+        deployment: &found.id,
+        address: &found.title(),
+        options: &options,
+        known: &found.row,
+        revision,
+        times,
+    };
+    let (card, missing) = control.failure_card(of).await;
+    if let Some(error) = missing {
+        complain(&format!("warning: the revisions could not be listed: {error}"));
+    }
+    card
+}

@@ -1,0 +1,127 @@
+//! JSON input from the command line, a file or stdin. Errors show the position.
+
+use crate::exit::Failure;
+use runtail_core::config::files;
+use runtail_core::text;
+use serde_json::Value;
+use std::io::Read;
+
+/// Columns shown on either side of an error.
+const AROUND: usize = 36;
+
+/// Reads `JSON`, `@FILE` or `-`. `option` is the option's name for errors.
+pub(crate) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
+    if given == "-" {
+        return parse(&format!("{option} (stdin)"), &stdin().await?);
+    }
+    match given.strip_prefix('@') {
+        Some(path) => {
+            let bytes = files::read(path.as_ref())
+                .map_err(|e| Failure::usage(format!("{option}: {}: {e}", text::clean(path))))?;
+            parse(&format!("{option} ({path})"), &bytes)
+        }
+        None => parse(option, given.as_bytes()),
+    }
+}
+
+/// Reads stdin as text.
+pub(crate) async fn stdin_text() -> Result<String, Failure> {
+    String::from_utf8(stdin().await?).map_err(|_| Failure::usage("stdin is not UTF-8"))
+}
+
+/// Reads one line of stdin; empty at the end. Uses a thread of its own, like [`stdin`].
+pub(crate) async fn line() -> Result<String, Failure> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line).map(|_| line);
+        let _ = sender.send(read);
+    });
+    match receiver.await {
+        Ok(Ok(line)) => Ok(line),
+        Ok(Err(e)) => Err(Failure::usage(format!("cannot read stdin: {e}"))),
+        Err(_) => Err(Failure::usage("cannot read stdin")),
+    }
+}
+
+/// Reads stdin on a thread of its own, because a blocked read must not delay the program's exit.
+pub(crate) async fn stdin() -> Result<Vec<u8>, Failure> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes);
+        let _ = sender.send(read);
+    });
+    match receiver.await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(e)) => Err(Failure::usage(format!("cannot read stdin: {e}"))),
+        Err(_) => Err(Failure::usage("cannot read stdin")),
+    }
+}
+
+fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let title = text::clean(title);
+    let json = std::str::from_utf8(bytes).map_err(|e| {
+        Failure::usage(format!("{title} is not JSON: it is not UTF-8 from byte {} on", e.valid_up_to() + 1))
+    })?;
+    if json.trim().is_empty() {
+        return Err(Failure::usage(format!("{title} is empty; expected JSON such as {{\"messages\": []}}")));
+    }
+    serde_json::from_str(json).map_err(|e| {
+        let (line, column) = (e.line(), e.column());
+        let what = e.to_string();
+        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
+        // serde_json counts a line's end as the start of the next line; show it at the end of its line.
+        let (line, column) = match (line, column) {
+            (2.., 0) => (line - 1, json.split('\n').nth(line - 2).unwrap_or_default().len() + 1),
+            place => place,
+        };
+        let shown = place(json, line, column);
+        Failure::usage(format!("{title} is not JSON: {what}, at line {line} column {column}\n{shown}"))
+    })
+}
+
+/// Returns the line with a caret below the position. `column` counts bytes from 1, as serde_json does.
+fn place(json: &str, line: usize, column: usize) -> String {
+    let whole = json.split('\n').nth(line.saturating_sub(1)).unwrap_or_default().trim_end_matches('\r');
+    let mut at = column.saturating_sub(1).min(whole.len());
+    while !whole.is_char_boundary(at) {
+        at -= 1;
+    }
+    let (before, after) = whole.split_at(at);
+    let start = before.char_indices().rev().nth(AROUND - 1).map_or(0, |(i, _)| i);
+    let cut = if start > 0 { "…" } else { "" };
+    let before = format!("{cut}{}", text::clean(&before[start..]));
+    let after = text::clean(after);
+    let caret = " ".repeat(text::width(&before));
+    format!("  {before}{}\n  {caret}^", text::fit(&after, AROUND))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(json: &str) -> String {
+        parse("--input", json.as_bytes()).unwrap_err().message
+    }
+
+    #[test]
+    fn the_caret_stands_below_the_mistake() {
+        assert_eq!(message("{bad"), "--input is not JSON: key must be a string, at line 1 column 2\n  {bad\n   ^");
+        assert!(message("{\"é日\":1,}").ends_with("\n  {\"é日\":1,}\n           ^"), "{}", message("{\"é日\":1,}"));
+        assert!(message("{\n  \"a\": tru\n}").contains("line 2 column"));
+        assert!(message("{\"a\":").contains("EOF while parsing"));
+        assert!(message("  ").contains("is empty"));
+        let long = format!("[{}x]", "1, ".repeat(400));
+        assert!(message(&long).lines().all(|line| text::width(line) < 110), "{}", message(&long));
+        assert!(parse("x", b"\"\xff\"").unwrap_err().message.contains("from byte 2 on"));
+    }
+
+    #[test]
+    fn any_json_will_do() {
+        for json in ["null", "\u{feff}[1]", " {\"a\": [1.5]} ", "\"text\""] {
+            assert!(parse("--input", json.as_bytes()).is_ok(), "{json}");
+        }
+    }
+}

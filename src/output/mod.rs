@@ -1,0 +1,253 @@
+//! Output of commands: rows as a table, as one JSON document or as JSON lines; errors go to stderr.
+
+pub(crate) mod color;
+pub(crate) mod log_text;
+pub(crate) mod stream;
+mod stream_text;
+
+use crate::exit::{Exit, Failure};
+use crate::output::color::Role;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use runtail_core::config::Profile;
+use runtail_core::text;
+use serde_json::{Map, Value};
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people; the default on a terminal.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One JSON object per line; the default elsewhere.
+    Jsonl,
+}
+
+/// The option that every list has.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Output {
+    /// How to print (default: table on a terminal, else jsonl)
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+}
+
+/// A column of a table.
+pub struct Column {
+    title: &'static str,
+    cell: Box<dyn Fn(&Value) -> String>,
+    role: fn(&str) -> Role,
+}
+
+/// Creates a column from its title and the text of its cells. The table sanitizes the text.
+pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) -> Column {
+    Column { title, cell: Box::new(cell), role: |_| Role::Plain }
+}
+
+/// Creates a column whose cells are colored by their content.
+pub(crate) fn status_column(
+    title: &'static str,
+    role: fn(&str) -> Role,
+    cell: impl Fn(&Value) -> String + 'static,
+) -> Column {
+    Column { role, ..column(title, cell) }
+}
+
+impl Output {
+    /// Returns the chosen format, else the default for stdout.
+    pub fn format(&self) -> Format {
+        let suits = || if io::stdout().is_terminal() { Format::Table } else { Format::Jsonl };
+        self.format.unwrap_or_else(suits)
+    }
+
+    /// Prints rows.
+    pub fn rows(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
+        let printed = match self.format() {
+            Format::Table => table(rows, columns, color::is_on()),
+            Format::Json => {
+                let all = Value::Array(rows.to_vec());
+                format!("{all:#}\n")
+            }
+            Format::Jsonl => rows.iter().map(|row| format!("{row}\n")).collect(),
+        };
+        self.print(&printed)
+    }
+
+    /// Prints one object; as a table, one field per line, nested ones as JSON.
+    pub fn one(&self, row: &Value) -> Result<(), Failure> {
+        let printed = match self.format() {
+            Format::Table => fields(row, color::is_on()),
+            Format::Json => format!("{row:#}\n"),
+            Format::Jsonl => format!("{row}\n"),
+        };
+        self.print(&printed)
+    }
+
+    fn print(&self, printed: &str) -> Result<(), Failure> {
+        print(printed, self.format() != Format::Table)
+    }
+}
+
+/// Returns a row of a control plane with its profile and region added and secrets masked.
+pub fn placed(profile: &Profile, mut row: Value) -> Value {
+    runtail_core::model::mask_record(&mut row);
+    let mut fields = Map::new();
+    fields.insert("profile".into(), profile.name.clone().into());
+    fields.insert("region".into(), profile.region.clone().into());
+    match row {
+        Value::Object(own) => {
+            for (name, value) in own {
+                fields.entry(name).or_insert(value);
+            }
+        }
+        other => {
+            fields.insert("value".into(), other);
+        }
+    }
+    Value::Object(fields)
+}
+
+/// Returns a field as a cell: strings without quotes, nothing for null, the rest as JSON.
+pub fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns a status as a cell: the word, or "no status".
+pub fn status(value: &Value) -> String {
+    match value {
+        Value::String(word) if !word.trim().is_empty() => word.clone(),
+        Value::Null | Value::String(_) => "no status".into(),
+        odd => format!("no status ({odd})"),
+    }
+}
+
+/// Returns a time as a cell, in UTC to the minute.
+pub fn time(value: &Value) -> String {
+    match value.as_str().and_then(runtail_core::model::parse_time) {
+        Some(at) => at.strftime("%Y-%m-%d %H:%MZ").to_string(),
+        None => cell(value),
+    }
+}
+
+/// Returns an age as a cell. `now` is the time by the server's clock; a time in the future counts as now.
+pub fn age(made: &Value, now: Timestamp) -> String {
+    let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else { return String::new() };
+    text::age(Duration::try_from(now - made).unwrap_or_default())
+}
+
+/// Writes a line to stderr and ignores errors, because there is no other place to report them.
+pub fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", text::clean_lines(line));
+}
+
+/// Writes data to stdout. If the pipe is closed, the command ends quietly.
+pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    // In a pipe too, because its reader may print it on a terminal.
+    let safe = if is_json { text::json(data) } else { text::keys::without(data) };
+    match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
+        Err(e) => Err(Failure::new(Exit::Failed, format!("cannot write to stdout: {e}"))),
+    }
+}
+
+fn table(rows: &[Value], columns: &[Column], is_colored: bool) -> String {
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| columns.iter().map(|column| text::clean(&(column.cell)(row)).into_owned()).collect())
+        .collect();
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|i| cells.iter().map(|row| text::width(&row[i])).chain([columns[i].title.len()]).max().unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    let titles = columns.iter().map(|column| column.title.to_string()).collect();
+    for (number, row) in std::iter::once(&titles).chain(&cells).enumerate() {
+        let mut line = String::new();
+        // Padding is written before the next cell, so no line ends with spaces.
+        let mut blanks = 0;
+        for ((cell, width), column) in row.iter().zip(&widths).zip(columns) {
+            if !cell.is_empty() {
+                line.extend(std::iter::repeat_n(' ', blanks));
+                blanks = 0;
+                let role = if number == 0 { Role::Dim } else { (column.role)(cell) };
+                line.push_str(&if is_colored { role.paint(cell) } else { cell.clone() });
+            }
+            blanks += width.saturating_sub(text::width(cell)) + 2;
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+fn fields(row: &Value, is_colored: bool) -> String {
+    let Value::Object(fields) = row else { return format!("{}\n", text::clean(&cell(row))) };
+    let width = fields.keys().map(|name| text::width(&text::clean(name))).max().unwrap_or(0);
+    let mut out = String::new();
+    for (name, value) in fields {
+        let name = text::clean(name);
+        let pad = " ".repeat(width.saturating_sub(text::width(&name)) + 2);
+        let name = if is_colored { Role::Dim.paint(&name) } else { name.into_owned() };
+        let line = format!("{name}{pad}{}", text::clean(&cell(value)));
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tables_are_aligned_and_clean() {
+        let rows = [json!({"name": "日本", "n": 1}), json!({"name": "a\u{1b}[31m\nb", "n": null})];
+        let columns = [column("NAME", |row| cell(&row["name"])), column("N", |row| cell(&row["n"]))];
+        assert_eq!(table(&rows, &columns, false), "NAME  N\n日本  1\na⏎b\n");
+        assert_eq!(fields(&json!({"id": "x", "longer": {"a": [1]}}), false), "id      x\nlonger  {\"a\":[1]}\n");
+    }
+
+    #[test]
+    fn headers_and_status_words_are_colored() {
+        let rows = [json!({"status": "error", "n": "1"}), json!({"status": "idle"}), json!({"status": "a\u{1b}[31m"})];
+        let columns = || {
+            let status = status_column("STATUS", color::of_thread, |row| cell(&row["status"]));
+            [status, column("N", |row| cell(&row["n"]))]
+        };
+        let colored = table(&rows, &columns(), true);
+        let expected = "\u{1b}[2mSTATUS\u{1b}[0m  \u{1b}[2mN\u{1b}[0m\n\u{1b}[1;31merror\u{1b}[0m   1\n\
+                        \u{1b}[32midle\u{1b}[0m\n\u{1b}[2ma\u{1b}[0m\n";
+        assert_eq!(colored, expected);
+        let plain = colored.replace("\u{1b}[2m", "").replace("\u{1b}[1;31m", "").replace("\u{1b}[32m", "");
+        assert_eq!(plain.replace("\u{1b}[0m", ""), table(&rows, &columns(), false));
+        assert_eq!(fields(&json!({"id": "x"}), true), "\u{1b}[2mid\u{1b}[0m  x\n");
+        for (status, role) in [
+            ("DEPLOYED_WITH_WARNINGS", Role::Good),
+            ("BUILD_FAILED", Role::Failed),
+            ("QUEUED", Role::Moving),
+            ("INTERRUPTED", Role::Ended),
+            ("UNDEPLOYED", Role::Dim),
+        ] {
+            assert_eq!(color::of_revision(status), role, "{status}");
+        }
+        assert_eq!((color::of_thread("interrupted"), color::of_run("interrupted")), (Role::Waiting, Role::Ended));
+    }
+
+    #[test]
+    fn rows_say_where_they_are_from() {
+        let profile = Profile { name: "p".into(), region: Some("us".into()), ..Profile::default() };
+        let row = placed(&profile, json!({"id": "1", "odd": null, "secrets": [{"name": "A", "value": "canary"}]}));
+        assert_eq!(
+            row.to_string(),
+            r#"{"profile":"p","region":"us","id":"1","odd":null,"secrets":[{"name":"A","value":"***"}]}"#
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Ctrl-C, SIGTERM and SIGHUP for the commands that follow a stream: the first signal ends them gracefully, so that a
+//! recording gets its end record; the second ends them at once.
+
+use crate::exit::{Exit, Failure};
+use runtail_tui::runtime::Endings;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use tokio_util::sync::CancellationToken;
+
+/// The number of SIGINT.
+const SIGINT: u8 = 2;
+
+/// Signals of a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Signals {
+    /// Cancelled by the first signal.
+    pub stop: CancellationToken,
+    /// The number of the signal, if it was not SIGINT.
+    number: Arc<AtomicU8>,
+}
+
+impl Signals {
+    /// Starts listening.
+    pub fn listen() -> Signals {
+        let signals = Signals { stop: CancellationToken::new(), number: Arc::default() };
+        let own = signals.clone();
+        // Listen here rather than in the task: a signal between the two would be lost.
+        let mut endings = Endings::listen();
+        tokio::spawn(async move {
+            if let Exit::Signal(number) = exit(endings.next().await) {
+                own.number.store(number, Ordering::SeqCst);
+            }
+            own.stop.cancel();
+            // The second signal doesn't wait for a reader that is stuck.
+            std::process::exit(exit(endings.next().await).code().into());
+        });
+        signals
+    }
+
+    /// Returns the exit code of the signal.
+    pub fn exit(&self) -> Exit {
+        match self.number.load(Ordering::SeqCst) {
+            0 => Exit::Interrupted,
+            number => Exit::Signal(number),
+        }
+    }
+
+    /// Runs something that may be dropped at any point.
+    pub async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            () = self.stop.cancelled() => Err(Failure::new(self.exit(), "")),
+        }
+    }
+}
+
+/// Ctrl-C alone, for commands that end by being dropped.
+pub(crate) struct Interrupts(Endings);
+
+impl Interrupts {
+    /// Starts listening.
+    pub fn listen() -> Interrupts {
+        Interrupts(Endings::interrupts())
+    }
+
+    /// Completes at the next Ctrl-C; never if signals can't be listened for.
+    pub async fn next(&mut self) {
+        self.0.next().await;
+    }
+}
+
+/// Returns the exit code of a process that ends because of a signal.
+fn exit(number: i32) -> Exit {
+    match u8::try_from(number) {
+        Ok(SIGINT) | Err(_) => Exit::Interrupted,
+        Ok(number) => Exit::Signal(number),
+    }
+}
