@@ -12,6 +12,7 @@ const README: &str = include_str!("../../README.md");
 const VIEWS: &str = include_str!("../../docs/views.md");
 const KEYS: &str = include_str!("../../docs/keys.md");
 const ARCHITECTURE: &str = include_str!("../../docs/architecture.md");
+const INTERNALS: &str = include_str!("../../docs/internals.md");
 
 /// A row of a table: its heading, its first cell, the others.
 struct Row {
@@ -177,14 +178,14 @@ fn the_keys_of_the_example_are_those_that_come_with_runtail() {
 }
 
 #[test]
-fn every_file_that_the_architecture_names_is_there() {
+fn every_file_that_the_architecture_and_the_internals_name_is_there() {
     let mut files = Vec::new();
     for folder in ["src", "crates", "tests", "docs", "assets"] {
         list(Path::new(folder), &mut files);
     }
     let short: Vec<PathBuf> = files.iter().map(|file| file.iter().filter(|part| *part != "src").collect()).collect();
     files.extend(short);
-    for name in code(ARCHITECTURE) {
+    for name in code(ARCHITECTURE).into_iter().chain(code(INTERNALS)) {
         let is_path =
             !name.contains([' ', '*', '(']) && (name.ends_with(".rs") || name.contains('/')) && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
