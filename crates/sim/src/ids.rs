@@ -1,4 +1,4 @@
-//! Identifiers and times the way the real services write them.
+//! Ids and times in the formats of the real services.
 
 use jiff::Timestamp;
 use std::sync::Mutex;

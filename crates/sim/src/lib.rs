@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use world::History;
 
-/// The key that every control plane of the simulator takes.
+/// The key of every control plane of the simulator.
 pub const KEY: &str = "demo-key";
 
 /// A control plane of the simulator.
@@ -38,7 +38,7 @@ pub struct Region {
     pub region: String,
     /// Its base URL.
     pub url: String,
-    /// The key that it takes.
+    /// Its key.
     pub api_key: String,
     pub workspace: String,
 }
@@ -64,13 +64,12 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// The demo world, on ports that the system chooses. An agent server remembers what happened on it when somebody first
-    /// asks.
+    /// Starts the demo, on ports that the system chooses. An agent server creates its history at the first request.
     pub async fn demo() -> io::Result<Sim> {
         Ok(Sim::listen(Options::demo()).await?.0)
     }
 
-    /// Starts servers, with all that happened on them.
+    /// Starts servers with their history.
     pub async fn start(options: Options) -> io::Result<Sim> {
         let (sim, histories) = Sim::listen(options).await?;
         for history in histories {
@@ -169,17 +168,17 @@ impl Sim {
         &self.addresses
     }
 
-    /// What the servers were asked so far, oldest first.
+    /// Returns the requests so far, oldest first.
     pub fn requests(&self) -> Vec<Request> {
         self.script.requests()
     }
 
-    /// Forgets what the servers were asked so far.
+    /// Clears the recorded requests.
     pub fn forget_requests(&self) {
         self.script.forget();
     }
 
-    /// Adds a fault. Of several rules that fit a request the oldest has its way.
+    /// Adds a fault. The oldest matching rule applies.
     pub fn rule(&self, rule: Rule) {
         self.script.rule(rule);
     }

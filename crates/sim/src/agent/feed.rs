@@ -1,4 +1,4 @@
-//! The events of one stream on the server: what was published, who still has to read it, and what may be replayed.
+//! The events of one stream on the server: published events, readers, and replay.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a reader whose turn it is may leave an event to itself.
+/// How long a reader may delay its turn.
 const TURN: Duration = Duration::from_millis(20);
 
 /// What an event is to a thread's stream.
@@ -141,7 +141,7 @@ impl Feed {
         self.ring();
     }
 
-    /// A reader of later events and, where `replay` says so, of stored events first.
+    /// Returns a reader of later events, after stored ones if `replay` is set.
     pub fn reader(self: &Arc<Self>, replay: impl Fn(&Item) -> bool) -> Reader {
         let past = {
             let log = self.log();

@@ -1,4 +1,4 @@
-//! The auth service: OAuth providers, the tokens that a person has with them, and which agents may use those.
+//! The auth service: OAuth providers, the user's tokens, and the agents that may use them.
 //!
 //! Every region begins with four providers, one for each answer of `authenticate` (see [`Vault::new`]). A client secret is
 //! taken and forgotten; a token's own text leaves only by `authenticate` and `wait`.
@@ -47,19 +47,19 @@ pub(super) const PATCH: &[Field] = &[
 pub(super) const METADATA: &[Field] = &[null("provider_account_label", Shape::Text), null("is_default", Shape::Flag)];
 pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 
-/// A token that a person has with a provider.
+/// A token of the user for a provider.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub id: String,
     /// Whose it is.
     pub provider: String,
-    /// The account's name there.
+    /// The account's name.
     pub label: Option<String>,
-    /// What it allows.
+    /// Its scopes.
     pub scopes: Value,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Timestamp>,
-    /// Whether it is taken where none is named.
+    /// Whether it is the default.
     pub is_default: bool,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -83,7 +83,7 @@ impl Token {
         self.expires_at.is_none_or(|end| end > now())
     }
 
-    /// What is shown of it.
+    /// Its public record.
     fn summary(&self) -> Value {
         json!({
             "id": self.id, "provider_id": self.provider, "provider_account_label": self.label, "scopes": self.scopes,
@@ -93,21 +93,21 @@ impl Token {
     }
 }
 
-/// What the auth service of a region remembers.
+/// The state of a region's auth service.
 #[derive(Debug)]
 pub struct Vault {
-    /// The providers, as they are shown.
+    /// The providers' public records.
     pub providers: Vec<Object>,
-    /// The tokens of the one person that there is.
+    /// The tokens of the only user.
     pub tokens: Vec<Token>,
     connections: Vec<Object>,
-    /// The sign-ins that were begun.
+    /// Started sign-ins.
     pub sign_ins: BTreeMap<String, SignIn>,
 }
 
 impl Vault {
-    /// Four providers: `github` has a token (`completed`), `google` waits for a person (`pending`), `slack` wants a
-    /// connection of the whole workspace (`connection_required`), the token of `linear` is over (`token_expired`).
+    /// Four providers: `github` has a token (`completed`), `google` waits for authorization (`pending`), `slack` wants a
+    /// connection of the whole workspace (`connection_required`), the token of `linear` has expired (`token_expired`).
     pub fn new() -> Self {
         let mut vault =
             Vault { providers: Vec::new(), tokens: Vec::new(), connections: Vec::new(), sign_ins: BTreeMap::new() };
@@ -143,7 +143,7 @@ impl Vault {
         self.providers.iter().find(|one| one["provider_id"] == id).ok_or_else(|| missing("OAuth provider", id))
     }
 
-    /// Lets an agent use a token; twice is once.
+    /// Lets an agent use a token; idempotent.
     fn connect(&mut self, agent: &str, token: &Token) -> Value {
         if let Some(known) =
             self.connections.iter().find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
@@ -153,13 +153,13 @@ impl Vault {
         let made = json!({
             "id": uuid4(), "agent_id": agent, "oauth_token_id": token.id, "provider_id": token.provider,
             "provider_account_label": token.label, "scopes": token.scopes, "expires_at": token.expires_at.map(iso_z),
-            "created_by": stable_uuid("runtail demo person"), "created_at": iso_z(now()),
+            "created_by": stable_uuid("runtail demo user"), "created_at": iso_z(now()),
         });
         self.connections.extend(made.as_object().cloned());
         made
     }
 
-    /// Forgets tokens, and with them what agents may use.
+    /// Deletes tokens and their connections.
     fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
         self.tokens.retain(|token| !gone(token));
         let left = &self.tokens;
@@ -188,7 +188,7 @@ fn missing(what: &str, id: &str) -> Refusal {
     Box::new(detail(StatusCode::NOT_FOUND, &format!("{what} '{id}' not found")))
 }
 
-/// A provider as it is shown: without its client secret.
+/// A provider's public record, without its client secret.
 fn shown(asked: &Value) -> Object {
     let at = iso_z(now());
     let or = |key: &str, default: Value| Some(&asked[key]).filter(|one| !one.is_null()).cloned().unwrap_or(default);
@@ -242,7 +242,7 @@ async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     }))
 }
 
-/// Reads what an MCP server says of itself. Here every http address has one.
+/// Reads an MCP server's metadata. Here every http address has some.
 async fn discover(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     answer(body(&bytes, DISCOVER).and_then(|mut asked| {
         let address = asked["mcp_server_url"].as_str().and_then(|text| url::Url::parse(text).ok());

@@ -51,7 +51,7 @@ pub fn revision_config(sent: &Value) -> Object {
     config
 }
 
-/// What the dialect shows of a deployment.
+/// Returns a deployment's record in this dialect.
 fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
     let full = deployment.json(&plane.workspace, now(), plane.speed)?;
     if plane.dialect != Dialect::Contract {
@@ -71,7 +71,7 @@ fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
     }))
 }
 
-/// The deployment that a path means, to read or to change.
+/// Finds the deployment of a path.
 pub fn with<R>(plane: &Plane, id: &str, act: impl FnOnce(&mut Deployment) -> Result<R, Refusal>) -> Result<R, Refusal> {
     path_uuid("deployment_id", id)?;
     let mut deployments = plane.deployments();
@@ -193,9 +193,8 @@ fn conflict(says: &str) -> Refusal {
     Box::new(detail(StatusCode::CONFLICT, says))
 }
 
-/// Adds a revision that starts now. It fails where a person, or a test, wants it to: where anything that it is made from
-/// (a branch, an image, a path in the repository, an archive and thereby the deployment's name) says `build-fails` or
-/// `deploy-fails`.
+/// Adds a revision that starts now. It fails on request: if any part of its source (a branch, an image, a path in the
+/// repository, an archive and thereby the deployment's name) contains `build-fails` or `deploy-fails`.
 pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Object) {
     let id = uuid4();
     let says = |word: &str| config.values().filter_map(Value::as_str).any(|text| text.contains(word));
@@ -209,7 +208,7 @@ pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Objec
         Fate::Deployed
     };
     if source == "github" && config["repo_commit_sha"].is_null() {
-        // A repo_ref that is a commit means that one.
+        // A repo_ref may be a commit.
         let commit = config["repo_ref"].as_str().filter(|name| is_commit(name));
         let commit = commit.map_or_else(|| stable_hex(&id, 40), str::to_string);
         config.insert("repo_commit_sha".into(), json!(commit));
@@ -250,8 +249,7 @@ pub async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, byte
     }))
 }
 
-/// Changes a deployment and, where the change needs one, adds a revision: whether it did. Nothing is changed where
-/// anything is refused.
+/// Changes a deployment and adds a revision if needed; returns whether it did. Changes nothing if anything is rejected.
 pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
     let source = asked["revision_source"].as_str().unwrap_or(&deployment.source).to_owned();
     rules::secrets(plane, &source, asked)?;
@@ -273,7 +271,7 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     }) {
         return Err(bad("source_tarball_path must be an object path from the upload-url endpoint."));
     }
-    // What is not sent stays as in the latest revision of the same kind of source.
+    // Missing fields are taken from the latest revision of the same kind of source.
     let latest = deployment.revisions.iter().rfind(|one| one.source == source);
     let mut revision = latest.map_or_else(|| revision_config(&Value::Null), |latest| latest.config.clone());
     revision.insert("repo_commit_sha".into(), Value::Null);
@@ -281,7 +279,7 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     revision.extend(sent);
     Draft { source: &deployment.source, from: &source, config: &config, revision: &revision }.check()?;
     new |= !asked["source_config"]["resource_spec"].is_null() || !asked["secret_references"].is_null();
-    // A list that is sent replaces them all, but an empty one clears nothing.
+    // A list replaces all of them, but an empty one changes nothing.
     if let Some(secrets) = asked["secrets"].as_array().filter(|secrets| !secrets.is_empty()) {
         deployment.secrets = secrets.clone();
         new = true;
@@ -300,7 +298,7 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     Ok(new)
 }
 
-/// The same again as a new revision.
+/// Redeploys as a new revision.
 pub fn repeat(deployment: &mut Deployment) {
     if let Some(latest) = deployment.revisions.last() {
         let (source, config) = (latest.source.clone(), latest.config.clone());
@@ -334,9 +332,9 @@ pub async fn resource_tiers(State(plane): State<Arc<Plane>>, Path(id): Path<Stri
     }))
 }
 
-/// Marks a deployment as deleted. Its tracing project stays, unless that is to go as well.
+/// Marks a deployment as deleted. Its tracing project is kept unless it is deleted too.
 fn soft_delete(plane: &Plane, deployment: &mut Deployment, with_tracing: bool) {
-    // The contract knows no states between.
+    // The contract has no intermediate states.
     let at = if plane.dialect == Dialect::Contract { jiff::Timestamp::MIN } else { now() };
     deployment.deleted_at.get_or_insert(at);
     let mut projects = plane.tracing_projects();
@@ -361,8 +359,8 @@ pub async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri
     }))
 }
 
-/// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. What the bodies of the real
-/// ones say is not known.
+/// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. The real bodies are
+/// unknown.
 pub async fn delete_many(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let deleted = || {

@@ -1,13 +1,13 @@
-//! Build and server logs, made from the timetable: they grow while one looks, and a line never changes.
+//! Build and server logs, generated from the timetable: they grow over time, and a line never changes.
 
 use super::timetable::{BUILDING, Fate, Phase, Revision};
 use crate::ids::{before, stable_hex, stable_number};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Server lines that are kept.
+/// Maximum number of server lines.
 const WINDOW: u64 = 400;
-/// Seconds between two server lines at the speed of life.
+/// Seconds between two server lines in real time.
 const PACE: f64 = 4.0;
 
 /// One line of a log.
@@ -20,7 +20,7 @@ pub struct Line {
     pub at: Timestamp,
     /// `INFO`, `WARNING`, `ERROR` or `DEBUG`.
     pub level: &'static str,
-    /// What it says.
+    /// Its message.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// The lines of a revision's build so far.
+/// Returns the lines of a revision's build so far.
 pub fn build(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> Vec<Line> {
     if !revision.builds() || matches!(phase.status.as_str(), "SKIPPED" | "CREATING" | "QUEUED" | "AWAITING_BUILD") {
         return Vec::new();
@@ -123,12 +123,12 @@ fn lines_of_success(say: &mut impl FnMut(String), digest: &str) {
     say("DONE".into());
 }
 
-/// The lines of the server since the revision was deployed.
+/// Returns the lines of the server since the revision was deployed.
 pub fn server(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> Vec<Line> {
     if phase.deploy_at > now || matches!(phase.status.as_str(), "BUILD_FAILED" | "SKIPPED" | "QUEUED" | "CREATING") {
         return Vec::new();
     }
-    // A server that did not come up says nothing more once it was given up.
+    // A server that did not become ready logs nothing after the rollout was aborted.
     let now = if revision.fate == Fate::DeployFails { now.min(phase.end) } else { now };
     let age = (now.as_nanosecond() - phase.deploy_at.as_nanosecond()) as f64 / 1e9 * speed;
     let count = (age / PACE) as u64 + 1;
@@ -176,12 +176,12 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
     }
 }
 
-/// What a client wants to see of a log.
+/// A query for log lines.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Newest first.
     pub descending: bool,
-    /// Lines at most.
+    /// Maximum number of lines.
     pub limit: usize,
     /// Where the last page ended.
     pub cursor: Option<String>,
@@ -189,9 +189,9 @@ pub struct Wanted {
     pub level: Option<String>,
     /// A part of the text.
     pub query: Option<String>,
-    /// Not before.
+    /// Start time.
     pub start: Option<Timestamp>,
-    /// Not after.
+    /// End time.
     pub end: Option<Timestamp>,
 }
 

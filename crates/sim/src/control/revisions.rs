@@ -21,7 +21,7 @@ fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
     }
 }
 
-/// A revision and where it stands.
+/// A revision and its progress.
 pub fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
     path_uuid("revision_id", id)?;
     let at = deployment.revisions.iter().position(|revision| revision.id.eq_ignore_ascii_case(id));
@@ -91,7 +91,7 @@ pub async fn redeploy(State(plane): State<Arc<Plane>>, Path((id, revision)): Pat
     }))
 }
 
-/// `POST …/interrupt` and `…/interruption`: stops what is in progress, and the next in the queue goes on.
+/// `POST …/interrupt` and `…/interruption`: interrupts what is in progress, and the next in the queue continues.
 pub async fn interrupt(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (found, phase) = find(&plane, deployment, &revision)?;

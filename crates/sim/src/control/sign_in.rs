@@ -1,4 +1,4 @@
-//! Signing in with a provider: `authenticate`, the wait for it, the page that a person visits, and the ways back from there.
+//! Signing in with a provider: `authenticate`, the wait, the provider's page, and the callbacks.
 
 use super::auth::{Token, Vault};
 use super::query::whole;
@@ -37,19 +37,19 @@ pub(super) const AUTHENTICATE: &[Field] = &[
 ];
 pub(super) const FINALIZE: &[Field] = &[must("code", Shape::Text), must("state", Shape::Text)];
 
-/// A sign-in that was begun.
+/// A started sign-in.
 #[derive(Debug)]
 pub struct SignIn {
     provider: String,
     scopes: Value,
     is_default: bool,
     since: Timestamp,
-    /// The token that came of it.
+    /// The resulting token.
     token: Option<String>,
 }
 
 impl Vault {
-    /// Completes a sign-in: there is a token now. False where there is none of this id.
+    /// Completes a sign-in by creating a token. Returns false if there is none with this id.
     fn complete(&mut self, id: &str) -> bool {
         let Some(sign_in) = self.sign_ins.get_mut(id) else { return false };
         if sign_in.token.is_none() {
@@ -61,7 +61,7 @@ impl Vault {
         true
     }
 
-    /// Completes those whose time has come.
+    /// Completes those that are due.
     fn settle(&mut self, speed: f64) {
         let since = before(now(), BY_ITSELF / speed.max(1e-6));
         let due = self.sign_ins.iter().filter(|(_, one)| one.token.is_none() && one.since <= since);
@@ -71,7 +71,7 @@ impl Vault {
     }
 }
 
-/// The routes that want a key.
+/// The routes that need a key.
 pub fn routes() -> Router<Arc<Plane>> {
     Router::new()
         .route("/v2/auth/authenticate", post(authenticate))
@@ -126,7 +126,7 @@ fn begun(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
     Ok(ok(&answer))
 }
 
-/// Where a person signs in.
+/// The sign-in page.
 fn page_of(plane: &Plane, provider: &str, id: &str) -> Option<String> {
     let mut page = url::Url::parse(&plane.url).ok()?;
     page.path_segments_mut().ok()?.clear().extend(["oauth", provider]);
@@ -134,7 +134,7 @@ fn page_of(plane: &Plane, provider: &str, id: &str) -> Option<String> {
     Some(page.to_string())
 }
 
-/// `GET /v2/auth/wait/{id}`: a long poll. A fast simulator waits as much less; a slow one no longer than was asked.
+/// `GET /v2/auth/wait/{id}`: a long poll. The wait is scaled by the simulator's speed, but never longer than requested.
 /// `pending` is the answer where no time was given to wait in.
 async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
     let seconds = match whole(&query_pairs(&uri), "timeout", 30) {
@@ -145,7 +145,7 @@ async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri)
     let deadline = tokio::time::sleep(Duration::from_secs(seconds as u64).div_f64(plane.speed.max(1.0)));
     tokio::pin!(deadline);
     loop {
-        // Asked for first, so that a sign-in that is completed meanwhile is not missed.
+        // Registered first, so that a sign-in that completes in between is not missed.
         let signed = plane.signed.notified();
         let due = {
             let mut vault = plane.vault();
@@ -168,7 +168,7 @@ async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri)
     }
 }
 
-/// Completes a sign-in and wakes who waits for it.
+/// Completes a sign-in and wakes its waits.
 fn complete(plane: &Plane, id: &str) -> Result<(), Refusal> {
     let done = plane.vault().complete(id);
     plane.signed.notify_waiters();
@@ -182,7 +182,7 @@ pub async fn consent(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
         Ok(()) => {
             Html("<!DOCTYPE html>\n<title>Signed in</title><p>Signed in. You may close this window.").into_response()
         }
-        Err(_) => (StatusCode::NOT_FOUND, Html("<!DOCTYPE html>\n<title>Not found</title><p>This link is over."))
+        Err(_) => (StatusCode::NOT_FOUND, Html("<!DOCTYPE html>\n<title>Not found</title><p>This link has expired."))
             .into_response(),
     }
 }
@@ -205,7 +205,7 @@ async fn called_back(State(plane): State<Arc<Plane>>, Path(provider): Path<Strin
     answer(done())
 }
 
-/// `POST /v2/auth/callback/{provider}`: the same, brought by the web application.
+/// `POST /v2/auth/callback/{provider}`: the same, called by the web application.
 async fn finalize(State(plane): State<Arc<Plane>>, Path(provider): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, FINALIZE).and_then(|asked| {
         plane.vault().provider(&provider)?;

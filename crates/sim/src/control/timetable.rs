@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// An object of JSON.
 pub type Object = Map<String, Value>;
 
-/// Seconds from one status to the next at the speed of life.
+/// Seconds from one status to the next in real time.
 const CREATING: f64 = 3.0;
 const AWAITING_BUILD: f64 = 5.0;
 /// How long a build takes.
@@ -25,9 +25,9 @@ pub enum Fate {
     #[default]
     Deployed,
     BuildFails,
-    /// It builds, but does not come up.
+    /// It builds, but does not become ready.
     DeployFails,
-    /// It waits for an upload until a newer revision takes its place.
+    /// It waits for an upload until it is superseded by a newer revision.
     Waits,
 }
 
@@ -36,7 +36,7 @@ pub struct Revision {
     pub id: String,
     /// When it was created.
     pub created_at: Timestamp,
-    /// What it was made from.
+    /// Its source.
     pub source: String,
     /// `source_revision_config`.
     pub config: Object,
@@ -50,7 +50,7 @@ pub struct Revision {
     pub title: String,
 }
 
-/// Where a revision stands.
+/// The progress of a revision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub status: String,
@@ -60,7 +60,7 @@ pub struct Phase {
     pub build_at: Timestamp,
     /// When its deployment began or will begin.
     pub deploy_at: Timestamp,
-    /// When it is over.
+    /// When it ends.
     pub end: Timestamp,
 }
 
@@ -74,7 +74,7 @@ impl Revision {
         !self.source.contains("docker")
     }
 
-    /// As the control plane shows it.
+    /// Its record.
     pub fn json(&self, phase: &Phase) -> Value {
         json!({
             "id": self.id, "created_at": iso_z(self.created_at), "updated_at": iso_z(phase.since.max(self.created_at)),
@@ -83,7 +83,7 @@ impl Revision {
     }
 }
 
-/// Where each revision of a deployment stands. They are given oldest first; of those that wait only the newest is built.
+/// Returns the progress of a deployment's revisions, oldest first; of queued ones only the newest is built.
 pub fn phases(revisions: &[Revision], now: Timestamp, speed: f64) -> Vec<Phase> {
     let mut free_at = Timestamp::MIN;
     let mut phases = Vec::with_capacity(revisions.len());
@@ -150,11 +150,11 @@ pub struct Deployment {
     pub name: String,
     /// The name that it shows, if it has another.
     pub display_name: Option<String>,
-    /// What it is made from.
+    /// Its source.
     pub source: String,
     /// `source_config`.
     pub config: Object,
-    /// Its secrets, in clear, as the real one answers them.
+    /// Its secrets, in clear, as in the real responses.
     pub secrets: Vec<Value>,
     /// `secret_references`.
     pub references: Value,
@@ -164,7 +164,7 @@ pub struct Deployment {
     pub updated_at: Timestamp,
     /// A status that does not follow from the clock.
     pub fixed_status: Option<String>,
-    /// Where it serves.
+    /// Its URL.
     pub url: Option<String>,
     /// The server version in its image.
     pub image_version: Option<String>,
@@ -196,7 +196,7 @@ impl Deployment {
         )
     }
 
-    /// As the control plane shows it; `None` when it is gone.
+    /// Its record; `None` when it is gone.
     pub fn json(&self, tenant: &str, now: Timestamp, speed: f64) -> Option<Value> {
         let status = self.status(now, speed)?;
         let phases = phases(&self.revisions, now, speed);
