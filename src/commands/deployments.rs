@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::pin::pin;
 
 /// Maximum number of concurrent requests to one profile's server.
-const AT_ONCE: usize = ControlPlane::AT_ONCE;
+const MAX_CONCURRENCY: usize = ControlPlane::AT_ONCE;
 
 /// Commands for deployments.
 #[derive(Debug, Subcommand)]
@@ -152,7 +152,7 @@ async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, Ap
         other => return other,
     }
     let mut listing = Listing { items: Vec::new(), incomplete: None };
-    let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(AT_ONCE);
+    let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(MAX_CONCURRENCY);
     while let Some(answer) = answers.next().await {
         match answer {
             Ok(row) if suits(&row, query) => listing.items.push(row),
@@ -228,7 +228,7 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
     let mut answers: Vec<Newest> = Vec::with_capacity(rows.len());
     let mut failures: Vec<ApiError> = Vec::new();
     {
-        let mut asked = pin!(stream::iter(&*rows).map(|row| Newest::read(control, row)).buffered(AT_ONCE));
+        let mut asked = pin!(stream::iter(&*rows).map(|row| Newest::read(control, row)).buffered(MAX_CONCURRENCY));
         while let Some(answer) = asked.next().await {
             let error = match answer {
                 Ok(newest) => {
@@ -242,7 +242,8 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
             failures.push(error);
             // A whole batch was forbidden and none succeeded, so all are.
             let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
-            let all_denied = answers.len() == AT_ONCE && failures.len() == AT_ONCE && failures.iter().all(is_denied);
+            let all_denied =
+                answers.len() == MAX_CONCURRENCY && failures.len() == MAX_CONCURRENCY && failures.iter().all(is_denied);
             if all_denied {
                 failures.truncate(1);
             }

@@ -48,7 +48,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         Err(error) if globals.url.is_some() => return Err(error.clone().into()),
         Err(_) => Vec::new(),
     };
-    let mut sheet = Sheet::new(globals, options.format, found.as_ref().ok());
+    let mut sheet = ReportWriter::new(globals, options.format, found.as_ref().ok());
     sheet.begin()?;
     for check in here(globals, &found) {
         sheet.take(check)?;
@@ -109,7 +109,7 @@ fn is_yes(line: &str) -> bool {
 }
 
 /// Prints the report.
-struct Sheet {
+struct ReportWriter {
     format: Format,
     ascii: bool,
     color: bool,
@@ -118,11 +118,11 @@ struct Sheet {
     all: Vec<Check>,
 }
 
-impl Sheet {
-    fn new(globals: &Globals, format: Format, config: Option<&Config>) -> Sheet {
+impl ReportWriter {
+    fn new(globals: &Globals, format: Format, config: Option<&Config>) -> ReportWriter {
         let is_terminal = std::io::stdout().is_terminal();
         let width = crossterm::terminal::size().ok().filter(|_| is_terminal).map_or(80, |(w, _)| usize::from(w));
-        Sheet {
+        ReportWriter {
             format,
             ascii: globals.ascii || config.is_some_and(|config| config.ui.ascii),
             color: globals.color.is_on(is_terminal),

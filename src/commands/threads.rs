@@ -19,7 +19,7 @@ const PAGE: usize = 100;
 /// Number of table rows whose status is derived from all records of the thread; the others use the list alone.
 const MOST_TOLD: usize = 200;
 /// Maximum number of threads to read concurrently.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENCY: usize = 8;
 
 /// Commands for threads.
 #[derive(Debug, Subcommand)]
@@ -216,7 +216,7 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
         row["status"] = status.word().into();
         row["questions"] = status.questions().len().into();
     });
-    futures::stream::iter(looks).buffer_unordered(AT_ONCE).collect::<()>().await;
+    futures::stream::iter(looks).buffer_unordered(MAX_CONCURRENCY).collect::<()>().await;
 }
 
 /// Deletes threads one by one; a failure doesn't stop the others.

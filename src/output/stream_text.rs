@@ -20,7 +20,7 @@ const WORD: usize = 8;
 pub(crate) struct Teller {
     story: Story,
     /// What was printed of each message.
-    told: Vec<Told>,
+    told: Vec<Printed>,
     evicted: u64,
     updates: u64,
     happened: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Teller {
 }
 
 #[derive(Default, Clone, Copy)]
-struct Told {
+struct Printed {
     /// Bytes of its text.
     text: usize,
     /// The event up to which.
@@ -151,7 +151,7 @@ impl Teller {
         self.evicted = messages.evicted();
         self.told.drain(..self.told.len().min(usize::try_from(gone).unwrap_or(usize::MAX)));
         let (before, now) = (self.told.len(), messages.items().len());
-        self.told.resize(now, Told::default());
+        self.told.resize(now, Printed::default());
         if !self.seen_state && event.mode() == "values" && event.ns.is_empty() {
             self.seen_state = true;
             // The first state repeats the thread's earlier messages; only the last one is this run's input.

@@ -286,12 +286,12 @@ async fn what_is_asked_for() {
 async fn misuse() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for (args, says) in [
-        (&["a", "b", "--revision", "r"][..], "--revision belongs to one deployment"),
-        (&["a", "--follow", "-o", "json"], "take jsonl"),
+        (&["a", "b", "--revision", "r"][..], "--revision needs exactly one deployment"),
+        (&["a", "--follow", "-o", "json"], "use -o jsonl"),
         (&["a", "--level", "loud"], "debug, info, warning, error or critical"),
         (&["a", "--since", "soon"], "2026-11-21T10:00:00Z"),
         (&["a", "--tail", "some"], "a number or `all`"),
-        (&["a", "--interval", "1ms"], "100ms at least"),
+        (&["a", "--interval", "1ms"], "at least 100ms"),
         (&[], "<D>"),
     ] {
         let ended = runtail(folder.path(), &[&["logs"], args].concat()).await;
@@ -448,7 +448,7 @@ async fn failed_polls_are_told_once_and_cost_no_line() {
     assert_each_once(&places, 40.0);
     let told: Vec<&str> = err.lines().collect();
     assert_eq!(code, 3, "{err}");
-    let again = "the log is read again";
+    let again = "reading the log again";
     let expected = [
         "Service Unavailable (503); retrying",
         again,

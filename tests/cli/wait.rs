@@ -55,7 +55,7 @@ fn one_wait_survives_whatever_passes() {
         "one/bot r-bot: slow down (429); the server asked to wait 1s; retrying then\n",
         "one/bot r-bot: not even JSON (429); retrying\n",
         "one/bot r-bot: the connection was reset; retrying\n",
-        "one/bot r-bot: the server answers again, after 8 failed questions\n",
+        "one/bot r-bot: the server answers again, after 8 failed requests\n",
         "s BUILDING)\n",
         "one/bot r-bot: done after ",
     ] {
@@ -136,7 +136,7 @@ fn every_status_has_its_exit_code() {
     for result in results(&rows) {
         assert_eq!((&result["outcome"], &result["exit"]), (&json!("deadline"), &json!(4)), "{result}");
     }
-    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; runtail does not know this status"), "{}", done.stderr);
+    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; unknown status"), "{}", done.stderr);
     assert!(done.stderr.contains("the deadline was reached at QUEUED"), "{}", done.stderr);
 }
 
@@ -199,7 +199,8 @@ fn what_is_not_there_and_what_is_not_there_any_more() {
     assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
     // The revision vanishes, and the deployment with it.
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
-    let said = "r-bot: the revision is gone: its deployment does not know r-bot any more; the last status was BUILDING (said 404)";
+    let said =
+        "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (said 404)";
     assert!(done.stderr.contains(said), "{}", done.stderr);
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     server.reply("/bot", &[refuse(404)]);

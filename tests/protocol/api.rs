@@ -111,7 +111,7 @@ async fn servers_that_do_not_page() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
     let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(rows.items.len(), 100);
-    assert!(rows.incomplete.unwrap().detail.contains("the same page again"));
+    assert!(rows.incomplete.unwrap().detail.contains("repeats a page"));
     assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
     // One that sends everything at once, whatever was asked for, and as a plain list.
     let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
@@ -510,7 +510,7 @@ async fn streams() {
 #[tokio::test]
 async fn what_is_no_stream_is_said() {
     for (kind, detail) in
-        [("application/json", "application/json instead of a stream of events"), ("text/html", "HTML instead of JSON")]
+        [("application/json", "application/json instead of an event stream"), ("text/html", "HTML instead of JSON")]
     {
         let server = Server::start(move |_| answer(200, kind, "{}")).await;
         let error = server.agent().thread_stream("t", &[], true, None).await.unwrap_err();

@@ -64,8 +64,7 @@ async fn a_deletion_is_planned_and_made() {
     // Once is enough: the same plan again, and the same wish again, find it on its way out.
     let error = control.carry_out(&plan).await.unwrap_err();
     assert!(
-        error.kind == Kind::Stale
-            && error.to_string().contains("bot was deleted since it was looked at: nothing was sent"),
+        error.kind == Kind::Stale && error.to_string().contains("bot was deleted after the preview: nothing was sent"),
         "{error}"
     );
     assert!(
@@ -90,7 +89,7 @@ async fn a_redeployed_revision_is_found() {
     // There is a newer one than when it was planned.
     let error = control.carry_out(&plan).await.unwrap_err();
     assert!(error.kind == Kind::Stale, "{error}");
-    assert!(error.to_string().contains("changed since it was looked at (latest_revision_id)"), "{error}");
+    assert!(error.to_string().contains("changed after the preview (latest_revision_id)"), "{error}");
     assert_eq!(writes(&sim).len(), 1);
 }
 
@@ -167,7 +166,7 @@ async fn a_deployment_is_created_and_changed() {
     assert_eq!(sent["secrets"], value!([{"name": "K", "value": "canary-three"}]));
     // The name is taken now.
     assert!(
-        matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("there is a deployment new already"))
+        matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("the deployment new already exists"))
     );
     let conflict = control.carry_out(&plan).await.unwrap_err();
     assert!(conflict.kind == Kind::Conflict && conflict.to_string().contains("--delete-tracing-project"), "{conflict}");
@@ -193,7 +192,7 @@ async fn a_way_back_is_pinned() {
     let back = |revision: &str| Intent::Rollback { deployment: id(&record), revision: revision.into() };
     sim.force_status(&first, "DEPLOYED");
     assert!(
-        matches!(control.plan(&back(&first)).await, Err(PlanError::Unfit(why)) if why.contains("nothing to go back from"))
+        matches!(control.plan(&back(&first)).await, Err(PlanError::Unfit(why)) if why.contains("nothing to roll back"))
     );
     let hotfix =
         Intent::UpdateDeployment { id: id(&record), spec: spec("source_revision_config.repo_ref = \"hotfix\"") };
@@ -206,7 +205,7 @@ async fn a_way_back_is_pinned() {
     assert_eq!(lines, [format!("source_revision_config.repo_ref: hotfix → {commit}")]);
     let notes: String = plan.preview.notes.iter().map(|note| note.text.as_str()).collect();
     assert!(
-        notes.contains("a push to main builds nothing") && notes.contains("Secrets and resources are not taken back"),
+        notes.contains("a push to main builds nothing") && notes.contains("Secrets and resources are not rolled back"),
         "{notes}"
     );
     let done = control.carry_out(&plan).await.unwrap();
@@ -225,13 +224,13 @@ async fn what_cannot_be_pinned_is_not_taken_back() {
             value!({"repo_ref": "refs/tags/v1", "repo_commit_sha": "9fceb02"}),
             Ok(value!({"repo_ref": "refs/tags/v1"})),
         ),
-        ("github", value!(null), Err("does not say what it was made from")),
+        ("github", value!(null), Err("doesn't show its source")),
         (
             "external_docker",
             value!({"image_uri": "r/x@sha256:1", "repo_ref": null}),
             Ok(value!({"image_uri": "r/x@sha256:1"})),
         ),
-        ("external_docker", value!({}), Err("which image it runs")),
+        ("external_docker", value!({}), Err("doesn't show its image")),
         (
             "internal_source",
             value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"}),
@@ -278,12 +277,11 @@ async fn nothing_is_sent_where_what_it_is_about_changed() {
     let late = control.plan(&update("source_config.build_on_push = true")).await.unwrap();
     control.carry_out(&delete).await.unwrap();
     let error = control.carry_out(&late).await.unwrap_err();
-    assert!(error.to_string().contains("bot was deleted since it was looked at: nothing was sent"), "{error}");
+    assert!(error.to_string().contains("bot was deleted after the preview: nothing was sent"), "{error}");
     sim.rule(Rule::on("GET", &id(&record)).status(404).body("{\"detail\":\"Deployment ID not found.\"}"));
     let error = control.carry_out(&late).await.unwrap_err();
     assert!(
-        error.kind == Kind::Stale
-            && error.to_string().contains("bot vanished since it was looked at: nothing was sent"),
+        error.kind == Kind::Stale && error.to_string().contains("bot disappeared after the preview: nothing was sent"),
         "{error}"
     );
     // A key that expired in the middle is no reason to send.
@@ -460,11 +458,11 @@ async fn what_may_have_been_done_all_the_same_is_said() {
     let (server, plan) = scripted(move |_| page()).await;
     let error = failed(&server, &plan).await;
     assert!(
-        error.kind == Kind::Protocol && error.to_string().contains("may have been carried out all the same"),
+        error.kind == Kind::Protocol && error.to_string().contains("may have been applied nevertheless"),
         "{error}"
     );
     let (server, plan) = scripted(|_| json(503, value!({"detail": "later"}))).await;
-    assert!(failed(&server, &plan).await.to_string().contains("look before you try again"));
+    assert!(failed(&server, &plan).await.to_string().contains("check before you try again"));
     // The key was refused in the middle: nothing was done, and nothing of the kind is said.
     let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
     let error = failed(&server, &plan).await;

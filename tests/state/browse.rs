@@ -199,10 +199,10 @@ fn a_link_and_the_wait_for_it() {
 #[test]
 fn every_status_says_what_to_do_next() {
     for (status, said) in [
-        ("connection_required", "has to be connected first"),
+        ("connection_required", "connect the user or the agent first"),
         ("token_expired", "force_new = true"),
         ("completed", "Nothing is left to do"),
-        ("novel", "not a status that Runtail knows"),
+        ("novel", "Unknown status"),
     ] {
         let mut dash = demo_like((120, 30));
         let number = authenticate(&mut dash);

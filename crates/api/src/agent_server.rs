@@ -8,7 +8,7 @@ pub use cancel::{CancelState, CancelTarget};
 pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::rows::{Received, Row};
 use super::{ApiError, EventStream, Kind, Retry};
@@ -476,7 +476,7 @@ impl AgentServer {
         reads: bool,
         max_body: usize,
     ) -> Result<Answer, ApiError> {
-        let (plane, retry, timeout) = (Plane::Agent, self.retry, REQUEST_TIMEOUT);
+        let (plane, retry, timeout) = (Service::Agent, self.retry, REQUEST_TIMEOUT);
         let call =
             Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout, max_body };
         self.http.call(call).await

@@ -17,7 +17,7 @@ const REQUEST_IDS: [&str; 6] =
 
 /// Which of the two services the request was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plane {
+pub(super) enum Service {
     Control,
     Agent,
 }
@@ -25,7 +25,7 @@ pub(super) enum Plane {
 /// The facts about a request that hints need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About {
-    pub plane: Plane,
+    pub plane: Service,
     /// Whether it was the deployments list.
     pub is_list: bool,
     /// The credentials that were sent.
@@ -131,7 +131,7 @@ fn redirect(status: StatusCode, headers: &HeaderMap, at: Place) -> ApiError {
 /// Returns the likely cause of an error and what to do. It matches the texts that the official clients match (control-plane
 /// reference §1, §6, §10).
 fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
-    let control = about.plane == Plane::Control;
+    let control = about.plane == Service::Control;
     let detail = detail.to_lowercase();
     let says = |text: &str| detail.contains(text);
     let word = about.shown.word();
@@ -150,23 +150,25 @@ fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
             return Some(format!("this is not part of the organization's plan, or not enabled{page}"));
         }
         Kind::Forbidden if control => {
-            return Some(format!("is the {word} one of this region and this workspace, and may it do this?"));
+            return Some(format!(
+                "permission denied: is the {word} from this region and workspace, and does it have the permission?"
+            ));
         }
         Kind::Forbidden => return Some(format!("permission denied: does this {word} have the permission?")),
         Kind::NotFound if about.is_list && !control => {
-            "something answers there, but not as an agent server: is the path of the address right?"
+            "this is not an agent server: is the path of the address correct?"
         }
         Kind::NotFound if about.is_list => {
-            "is the address right? A self-hosted control plane is under /api-host; for a server that cannot list \
+            "is the address correct? A self-hosted control plane is under /api-host; for a server that can't list \
              deployments, pin their ids with `deployments = […]` in the profile"
         }
         Kind::Conflict if says("tracing project") => {
-            "a deployment of this name that was deleted left its tracing project: choose another name, or delete that \
-             project; `deployments delete --delete-tracing-project` takes it along the next time"
+            "a deleted deployment with this name left its tracing project: choose another name, or delete that \
+             project; `deployments delete --delete-tracing-project` deletes it too the next time"
         }
         Kind::Invalid(_) if says("listener_id' is required") => {
             "deployments of this organization run on its own clusters: `runtail listeners list` shows them, and \
-             source_config.listener_id takes one"
+             set one as source_config.listener_id"
         }
         Kind::Invalid(_) if says("scale to zero") => {
             "choose another source_config.deployment_type, such as \"dev\" or \"prod\""
@@ -184,7 +186,7 @@ fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
 
 /// Explains a 401: no credentials were sent, or they are unknown there.
 fn not_accepted(about: About) -> String {
-    let control = about.plane == Plane::Control;
+    let control = about.plane == Service::Control;
     let text = match about.shown {
         Shown::Nothing => {
             "no key was sent: set api_key_env, api_key_file or api_key_command in the profile, or a token with \
@@ -201,27 +203,27 @@ fn not_accepted(about: About) -> String {
 
 /// Returns the message of a body in one line, and the fields that it names.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct ErrorBody {
     detail: String,
     fields: Vec<String>,
 }
 
-fn read(headers: &HeaderMap, body: &[u8]) -> Said {
+fn read(headers: &HeaderMap, body: &[u8]) -> ErrorBody {
     if let Ok(value) = serde_json::from_slice::<Value>(body) {
         return of_json(&value);
     }
     let detail = if is_html(headers, body) { html_detail(body) } else { line(&String::from_utf8_lossy(body)) };
-    Said { detail, fields: Vec::new() }
+    ErrorBody { detail, fields: Vec::new() }
 }
 
 /// Parses the error formats of the services (control-plane reference §10, agent-server reference §6 "Errors").
-fn of_json(value: &Value) -> Said {
-    let plain = |text: &str| Said { detail: line(text), fields: Vec::new() };
+fn of_json(value: &Value) -> ErrorBody {
+    let plain = |text: &str| ErrorBody { detail: line(text), fields: Vec::new() };
     match (&value["detail"], &value["error"], &value["message"]) {
         (Value::String(text), _, _) => of_schema_text(text),
         (Value::Array(items), _, _) if !items.is_empty() => {
             let fields: Vec<String> = items.iter().take(MAX_FIELDS).map(field).collect();
-            Said { detail: of_fields(fields.len()), fields }
+            ErrorBody { detail: of_fields(fields.len()), fields }
         }
         (detail @ Value::Object(_), _, _) => match &detail["message"] {
             Value::String(text) => plain(text),
@@ -231,7 +233,7 @@ fn of_json(value: &Value) -> Said {
             Some(Value::Array(issues)) => {
                 let mut fields = Vec::new();
                 zod(issues, &mut fields);
-                Said { detail: of_fields(fields.len()), fields }
+                ErrorBody { detail: of_fields(fields.len()), fields }
             }
             _ => match (error.get("message"), message) {
                 (Some(Value::String(text)), _) | (None, Value::String(text)) => plain(text),
@@ -242,7 +244,7 @@ fn of_json(value: &Value) -> Said {
         (_, Value::String(error), _) => plain(error),
         _ => match value {
             Value::String(text) => plain(text),
-            Value::Null => Said::default(),
+            Value::Null => ErrorBody::default(),
             other => plain(&other.to_string()),
         },
     }
@@ -250,9 +252,9 @@ fn of_json(value: &Value) -> Said {
 
 /// Shortens the schema errors of the Python agent server: the first paragraph is the problem, `On instance["field"]` its
 /// place; between them is the schema, and after them the whole input.
-fn of_schema_text(text: &str) -> Said {
+fn of_schema_text(text: &str) -> ErrorBody {
     let Some((head, tail)) = text.split_once("\n\nFailed validating") else {
-        return Said { detail: line(text), fields: Vec::new() };
+        return ErrorBody { detail: line(text), fields: Vec::new() };
     };
     let path =
         tail.split("\n\nOn instance").nth(1).and_then(|rest| rest.split_once(":\n")).map_or("", |(path, _)| path);
@@ -261,7 +263,7 @@ fn of_schema_text(text: &str) -> Said {
         "" => line(head),
         path => format!("{}: {}", line(path), line(head)),
     };
-    Said { detail: of_fields(1), fields: vec![field] }
+    ErrorBody { detail: of_fields(1), fields: vec![field] }
 }
 
 /// Formats an item of FastAPI's list: `{loc: [str|int], msg, type}`. `input` is skipped, because it repeats the request.
@@ -372,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_date_to_come_back_at_is_one_of_the_servers_own_clock() {
-        let about = About { plane: Plane::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
+        let about = About { plane: Service::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
         let mut headers = HeaderMap::new();
         // A clock that is years from ours.
         headers.insert(DATE, "Sat, 21 Nov 2009 10:00:00 GMT".parse().unwrap());

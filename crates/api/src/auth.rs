@@ -1,7 +1,7 @@
 //! The authentication call and the wait for authorization (contract §2 and §4, control-plane reference §2 "Auth
 //! service").
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Call, MAX_BODY};
 use super::{ApiError, ControlPlane, Retry};
 use reqwest::Method;
@@ -90,7 +90,7 @@ impl ControlPlane {
         let mut url = self.url(&Method::GET, &["v2", "auth", "wait", auth_id])?;
         url.query_pairs_mut().append_pair("timeout", &asked.as_secs().to_string());
         let call = Call {
-            plane: Plane::Control,
+            plane: Service::Control,
             method: Method::GET,
             url,
             body: None,

@@ -10,13 +10,13 @@ use std::time::Duration;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long an idle HTTP/2 connection for reads is kept: longer than the poll interval (60 s), so that a poll needs no new
 /// handshake.
-const KEPT: Duration = Duration::from_secs(90);
+const KEEP_ALIVE: Duration = Duration::from_secs(90);
 /// How long every other idle connection is kept: shorter than uvicorn's 5 s, because a request could be sent on a connection
 /// that is being closed, and HTTP/1.1 does not show whether it was received.
 const KEPT_SHORTLY: Duration = Duration::from_secs(4);
 /// After this time without data, an HTTP/2 connection with open requests is checked with a PING. Otherwise a dead
 /// connection would block all current and later requests.
-const QUIET: Duration = Duration::from_secs(15);
+const PING_AFTER: Duration = Duration::from_secs(15);
 const NO_PONG: Duration = Duration::from_secs(10);
 /// The HTTP/2 connection window: more than all open streams can hold (2 MB each), so that a stream that waits for a slow
 /// screen does not block other streams of its connection.
@@ -48,7 +48,7 @@ impl Connections {
         }
         if reads && !lock(plain).contains(&url.origin().ascii_serialization()) {
             // When an HTTP/2 connection is closed, the peer names the requests that it did not process. These are sent again.
-            return made(lasting, || common().pool_idle_timeout(KEPT));
+            return made(lasting, || common().pool_idle_timeout(KEEP_ALIVE));
         }
         made(brief, || common().retry(retry::never()))
     }
@@ -81,7 +81,7 @@ fn common() -> ClientBuilder {
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(KEPT_SHORTLY)
         .tcp_keepalive(Duration::from_secs(30))
-        .http2_keep_alive_interval(QUIET)
+        .http2_keep_alive_interval(PING_AFTER)
         .http2_keep_alive_timeout(NO_PONG)
         .http2_initial_connection_window_size(UNREAD)
         .referer(false)

@@ -1,6 +1,6 @@
 //! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
 use super::pages::{List, PAGE, Pages};
@@ -227,7 +227,7 @@ impl ControlPlane {
         let reads = method == Method::GET;
         self.http
             .call(Call {
-                plane: Plane::Control,
+                plane: Service::Control,
                 method,
                 url,
                 body,

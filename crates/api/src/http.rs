@@ -1,11 +1,11 @@
 //! The HTTP client: which hosts may receive a key, headers of every request, limits of responses.
 
 use super::agent_server::Quirks;
-use super::answer::{self, About, Plane, Shown};
+use super::answer::{self, About, Service, Shown};
 use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
-use super::journal::{Journal, Noted, Outcome};
-use super::keyless::Keyless;
+use super::journal::{Journal, OpenEntry, Outcome};
+use super::keyless::SecretRedactor;
 use super::rows::Row;
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use bytes::Bytes;
@@ -70,7 +70,7 @@ struct Inner {
 
 /// One plain request.
 pub(super) struct Call<'a> {
-    pub plane: Plane,
+    pub plane: Service,
     pub method: Method,
     pub url: Url,
     pub body: Option<&'a Value>,
@@ -279,7 +279,7 @@ impl Http {
         let response = sent.map_err(|e| broken(&e))?;
         self.0.connections.note(&call.url, response.version());
         let skew = clock_skew(response.headers(), jiff::Timestamp::now());
-        if let (Plane::Control, Some(skew)) = (call.plane, skew) {
+        if let (Service::Control, Some(skew)) = (call.plane, skew) {
             self.0.skew.store(skew, Ordering::Relaxed);
         }
         let is_html = answer::is_html(response.headers(), b"");
@@ -287,7 +287,7 @@ impl Http {
         if !call.expect.contains(&response.status().as_u16()) {
             let error =
                 self.refused(response, at, call.plane, call.is_list, call.body.into_iter().chain(call.about)).await;
-            if !error.quiet().is_zero() && call.plane == Plane::Control {
+            if !error.quiet().is_zero() && call.plane == Service::Control {
                 let until = Instant::now() + error.quiet();
                 let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
                 *quiet = Some(quiet.map_or(until, |q| q.max(until)));
@@ -331,7 +331,7 @@ impl Http {
         if writes {
             self.check_write(&at)?;
         }
-        let mut request = self.request(Plane::Agent, &method, &url, !writes)?;
+        let mut request = self.request(Service::Agent, &method, &url, !writes)?;
         request = request
             .header(header::ACCEPT, "text/event-stream")
             .header(header::CACHE_CONTROL, "no-store")
@@ -345,7 +345,7 @@ impl Http {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let mut noted = writes.then(|| self.note(&at, Plane::Agent, &url, body));
+        let mut noted = writes.then(|| self.note(&at, Service::Agent, &url, body));
         let began = Instant::now();
         let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
         self.trace(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
@@ -364,13 +364,13 @@ impl Http {
             }
         };
         if response.status() != StatusCode::OK {
-            return Err(self.refused(response, at, Plane::Agent, false, body).await);
+            return Err(self.refused(response, at, Service::Agent, false, body).await);
         }
         stream::of_response(self, response, url, at).await.map_err(|error| self.scrubbed(error, body))
     }
 
     /// Starts a request: checks its target and adds the headers of its service (contract §5).
-    fn request(&self, plane: Plane, method: &Method, url: &Url, reads: bool) -> Result<RequestBuilder, ApiError> {
+    fn request(&self, plane: Service, method: &Method, url: &Url, reads: bool) -> Result<RequestBuilder, ApiError> {
         let at = self.place(method, url);
         if !matches!(url.scheme(), "http" | "https") {
             return Err(self.refuse(&at, "this address is neither http nor https".into(), None));
@@ -422,12 +422,12 @@ impl Http {
     }
 
     /// Starts an entry of the journal.
-    fn note(&self, at: &Place, plane: Plane, url: &Url, body: Option<&Value>) -> Noted {
+    fn note(&self, at: &Place, plane: Service, url: &Url, body: Option<&Value>) -> OpenEntry {
         self.0.journal.begin(None, at, self.shown(plane, at.method.clone(), url, body))
     }
 
     /// Returns a request for display: placeholders for keys, masks for secrets.
-    pub(super) fn shown(&self, plane: Plane, method: String, url: &Url, body: Option<&Value>) -> PlainRequest {
+    pub(super) fn shown(&self, plane: Service, method: String, url: &Url, body: Option<&Value>) -> PlainRequest {
         let secrets = self.secrets(body);
         let mut body = body.cloned();
         if let Some(body) = &mut body {
@@ -441,23 +441,23 @@ impl Http {
     ///
     /// The control plane takes a key or a bearer token. An agent server may be behind a gateway with its own token, so it gets
     /// both. The workspace is only for the control plane.
-    pub(super) fn identity(&self, plane: Plane) -> Vec<(&'static str, String)> {
+    pub(super) fn identity(&self, plane: Service) -> Vec<(&'static str, String)> {
         let Inner { key, bearer, workspace, .. } = &*self.0;
         let mut headers = Vec::new();
         if key.is_some() {
             headers.push((API_KEY, KEY_PLACE.to_string()));
         }
-        if bearer.is_some() && (key.is_none() || plane == Plane::Agent) {
+        if bearer.is_some() && (key.is_none() || plane == Service::Agent) {
             headers.push((AUTHORIZATION, TOKEN_PLACE.to_string()));
         }
-        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Plane::Control) {
+        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Service::Control) {
             headers.push((WORKSPACE, text::clean(workspace).into_owned()));
         }
         headers
     }
 
     /// Returns the same in one word.
-    pub(super) fn credentials(&self, plane: Plane) -> Shown {
+    pub(super) fn credentials(&self, plane: Service) -> Shown {
         let sent = self.identity(plane);
         let has = |header: &str| sent.iter().any(|(name, _)| *name == header);
         match (has(API_KEY), has(AUTHORIZATION)) {
@@ -472,7 +472,7 @@ impl Http {
         &'s self,
         response: Response,
         at: Place,
-        plane: Plane,
+        plane: Service,
         is_list: bool,
         known: impl IntoIterator<Item = &'s Value>,
     ) -> ApiError {
@@ -521,13 +521,13 @@ impl Http {
     }
 
     /// Removes keys from a response that repeats them. Costs one search per key.
-    fn without_keys(&self, body: Bytes, plane: Plane) -> (Bytes, Option<Secrets>) {
+    fn without_keys(&self, body: Bytes, plane: Service) -> (Bytes, Option<Secrets>) {
         let keys = self.secrets(None);
-        let clean = Keyless::whole(&keys, &body);
+        let clean = SecretRedactor::whole(&keys, &body);
         match (clean, plane) {
             (None, _) => (body, None),
-            (Some(clean), Plane::Agent) => (clean, None),
-            (Some(_), Plane::Control) => (body, Some(keys)),
+            (Some(clean), Service::Agent) => (clean, None),
+            (Some(_), Service::Control) => (body, Some(keys)),
         }
     }
 

@@ -56,11 +56,11 @@ impl Journal {
     }
 
     /// Starts an entry. It is added when it ends or is dropped. `title` is the request's purpose, if the path doesn't show it.
-    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> Noted {
+    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> OpenEntry {
         let outcome = Outcome::NoAnswer("stopped waiting for the response".into());
         let title = title.map_or_else(|| meaning(place, &request), str::to_string);
         let sent = Sent { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
-        Noted { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
+        OpenEntry { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
     }
 
     fn write(&self, sent: Sent) {
@@ -73,13 +73,13 @@ impl Journal {
 }
 
 /// An open entry of the journal.
-pub(super) struct Noted {
+pub(super) struct OpenEntry {
     journal: Journal,
     began: Instant,
     sent: Option<Sent>,
 }
 
-impl Noted {
+impl OpenEntry {
     /// Adds it with its result.
     pub fn ended(&mut self, outcome: Outcome) {
         if let Some(sent) = &mut self.sent {
@@ -96,7 +96,7 @@ impl Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for OpenEntry {
     fn drop(&mut self) {
         self.write();
     }

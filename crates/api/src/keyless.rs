@@ -7,19 +7,19 @@ use memchr::{memchr, memrchr};
 use runtail_core::model::{MASK, Secrets};
 
 /// The keys of one stream.
-pub(super) struct Keyless {
+pub(super) struct SecretRedactor {
     keys: Vec<Finder<'static>>,
     longest: usize,
     /// The end of the received bytes, while it may be the start of a key.
     held: Bytes,
 }
 
-impl Keyless {
+impl SecretRedactor {
     /// Creates a redactor for these keys.
-    pub fn new(keys: &Secrets) -> Keyless {
+    pub fn new(keys: &Secrets) -> SecretRedactor {
         let keys: Vec<_> = keys.texts().map(|key| Finder::new(key.as_bytes()).into_owned()).collect();
         let longest = keys.iter().map(|key| key.needle().len()).max().unwrap_or(0);
-        Keyless { keys, longest, held: Bytes::new() }
+        SecretRedactor { keys, longest, held: Bytes::new() }
     }
 
     /// Returns a text without these keys; nothing if it contains none.
@@ -103,7 +103,7 @@ mod tests {
     const KEYS: [&str; 2] = ["lsv2_pt_canary", "bearer-canary-ab"];
 
     fn passed(chunks: &[&[u8]]) -> String {
-        let mut keyless = Keyless::new(&Secrets::new(KEYS, 6));
+        let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
         let mut out = Vec::new();
         for chunk in chunks {
             out.extend_from_slice(&keyless.pass(Bytes::copy_from_slice(chunk)));
@@ -118,17 +118,18 @@ mod tests {
         assert_eq!(passed(&[b"data: lsv2_pt_cana", b"\n\n"]), "data: lsv2_pt_cana\n\n");
         assert_eq!(passed(&[b"lsv2_pt_lsv2_pt_canary"]), "lsv2_pt_***");
         assert_eq!(passed(&[b"bearer-canary-"]), "bearer-canary-");
-        let mut keyless = Keyless::new(&Secrets::new(KEYS, 6));
+        let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
         assert_eq!(keyless.pass(Bytes::from_static(b"data: 1l\n\n")), "data: 1l\n\n", "a whole event is not held back");
         assert_eq!(keyless.pass(Bytes::from_static(b"data: l")), "data: ");
-        assert_eq!(Keyless::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
+        assert_eq!(SecretRedactor::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
     }
 
     #[test]
     fn a_whole_text_is_copied_only_where_a_key_is() {
         let keys = Secrets::new(KEYS, 6);
-        assert_eq!(Keyless::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
-        let both = Keyless::whole(&keys, b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]").unwrap();
+        assert_eq!(SecretRedactor::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
+        let both =
+            SecretRedactor::whole(&keys, b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]").unwrap();
         assert_eq!(both, "[\"***\", \"***\", \"***\"]");
     }
 

@@ -1,6 +1,6 @@
 //! The log calls of the control plane in both their generations (control-plane reference §2 and §8), and following a log.
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
 use super::log_tail::Tail;
 use super::newest::LOOKED_THROUGH;
@@ -144,7 +144,7 @@ impl ControlPlane {
             LogCalls::V2 => (Method::GET, self.log_call_v2(scope, revision, filter, ask)?, None),
         };
         let body = body.as_ref();
-        let (plane, retry, timeout) = (Plane::Control, self.retry, REQUEST_TIMEOUT);
+        let (plane, retry, timeout) = (Service::Control, self.retry, REQUEST_TIMEOUT);
         // The older calls only read, although they are POSTs.
         let call = Call {
             plane,

@@ -3,7 +3,7 @@
 use super::answer;
 use super::body::read_head;
 use super::http::Http;
-use super::keyless::Keyless;
+use super::keyless::SecretRedactor;
 use super::{ApiError, Kind, Place, network};
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -76,7 +76,7 @@ pub(super) async fn of_response(
     let (thread_id, run_id) = (open(thread_id), open(run_id));
     let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
     let status = response.status().as_u16();
-    let keyless = Keyless::new(&http.secrets(None));
+    let keyless = SecretRedactor::new(&http.secrets(None));
     let body = Body { bytes: response.bytes_stream().boxed(), keyless: Some(keyless), _http: http.clone(), url, at };
     Ok(EventStream { status, run_id, thread_id, answered, body: body.boxed() })
 }
@@ -85,7 +85,7 @@ pub(super) async fn of_response(
 struct Body {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
     /// `None` after the end.
-    keyless: Option<Keyless>,
+    keyless: Option<SecretRedactor>,
     /// Kept because the client owns the connection.
     _http: Http,
     url: Url,

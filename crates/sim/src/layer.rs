@@ -17,12 +17,12 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of recorded requests; a demo may run for days.
-const KEPT: usize = 10_000;
+const MAX_REQUESTS: usize = 10_000;
 /// Maximum size of a request's body.
 const LARGEST: usize = 300 << 20;
 
 #[derive(Debug, Default)]
-struct Book {
+struct Recorder {
     requests: VecDeque<Request>,
     rules: Vec<(Rule, usize)>,
 }
@@ -30,11 +30,11 @@ struct Book {
 /// Requests and rules of all servers.
 #[derive(Debug, Default)]
 pub struct Script {
-    book: Mutex<Book>,
+    book: Mutex<Recorder>,
 }
 
 impl Script {
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, Recorder> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,7 +73,7 @@ impl Script {
             }
         }
         book.requests.push_back(request);
-        if book.requests.len() > KEPT {
+        if book.requests.len() > MAX_REQUESTS {
             book.requests.pop_front();
         }
         hit

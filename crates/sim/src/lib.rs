@@ -13,7 +13,7 @@ pub mod options;
 mod world;
 
 pub use agent::Agent;
-pub use control::Plane;
+pub use control::ControlServer;
 pub use fault::{Request, Rule};
 pub use ids::Ids;
 pub use options::{Dialect, Interrupt, Logs, Options, Scenario, Wire};
@@ -57,7 +57,7 @@ pub struct AgentAddr {
 pub struct Sim {
     regions: Vec<Region>,
     addresses: Vec<AgentAddr>,
-    planes: Vec<Arc<Plane>>,
+    planes: Vec<Arc<ControlServer>>,
     agents: Vec<Arc<Agent>>,
     script: Arc<Script>,
     stop: CancellationToken,
@@ -104,7 +104,7 @@ impl Sim {
         let mut agents = Vec::new();
         for ((name, region), listener) in names.iter().zip(listeners) {
             let url = format!("http://{}", listener.local_addr()?);
-            let plane = Plane::new(name, region, &url, &options);
+            let plane = ControlServer::new(name, region, &url, &options);
             let prefix = if options.prefix_only { "/api-host" } else { "" };
             sim.regions.push(Region {
                 name: (*name).to_owned(),

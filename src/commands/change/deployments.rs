@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, document, filled};
 use super::{Approval, Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
-use crate::commands::wait::{self, Patience};
+use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::output::{complain, placed};
@@ -152,7 +152,7 @@ impl Delete {
             None => control(&site)?.what_is_left(&id).await,
             Some(signals) => {
                 let timeout = self.timeout.unwrap_or(context.config.poll.timeout);
-                let patience = Patience::new(timeout, self.interval.unwrap_or(LOOK));
+                let patience = WaitSchedule::new(timeout, self.interval.unwrap_or(LOOK));
                 signals.unless_stopped(until_gone(&site, &id, name, &patience)).await?;
                 Ok(None)
             }
@@ -175,7 +175,7 @@ impl Delete {
 }
 
 /// Polls until the deployment is gone and prints its status when it changes. Retries temporary errors.
-async fn until_gone(site: &Site, id: &str, name: &str, patience: &Patience) -> Result<(), Failure> {
+async fn until_gone(site: &Site, id: &str, name: &str, patience: &WaitSchedule) -> Result<(), Failure> {
     let control = control(site)?.clone().retrying(runtail_api::Retry::NONE);
     let mut told: Option<String> = None;
     loop {

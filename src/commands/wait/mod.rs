@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use clap::Args;
 use futures::future::join_all;
 use patience::End;
-pub(crate) use patience::Patience;
+pub(crate) use patience::WaitSchedule;
 use report::Report;
 use runtail_api::{ApiError, Retry};
 use runtail_core::config::{Profile, parse_duration};
@@ -100,7 +100,7 @@ async fn wait(
     context: &Context,
     signals: &Signals,
     options: Options,
-    opened: Option<Vec<Opened>>,
+    opened: Option<Vec<OpenedSite>>,
 ) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
         return Err(Failure::usage("--revision needs exactly one deployment, but several were given"));
@@ -133,7 +133,7 @@ async fn wait(
     };
     let waits = join_all(names.iter().zip(watches).map(async |(wanted, mut watch)| {
         let (profiles, name) = resolve::narrowed(context, wanted);
-        let is_meant = |site: &&Opened| profiles.iter().any(|profile| profile.name == site.0);
+        let is_meant = |site: &&OpenedSite| profiles.iter().any(|profile| profile.name == site.0);
         let own: Option<Vec<_>> =
             sites.as_ref().map(|all| all.iter().filter(is_meant).map(|(_, site)| site.clone()).collect());
         let verdict = match own {
@@ -179,20 +179,20 @@ async fn wait(
 }
 
 /// Returns the schedule of a wait, with defaults from the configuration.
-fn timing(context: &Context, timeout: Option<Duration>, interval: Option<Duration>) -> Result<Patience, Failure> {
+fn timing(context: &Context, timeout: Option<Duration>, interval: Option<Duration>) -> Result<WaitSchedule, Failure> {
     let interval = interval.unwrap_or(context.config.poll.interval);
     if interval < Duration::from_millis(100) {
         return Err(Failure::usage("--interval is too short: the minimum is 100ms; once a minute is recommended"));
     }
-    Ok(Patience::new(timeout.unwrap_or(context.config.poll.timeout), interval))
+    Ok(WaitSchedule::new(timeout.unwrap_or(context.config.poll.timeout), interval))
 }
 
 /// A profile's name, and its site if it could be opened.
-type Opened = (String, Result<Site, ApiError>);
+type OpenedSite = (String, Result<Site, ApiError>);
 
 /// Opens the profiles that may have the deployments, each once, because its key may come from an interactive command.
 /// Requests are not retried below, because the wait itself retries.
-async fn open(context: &Context, names: &[&str]) -> Vec<Opened> {
+async fn open(context: &Context, names: &[&str]) -> Vec<OpenedSite> {
     let mut wanted: Vec<Profile> = Vec::new();
     for profile in names.iter().flat_map(|name| resolve::narrowed(context, name).0) {
         if profile.control_plane.is_some() && !wanted.iter().any(|other| other.name == profile.name) {
@@ -208,7 +208,7 @@ async fn open(context: &Context, names: &[&str]) -> Vec<Opened> {
 }
 
 /// Returns the failure card of a revision, if it can be read in reasonable time and before the deadline.
-async fn card(globals: &Globals, watch: &Watch, patience: &Patience) -> Option<FailureCard> {
+async fn card(globals: &Globals, watch: &Watch, patience: &WaitSchedule) -> Option<FailureCard> {
     let (found, row) = (watch.found.as_ref()?, watch.row.as_ref()?);
     let control = watch.control()?.clone().retrying(Retry::PATIENT);
     let times = watch.times();

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// How long an active request may continue after the deadline, because it may return the awaited status.
 const GRACE: Duration = Duration::from_secs(1);
 /// Replaces a deadline that would overflow the clock.
-const FOR_EVER: Duration = Duration::from_secs(3600 * 24 * 365);
+const FAR_FUTURE: Duration = Duration::from_secs(3600 * 24 * 365);
 
 /// Why polling stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,16 +20,16 @@ pub(crate) enum End {
 
 /// The interval of a wait and its deadline.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct WaitSchedule {
     deadline: Instant,
     interval: Duration,
 }
 
-impl Patience {
+impl WaitSchedule {
     /// Creates a schedule that starts now.
-    pub fn new(timeout: Duration, interval: Duration) -> Patience {
+    pub fn new(timeout: Duration, interval: Duration) -> WaitSchedule {
         let now = Instant::now();
-        Patience { deadline: now.checked_add(timeout).unwrap_or(now + FOR_EVER), interval }
+        WaitSchedule { deadline: now.checked_add(timeout).unwrap_or(now + FAR_FUTURE), interval }
     }
 
     /// Waits for an answer, at most a little longer than the deadline.
@@ -73,7 +73,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_interval_varies_by_a_tenth() {
-        let patience = Patience::new(s(100_000), s(60));
+        let patience = WaitSchedule::new(s(100_000), s(60));
         let mut waits = Vec::new();
         for _ in 0..200 {
             let before = Instant::now();
@@ -87,33 +87,33 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_last_question_is_asked_at_the_deadline() {
         let began = Instant::now();
-        let patience = Patience::new(s(100), s(60));
+        let patience = WaitSchedule::new(s(100), s(60));
         assert!(patience.pause(None).await.is_ok() && patience.pause(None).await.is_ok());
         assert_eq!(began.elapsed(), s(100));
         assert_eq!(patience.pause(None).await, Err(End::Deadline));
-        assert_eq!(Patience::new(s(0), s(60)).pause(None).await, Err(End::Deadline), "no time, one question");
+        assert_eq!(WaitSchedule::new(s(0), s(60)).pause(None).await, Err(End::Deadline), "no time, one question");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_servers_wish_is_kept() {
         let began = Instant::now();
-        let patience = Patience::new(s(1000), s(1));
+        let patience = WaitSchedule::new(s(1000), s(1));
         assert_eq!(patience.pause(Some(s(120))).await, Ok(()));
         assert_eq!(began.elapsed(), s(120));
         // It wants more time than there is: nothing is left to wait for.
         assert_eq!(patience.pause(Some(s(881))).await, Err(End::LeftAlone(s(881))));
         assert_eq!(began.elapsed(), s(120));
         assert_eq!(patience.pause(Some(s(880))).await, Ok(()), "the deadline itself will do");
-        let long = Patience::new(Duration::MAX, s(1)).pause(Some(Duration::MAX)).await;
+        let long = WaitSchedule::new(Duration::MAX, s(1)).pause(Some(Duration::MAX)).await;
         assert_eq!(long, Err(End::LeftAlone(Duration::MAX)), "numbers without bounds");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_hangs_does_not_hold_the_deadline_up_for_long() {
         let began = Instant::now();
-        let patience = Patience::new(s(5), s(1));
+        let patience = WaitSchedule::new(s(5), s(1));
         assert_eq!(patience.bounded(std::future::pending::<()>()).await, None);
         assert!((s(5)..=s(6)).contains(&began.elapsed()), "{:?}", began.elapsed());
-        assert_eq!(Patience::new(s(5), s(1)).bounded(async { 7 }).await, Some(7));
+        assert_eq!(WaitSchedule::new(s(5), s(1)).bounded(async { 7 }).await, Some(7));
     }
 }

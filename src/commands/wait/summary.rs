@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file. Opened before the wait, so that a permission error is reported at once.
+/// The file. OpenedSite before the wait, so that a permission error is reported at once.
 #[derive(Debug)]
 pub(crate) struct SummaryFile {
     path: PathBuf,

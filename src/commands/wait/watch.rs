@@ -1,6 +1,6 @@
 //! One wait: finds the deployment, chooses a revision, and polls it until its status is final.
 
-use super::patience::{End, Patience};
+use super::patience::{End, WaitSchedule};
 use super::report::{Event, Pause, Report};
 use crate::commands::revisions::UNSORTED;
 use crate::context::Site;
@@ -180,7 +180,7 @@ impl Watch {
         &mut self,
         sites: &[Result<Site, ApiError>],
         name: &str,
-        patience: &Patience,
+        patience: &WaitSchedule,
         report: &Report,
     ) -> Verdict {
         let verdict = match self.steps(sites, name, patience, report).await {
@@ -202,7 +202,7 @@ impl Watch {
         &mut self,
         sites: &[Result<Site, ApiError>],
         name: &str,
-        patience: &Patience,
+        patience: &WaitSchedule,
         report: &Report,
     ) -> Result<Verdict, Halt> {
         let asked = self.asked.clone();
@@ -243,7 +243,7 @@ impl Watch {
     }
 
     /// Repeats a request until it succeeds. Temporary errors are reported once and retried until the deadline.
-    async fn insist<T, F>(&mut self, patience: &Patience, report: &Report, mut ask: F) -> Result<T, Halt>
+    async fn insist<T, F>(&mut self, patience: &WaitSchedule, report: &Report, mut ask: F) -> Result<T, Halt>
     where
         F: AsyncFnMut() -> Result<T, Unresolved>,
     {
@@ -265,7 +265,7 @@ impl Watch {
     }
 
     /// Counts a failed request, and reports it unless it repeats the last error.
-    fn stumble(&mut self, error: &ApiError, patience: &Patience, report: &Report) {
+    fn stumble(&mut self, error: &ApiError, patience: &WaitSchedule, report: &Report) {
         let said = said(error);
         let (is_new, times) = match &self.trouble {
             Some((last, times)) => (*last != said, times + 1),
@@ -315,7 +315,7 @@ impl Watch {
         &mut self,
         control: &ControlPlane,
         deployment: &str,
-        patience: &Patience,
+        patience: &WaitSchedule,
         report: &Report,
     ) -> Option<Duration> {
         if self.overtaken_by.is_some() {
@@ -383,7 +383,7 @@ impl Watch {
     }
 
     /// Returns the verdict for a permanent error.
-    async fn refused(&self, why: Unresolved, patience: &Patience) -> Verdict {
+    async fn refused(&self, why: Unresolved, patience: &WaitSchedule) -> Verdict {
         let error = match why {
             Unresolved::Said(Failure { exit, message }) => return Verdict::new(Outcome::Error(exit), message),
             Unresolved::Asked(error) => error,
@@ -401,7 +401,7 @@ impl Watch {
     }
 
     /// Returns which of the two is missing: the deployment or the revision.
-    async fn missing(&self, patience: &Patience) -> (Outcome, String) {
+    async fn missing(&self, patience: &WaitSchedule) -> (Outcome, String) {
         let id = text::clean(self.revision.as_deref().unwrap_or_default()).into_owned();
         if self.row.is_none() {
             return (Outcome::Error(Exit::Failed), format!("there is no revision {id} of {}", self.title()));

@@ -264,7 +264,7 @@ async fn stopped_threads_are_continued_and_others_are_not() {
     assert!(notes(&plan.preview).starts_with("Runs next: "), "{}", notes(&plan.preview));
     let server = serve(&world("interrupted", "cancelled", vec![run("r", "interrupted")])).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
-    assert!(notes(&plan.preview).contains("cancelled run again from their beginning"));
+    assert!(notes(&plan.preview).contains("cancelled nodes run again from their start"));
     for (status, case, run_status) in [
         ("interrupted", "question", "success"),
         ("idle", "finished-state", "success"),

@@ -1,6 +1,6 @@
 //! Applies a plan: sends it once if the target has not changed, and finds the resulting revision.
 
-use crate::answer::Plane;
+use crate::answer::Service;
 use crate::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
 use crate::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
 use reqwest::Method;
@@ -74,7 +74,7 @@ impl ControlPlane {
         let (body, about, expect) = (plan.body.as_ref(), plan.before.as_ref(), plan.expect);
         // No change has a list as its response or a body that may be sent twice.
         let call = Call {
-            plane: Plane::Control,
+            plane: Service::Control,
             method,
             url,
             body,

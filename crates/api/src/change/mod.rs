@@ -97,7 +97,7 @@ impl ControlPlane {
     pub(super) fn plan_of(&self, draft: Draft) -> Result<Plan, ApiError> {
         let Draft { method, path, query, body, expect, before, guard, made_from, .. } = draft;
         let url = self.plan_url(&method, &path, &query)?;
-        let mut request = self.http.shown(super::answer::Plane::Control, method.to_string(), &url, body.as_ref());
+        let mut request = self.http.shown(super::answer::Service::Control, method.to_string(), &url, body.as_ref());
         // The input and the changes may repeat a secret that is not sent.
         let secrets = self.http.secrets(body.as_ref()).and(&Secrets::of_records(&before.iter().collect::<Vec<_>>()));
         if let Some(body) = &mut request.body {

@@ -34,7 +34,7 @@ pub(super) struct Handshake {
 pub(super) async fn shake(name: ServerName<'static>, stream: TcpStream) -> Handshake {
     let failed = |e: rustls::Error| Handshake { result: Err(io::Error::other(e)), certificate: None };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = match Witness::new(provider.clone()) {
+    let verifier = match CertRecorder::new(provider.clone()) {
         Ok(verifier) => Arc::new(verifier),
         Err(e) => return failed(e),
     };
@@ -63,18 +63,18 @@ fn read(der: &[u8]) -> Option<Certificate> {
 
 /// Wraps the platform's certificate verifier and remembers the certificate.
 #[derive(Debug)]
-struct Witness {
+struct CertRecorder {
     judge: Verifier,
     seen: Mutex<Option<Vec<u8>>>,
 }
 
-impl Witness {
-    fn new(provider: Arc<CryptoProvider>) -> Result<Witness, Error> {
-        Ok(Witness { judge: Verifier::new(provider)?, seen: Mutex::default() })
+impl CertRecorder {
+    fn new(provider: Arc<CryptoProvider>) -> Result<CertRecorder, Error> {
+        Ok(CertRecorder { judge: Verifier::new(provider)?, seen: Mutex::default() })
     }
 }
 
-impl ServerCertVerifier for Witness {
+impl ServerCertVerifier for CertRecorder {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -2,8 +2,8 @@
 
 use super::reach;
 use super::regions::Refused;
-use super::{Check, Desk, Fault, Probe, Seen};
-use crate::answer::Plane;
+use super::{Check, Fault, Probe, Reporter, Seen};
+use crate::answer::Service;
 use crate::logs::LogCalls;
 use crate::{ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope};
 use reqwest::{Method, Url};
@@ -21,7 +21,7 @@ const PINNED: usize = 5;
 
 /// Results of the control plane that later checks need.
 #[derive(Default)]
-pub(super) struct Examined {
+pub(super) struct Findings {
     /// The agent server of the requested deployment.
     pub server: Option<(String, Url)>,
     /// The rejected key, if other regions can be tried.
@@ -39,16 +39,16 @@ pub(super) enum Verdict {
     Silent,
 }
 
-pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Option<&Http>) -> Examined {
+pub(super) async fn examine(desk: &Reporter, profile: &Profile, base: &Url, http: Option<&Http>) -> Findings {
     let reached = reach::examine(desk, base).await;
     let Some(http) = http.filter(|_| reached) else {
         let why = if reached { "the key or the token could not be read" } else { "the server cannot be reached" };
         desk.tell(Check::skipped("access", format!("not checked: {why}")));
-        return Examined::default();
+        return Findings::default();
     };
     let list = |base: &Url| {
         let url = below(base, &["v2", "deployments"], &[("limit", PAGE.to_string()), ("offset", "0".into())]);
-        Probe { is_list: true, ..Probe::get(Plane::Control, url) }
+        Probe { is_list: true, ..Probe::get(Service::Control, url) }
     };
     let seen = desk.probe(http, list(base)).await;
     clock(desk, &seen);
@@ -58,23 +58,23 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
             if let Err(error) = seen.json() {
                 desk.tell(seen.failed("address", &error));
             }
-            return Examined::default();
+            return Findings::default();
         }
         Verdict::Other => {
             // A server without the list call is a control plane too.
             if let Some(id) = profile.deployments.first() {
                 let pinned =
-                    desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", id], &[]))).await;
+                    desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", id], &[]))).await;
                 if pinned.json().is_ok() {
                     desk.tell(Check::good("address", "a control plane answers; it has no list of deployments"));
                     self::pinned(desk, http, base, profile).await;
-                    return Examined::default();
+                    return Findings::default();
                 }
             }
             let other = other_prefix(base);
             let answers = verdict(&desk.probe(http, list(&other)).await) == Verdict::Speaks;
             desk.tell(wrong_address(&seen, base, &other, answers));
-            return Examined::default();
+            return Findings::default();
         }
         Verdict::Speaks => {
             desk.tell(seen.evidence(Check::good("address", format!("a control plane answers at {base}"))))
@@ -86,7 +86,7 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
             let refused = matches!(&seen.result, Err(e) if may_be_elsewhere(e));
             let elsewhere = refused && desk.ask.regions.iter().any(|(_, url)| url.origin() == base.origin());
             let refused = elsewhere.then(|| Refused::new(desk, http, base));
-            return Examined { server: None, refused };
+            return Findings { server: None, refused };
         }
     };
     let more = if rows.len() >= PAGE { " or more" } else { "" };
@@ -98,7 +98,7 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
         Some(wanted) => deployment(desk, profile, &control, wanted, &rows).await,
         None => None,
     };
-    Examined { server, refused: None }
+    Findings { server, refused: None }
 }
 
 /// Classifies the answer to a request for the deployment list.
@@ -145,7 +145,7 @@ fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
 }
 
 /// Reports on the key and the workspace; returns the rows of the list, if there are any.
-fn access(desk: &Desk, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
+fn access(desk: &Reporter, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
     let sent = profile.workspace.as_deref().map(text::short_id);
     let error = match seen.json() {
         Ok(answer) => {
@@ -209,7 +209,7 @@ fn rows(answer: Value) -> Vec<Value> {
     }
 }
 
-fn clock(desk: &Desk, seen: &Seen) {
+fn clock(desk: &Reporter, seen: &Seen) {
     let Some(skew) = seen.head.and_then(|head| head.skew) else { return };
     let far = text::duration(Duration::from_secs(skew.unsigned_abs()));
     let name = "clock";
@@ -225,10 +225,10 @@ fn clock(desk: &Desk, seen: &Seen) {
 }
 
 /// Checks the profile's pinned deployments.
-async fn pinned(desk: &Desk, http: &Http, base: &Url, profile: &Profile) {
+async fn pinned(desk: &Reporter, http: &Http, base: &Url, profile: &Profile) {
     let (mut good, mut problems) = (0, Vec::new());
     for id in profile.deployments.iter().take(PINNED) {
-        let seen = desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", id], &[]))).await;
+        let seen = desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", id], &[]))).await;
         match seen.json() {
             Ok(_) => good += 1,
             Err(error) => problems.push((id, seen, error)),
@@ -248,9 +248,9 @@ async fn pinned(desk: &Desk, http: &Http, base: &Url, profile: &Profile) {
 }
 
 /// Reports the number of free-tier deployments. Only newer servers return it; informational.
-async fn room(desk: &Desk, http: &Http, base: &Url) {
+async fn room(desk: &Reporter, http: &Http, base: &Url) {
     let seen =
-        desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
+        desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
     let count = seen.json().ok().and_then(|answer| answer["count"].as_u64());
     let check = match count {
         Some(count) => Check::good("free", format!("{count} free-tier deployments")),
@@ -260,7 +260,7 @@ async fn room(desk: &Desk, http: &Http, base: &Url) {
 }
 
 /// Determines which generation of log calls the server has, with the first deployment.
-async fn log_calls(desk: &Desk, control: &ControlPlane, rows: &[Value]) {
+async fn log_calls(desk: &Reporter, control: &ControlPlane, rows: &[Value]) {
     let Some(id) = rows.iter().find_map(|row| row["id"].as_str()) else {
         return desk.tell(Check::skipped("logs", "no deployments"));
     };
@@ -282,7 +282,7 @@ async fn log_calls(desk: &Desk, control: &ControlPlane, rows: &[Value]) {
 
 /// The agent server of the requested deployment.
 async fn deployment(
-    desk: &Desk,
+    desk: &Reporter,
     profile: &Profile,
     control: &ControlPlane,
     wanted: &str,
@@ -343,6 +343,6 @@ pub(super) fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url
 }
 
 /// Creates a POST that only reads.
-pub(super) fn question<'a>(plane: Plane, url: Url, body: &'a Value) -> Probe<'a> {
+pub(super) fn question<'a>(plane: Service, url: Url, body: &'a Value) -> Probe<'a> {
     Probe { plane, method: Method::POST, url, body: Some(body), is_list: true }
 }

@@ -1,8 +1,8 @@
 //! Checks of a profile's key and token: whether they can be read, their format, and where they are sent.
 
-use super::{Check, Desk, Fault};
+use super::{Check, Fault, Reporter};
 use crate::Http;
-use crate::answer::Plane;
+use crate::answer::Service;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -61,7 +61,7 @@ impl Credentials {
     }
 
     /// Reports on each; returns whether all could be read.
-    pub fn tell(&self, desk: &Desk) -> bool {
+    pub fn tell(&self, desk: &Reporter) -> bool {
         if self.0.is_empty() {
             desk.tell(Check::skipped("key", "the profile has neither a key nor a token"));
         }
@@ -176,9 +176,9 @@ pub(super) fn headers(http: &Http, profile: &Profile) -> Check {
     };
     let mut parts = Vec::new();
     if profile.control_plane.is_some() {
-        parts.push(format!("to the control plane: {}", of(Plane::Control)));
+        parts.push(format!("to the control plane: {}", of(Service::Control)));
     }
-    parts.push(format!("to agent servers: {}", of(Plane::Agent)));
+    parts.push(format!("to agent servers: {}", of(Service::Agent)));
     Check::good("headers", parts.join("; "))
 }
 
@@ -209,7 +209,7 @@ mod tests {
             (Which::Key, "\"lsv2_pt_canary\"".into(), State::Warn, "unrecognized format"),
             (Which::Key, jwt(r#"{"sub":"canary"}"#), State::Warn, "JWT"),
             (Which::Token, good("canary0123456789canary0123456789_canary"), State::Warn, "lsv2_pt_"),
-            (Which::Token, jwt(r#"{"exp":1800003700,"sub":"canary"}"#), State::Good, "good for another 1h"),
+            (Which::Token, jwt(r#"{"exp":1800003700,"sub":"canary"}"#), State::Good, "valid for another 1h"),
             (Which::Token, jwt(r#"{"exp":1799999700}"#), State::Bad(Fault::Access), "expired 5m ago"),
             (Which::Token, jwt(r#"{"exp":"canary"}"#), State::Good, "JWT"),
             (Which::Token, "opaque-canary-token".into(), State::Skipped, "unrecognized format, under 20 characters"),

@@ -1,5 +1,5 @@
 //! The doctor: diagnoses connection problems step by step. It only reads, always ends, and its report is safe to share: every
-//! text of a check has passed `Desk::safe`.
+//! text of a check has passed `Reporter::safe`.
 
 mod agent;
 mod certificate;
@@ -14,7 +14,7 @@ pub use check::{Check, Fault, State};
 pub use machine::{Origin, machine};
 pub use regions::Refused;
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, Head, MAX_BODY, REQUEST_TIMEOUT};
 use super::{ApiError, Http, Kind, Retry};
 use credentials::Credentials;
@@ -91,7 +91,7 @@ pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender
 /// if other regions can be tried.
 pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) -> Option<Refused> {
     let (credentials, profile) = credentials::fetch(profile).await;
-    let desk = Desk::new(&profile, ask, &credentials, out);
+    let desk = Reporter::new(&profile, ask, &credentials, out);
     let had_all = credentials.tell(&desk);
     let http = match had_all.then(|| Http::new(&profile)) {
         Some(Ok(http)) => Some(http),
@@ -120,10 +120,10 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
 }
 
 /// Checks agent servers concurrently and reports them in order.
-async fn agents(desk: &Desk, servers: Vec<(String, Url)>, http: Option<&Http>) {
+async fn agents(desk: &Reporter, servers: Vec<(String, Url)>, http: Option<&Http>) {
     let looks = servers.into_iter().map(|(name, url)| async move {
         let (out, mut told) = unbounded_channel();
-        let own = Desk { out, server: Some(name), ..desk.clone() };
+        let own = Reporter { out, server: Some(name), ..desk.clone() };
         agent::examine(&own, &url, http).await;
         drop(own);
         drain(&mut told)
@@ -142,7 +142,7 @@ fn drain(told: &mut UnboundedReceiver<Check>) -> Vec<Check> {
 
 /// Creates checks: their subject, and the secrets that must not appear in them.
 #[derive(Clone)]
-struct Desk {
+struct Reporter {
     profile: String,
     server: Option<String>,
     ask: Arc<Ask>,
@@ -151,11 +151,11 @@ struct Desk {
     out: UnboundedSender<Check>,
 }
 
-impl Desk {
-    fn new(profile: &Profile, ask: &Ask, credentials: &Credentials, out: UnboundedSender<Check>) -> Desk {
+impl Reporter {
+    fn new(profile: &Profile, ask: &Ask, credentials: &Credentials, out: UnboundedSender<Check>) -> Reporter {
         let proxies = reach::proxy_secrets(profile);
         let keys = credentials.secrets().map(|secret: &SecretString| secret.expose_secret());
-        Desk {
+        Reporter {
             profile: profile.name.clone(),
             server: None,
             ask: Arc::new(ask.clone()),
@@ -208,7 +208,7 @@ impl Desk {
 
 /// Creates a read request.
 struct Probe<'a> {
-    plane: Plane,
+    plane: Service,
     method: Method,
     url: Url,
     body: Option<&'a Value>,
@@ -216,7 +216,7 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    fn get(plane: Plane, url: Url) -> Probe<'static> {
+    fn get(plane: Service, url: Url) -> Probe<'static> {
         Probe { plane, method: Method::GET, url, body: None, is_list: false }
     }
 }

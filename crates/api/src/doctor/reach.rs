@@ -1,7 +1,7 @@
 //! Checks of a connection step by step: proxy, name, TCP, TLS.
 
 use super::certificate::{self, Certificate, Handshake};
-use super::{Check, Desk, Fault};
+use super::{Check, Fault, Reporter};
 use crate::network;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::Uri;
@@ -19,10 +19,10 @@ use tokio::net::{TcpStream, lookup_host};
 use url::Host;
 
 /// Number of days before a certificate expires from which on to warn.
-const SOON: i64 = 14;
+const EXPIRY_WARNING_DAYS: i64 = 14;
 
 /// Reports every step of a connection; returns whether a request can succeed.
-pub(super) async fn examine(desk: &Desk, url: &Url) -> bool {
+pub(super) async fn examine(desk: &Reporter, url: &Url) -> bool {
     let Some((host, port)) = url.host().zip(url.port_or_known_default()) else { return false };
     let address = format!("{host}:{port}");
     if let Some(proxy) = proxy_of(url) {
@@ -57,7 +57,7 @@ pub(super) fn proxy_secrets(profile: &Profile) -> Vec<String> {
 }
 
 /// Checks the connection to a proxy. Only the request itself can check what is behind it.
-async fn through(desk: &Desk, proxy: &Uri, target: &str) -> bool {
+async fn through(desk: &Reporter, proxy: &Uri, target: &str) -> bool {
     let scheme = proxy.scheme_str().unwrap_or("http");
     let Some(host) = proxy.host() else {
         desk.tell(Check::bad(Fault::Configuration, "proxy", "the proxy of the environment has no host"));
@@ -82,7 +82,7 @@ async fn through(desk: &Desk, proxy: &Uri, target: &str) -> bool {
     true
 }
 
-async fn resolve(desk: &Desk, name: &'static str, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+async fn resolve(desk: &Reporter, name: &'static str, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
     let bare = host.trim_matches(['[', ']']);
     let found = tokio::time::timeout(desk.ask.connect_limit, lookup_host((bare, port))).await;
     let problem = match found {
@@ -113,7 +113,7 @@ async fn resolve(desk: &Desk, name: &'static str, host: &str, port: u16) -> Opti
 }
 
 /// Tries all addresses concurrently; the first connection wins.
-async fn connect(desk: &Desk, name: &'static str, target: &str, addresses: &[SocketAddr]) -> Option<TcpStream> {
+async fn connect(desk: &Reporter, name: &'static str, target: &str, addresses: &[SocketAddr]) -> Option<TcpStream> {
     let began = Instant::now();
     let mut tries: FuturesUnordered<_> =
         addresses.iter().map(|a| async move { (a, TcpStream::connect(a).await) }).collect();
@@ -149,7 +149,7 @@ async fn connect(desk: &Desk, name: &'static str, target: &str, addresses: &[Soc
     None
 }
 
-async fn tls(desk: &Desk, host: &Host<&str>, port: u16, stream: TcpStream) -> bool {
+async fn tls(desk: &Reporter, host: &Host<&str>, port: u16, stream: TcpStream) -> bool {
     let name = match host {
         Host::Domain(name) => ServerName::try_from(name.to_string()).ok(),
         Host::Ipv4(ip) => Some(ServerName::from(std::net::IpAddr::from(*ip))),
@@ -198,7 +198,7 @@ fn trusted(version: Option<ProtocolVersion>, certificate: Option<&Certificate>, 
     let Some(certificate) = certificate else { return Check::good("TLS", version) };
     let days = (certificate.ends - now) / 86400;
     let found = format!("{version}, certificate by {}, valid for another {days} days", certificate.issuer);
-    match days < SOON {
+    match days < EXPIRY_WARNING_DAYS {
         true => Check::warn("TLS", found)
             .likely("it expires soon, and then connections fail")
             .to_do("inform the server's operator"),

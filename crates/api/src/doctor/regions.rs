@@ -1,8 +1,8 @@
 //! Tries a rejected key in the other regions of the cloud, only after the user confirmed it.
 
 use super::control::below;
-use super::{Check, Desk, Probe};
-use crate::answer::Plane;
+use super::{Check, Probe, Reporter};
+use crate::answer::Service;
 use crate::{Http, Kind};
 use futures::future::join_all;
 use reqwest::Url;
@@ -10,13 +10,13 @@ use tokio::sync::mpsc::unbounded_channel;
 
 /// A rejected key. If dropped, it is sent nowhere else.
 pub struct Refused {
-    desk: Desk,
+    desk: Reporter,
     http: Http,
     base: Url,
 }
 
 /// A region's response to the key.
-enum Said {
+enum RegionReply {
     Accepted,
     Known,
     Refused,
@@ -24,9 +24,9 @@ enum Said {
 }
 
 impl Refused {
-    pub(super) fn new(desk: &Desk, http: &Http, base: &Url) -> Refused {
+    pub(super) fn new(desk: &Reporter, http: &Http, base: &Url) -> Refused {
         // It may be kept for long, so it must not delay the end of the checks.
-        let desk = Desk { out: unbounded_channel().0, ..desk.clone() };
+        let desk = Reporter { out: unbounded_channel().0, ..desk.clone() };
         Refused { desk, http: http.clone(), base: base.clone() }
     }
 
@@ -50,12 +50,12 @@ impl Refused {
         let asked = self.other(regions).cloned().map(|(tag, url)| async move {
             let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);
             let http = self.http.elsewhere(&url);
-            let seen = self.desk.probe(&http, Probe { is_list: true, ..Probe::get(Plane::Control, list) }).await;
+            let seen = self.desk.probe(&http, Probe { is_list: true, ..Probe::get(Service::Control, list) }).await;
             let said = match seen.json() {
-                Ok(_) => Said::Accepted,
-                Err(error) if error.kind == Kind::Forbidden => Said::Known,
-                Err(error) if error.kind == Kind::Unauthorized => Said::Refused,
-                Err(_) => Said::Nothing,
+                Ok(_) => RegionReply::Accepted,
+                Err(error) if error.kind == Kind::Forbidden => RegionReply::Known,
+                Err(error) if error.kind == Kind::Unauthorized => RegionReply::Refused,
+                Err(_) => RegionReply::Nothing,
             };
             let evidence = match (seen.status(), seen.json()) {
                 (Some(200), _) => "200".to_string(),
@@ -67,12 +67,12 @@ impl Refused {
             (tag, said, evidence)
         });
         let all = join_all(asked).await;
-        let tags = |wanted: fn(&Said) -> bool| {
+        let tags = |wanted: fn(&RegionReply) -> bool| {
             all.iter().filter(|(_, said, _)| wanted(said)).map(|(tag, ..)| tag.as_str()).collect::<Vec<_>>()
         };
-        let accepted = tags(|said| matches!(said, Said::Accepted));
-        let known = tags(|said| matches!(said, Said::Known));
-        let silent = tags(|said| matches!(said, Said::Nothing));
+        let accepted = tags(|said| matches!(said, RegionReply::Accepted));
+        let known = tags(|said| matches!(said, RegionReply::Known));
+        let silent = tags(|said| matches!(said, RegionReply::Nothing));
         let name = "regions";
         let mut check = match (accepted.first().or(known.first()), silent.is_empty()) {
             (Some(tag), _) => {

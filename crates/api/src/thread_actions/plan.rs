@@ -1,7 +1,7 @@
 //! Plans for threads: what is read, the request, and its consequences.
 
 use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, unfit};
-use crate::answer::Plane;
+use crate::answer::Service;
 use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
@@ -269,7 +269,7 @@ impl AgentServer {
     pub fn start_request(&self, thread: &str, body: &RunCreate) -> Result<PlainRequest, crate::ApiError> {
         let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
         let body = self.run_body(&url, body)?;
-        Ok(self.http.shown(Plane::Agent, Method::POST.to_string(), &url, Some(&body)))
+        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
     }
 
     fn preview(
@@ -280,7 +280,7 @@ impl AgentServer {
         body: Option<&Value>,
         notes: Vec<Note>,
     ) -> Preview {
-        let request = self.http.shown(Plane::Agent, method.to_string(), url, body);
+        let request = self.http.shown(Service::Agent, method.to_string(), url, body);
         Preview { request, ..self.shown(thread, notes) }
     }
 

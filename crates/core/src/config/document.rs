@@ -503,10 +503,10 @@ mod tests {
                 "name = \"a\"\nsource = \"gitub\"",
                 "found \"gitub\"\n  2 | source = \"gitub\"\n    |          ^^^^^^^\n  did you mean \"github\"?",
             ),
-            ("name = \"a\"\nid = \"x\"", "d.toml:2:6: expected an identifier such as"),
+            ("name = \"a\"\nid = \"x\"", "d.toml:2:6: expected an id such as"),
             ("name = \"a\"\npush = \"yes\"", "expected true or false, found \"yes\""),
             ("name = \"a\"\npush = 2020-01-01", "expected true or false, found a datetime"),
-            ("name = \"a\"\ninner.scale = -1", "expected a whole number, 0 at least, found -1"),
+            ("name = \"a\"\ninner.scale = -1", "expected a whole number, at least 0, found -1"),
             ("name = \"a\"\ninner.cpu = 9.5", "expected a number from 0.1 to 8, found 9.5"),
             ("name = \"a\"\ninner = []", "expected a table, found a list"),
             ("name = \"a\"\nscopes = \"x\"", "expected a list of texts"),
@@ -569,7 +569,7 @@ mod tests {
             assert!(!error.contains("canary"), "{error}");
         }
         let error = read("name = \"a\"\n[secrets]\nA = \"canary\"").unwrap_err();
-        assert!(error.contains("d.toml:3:5: `A` has to say where the secret is"), "{error}");
+        assert!(error.contains("d.toml:3:5: `A` needs a reference"), "{error}");
         assert!(
             error.contains("3 | A = ********\n    |     ^^^^^^^^\n  write \"env:VARIABLE\" or \"file:PATH\""),
             "{error}"

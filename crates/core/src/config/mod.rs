@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn a_named_file_must_exist() {
         let error = Config::load(Some(Path::new("/nonexistent/runtail.toml"))).unwrap_err();
-        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: there is no such file"), "{error}");
+        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: the file does not exist"), "{error}");
     }
 
     #[test]

@@ -60,7 +60,7 @@ struct Log {
 
 /// What a feed keeps.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
+pub struct ReplayLimits {
     /// Bytes of events.
     pub bytes: usize,
     /// Time after the end of a run.
@@ -72,7 +72,7 @@ pub struct Kept {
 #[derive(Debug)]
 pub struct Feed {
     log: Mutex<Log>,
-    kept: Kept,
+    kept: ReplayLimits,
     shared: OnceLock<bool>,
     bell: watch::Sender<u64>,
     read: watch::Sender<u64>,
@@ -80,7 +80,7 @@ pub struct Feed {
 
 impl Feed {
     /// An empty feed.
-    pub fn new(kept: Kept) -> Self {
+    pub fn new(kept: ReplayLimits) -> Self {
         let shared = OnceLock::new();
         Feed { log: Mutex::default(), kept, shared, bell: watch::channel(0).0, read: watch::channel(0).0 }
     }
@@ -207,7 +207,7 @@ impl Feed {
 
 impl Log {
     /// Drops what no reader needs and no client may replay.
-    fn trim(&mut self, kept: Kept, shared: bool) {
+    fn trim(&mut self, kept: ReplayLimits, shared: bool) {
         let needed = if shared { u64::MAX } else { self.readers.values().min().copied().unwrap_or(u64::MAX) };
         while let Some(front) = self.items.front() {
             let expired = front.ended.get().is_some_and(|at| at.elapsed() >= kept.window);
@@ -344,8 +344,8 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn kept() -> Kept {
-        Kept { bytes: 1 << 20, window: Duration::from_secs(120) }
+    fn kept() -> ReplayLimits {
+        ReplayLimits { bytes: 1 << 20, window: Duration::from_secs(120) }
     }
 
     fn item_of(ended: &Ended, id: &str, stored: bool) -> Arc<Item> {

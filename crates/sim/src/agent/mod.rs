@@ -33,7 +33,7 @@ use crate::{Dialect, Wire};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use feed::{Feed, Kept};
+use feed::{Feed, ReplayLimits};
 use graphs::{GRAPHS, Graph};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ pub struct Agent {
     /// The key that it requires, if any.
     pub key: Option<String>,
     /// What each stream keeps for a replay.
-    pub kept: Kept,
+    pub kept: ReplayLimits,
     /// The time that its runs see.
     pub clock: Arc<Clock>,
     /// Hands out the ids of events.
@@ -116,7 +116,7 @@ impl Agent {
             wire,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
-            kept: Kept { bytes: options.kept_bytes, window },
+            kept: ReplayLimits { bytes: options.kept_bytes, window },
             clock: Clock::live(options.speed, ids.clone()),
             ids,
             stop,

@@ -3,8 +3,8 @@
 use super::query::{flag, number, offset, path_uuid, text, uuids, word};
 use super::rules::{self, Draft, bad};
 use super::shape::body;
-use super::timetable::{Deployment, Fate, Object, Revision};
-use super::{Plane, Refusal, answer, bodies, now, ok};
+use super::timetable::{Deployment, Object, Revision, ScheduledOutcome};
+use super::{ControlServer, Refusal, answer, bodies, now, ok};
 use crate::Dialect;
 use crate::agent::{detail, empty, json_response, query_pairs};
 use crate::ids::{stable_hex, uuid4};
@@ -52,7 +52,7 @@ pub fn revision_config(sent: &Value) -> Object {
 }
 
 /// Returns a deployment's record in this dialect.
-fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
+fn shown(plane: &ControlServer, deployment: &Deployment) -> Option<Value> {
     let full = deployment.json(&plane.workspace, now(), plane.speed)?;
     if plane.dialect != Dialect::Contract {
         return Some(full);
@@ -72,7 +72,11 @@ fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
 }
 
 /// Finds the deployment of a path.
-pub fn with<R>(plane: &Plane, id: &str, act: impl FnOnce(&mut Deployment) -> Result<R, Refusal>) -> Result<R, Refusal> {
+pub fn with<R>(
+    plane: &ControlServer,
+    id: &str,
+    act: impl FnOnce(&mut Deployment) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
     path_uuid("deployment_id", id)?;
     let mut deployments = plane.deployments();
     let found = deployments.iter_mut().find(|deployment| deployment.id.eq_ignore_ascii_case(id));
@@ -87,11 +91,11 @@ fn unknown(id: &str) -> Refusal {
 }
 
 /// `GET /v2/deployments`.
-pub async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+pub async fn list(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     answer(listed(&plane, &query_pairs(&uri)))
 }
 
-fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal> {
+fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response, Refusal> {
     let limit = number(pairs, "limit", 1, 100, 20)?;
     let offset = offset(pairs)?;
     let kind = word(pairs, "deployment_type", bodies::TYPES)?;
@@ -122,18 +126,18 @@ fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal
 }
 
 /// `GET /v2/deployments/{id}`.
-pub async fn get(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+pub async fn get(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| Ok(shown(&plane, deployment).unwrap_or_default())).map(|one| ok(&one)))
 }
 
 /// `GET /v2/deployments/free-count`.
-pub async fn free_count(State(plane): State<Arc<Plane>>) -> Response {
+pub async fn free_count(State(plane): State<Arc<ControlServer>>) -> Response {
     let free = plane.deployments().iter().filter(|one| one.config["deployment_type"] == "dev_free").count();
     ok(&json!({"count": free}))
 }
 
 /// `POST /v2/deployments`.
-pub async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+pub async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     let for_agent = serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
     let fields = match plane.dialect {
         Dialect::Contract => bodies::CREATE_BY_CONTRACT,
@@ -143,7 +147,7 @@ pub async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     answer(body(&bytes, fields).and_then(|asked| created(&plane, &asked)))
 }
 
-fn created(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
+fn created(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     let source = asked["source"].as_str().unwrap_or_default();
     let agent = &asked["agent"];
     let called = asked["name"].as_str().or(agent["agent_id"].as_str()).unwrap_or_default();
@@ -199,13 +203,13 @@ pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Objec
     let id = uuid4();
     let says = |word: &str| config.values().filter_map(Value::as_str).any(|text| text.contains(word));
     let fate = if source == "internal_source" && config["source_tarball_path"].is_null() {
-        Fate::Waits
+        ScheduledOutcome::Waits
     } else if says("build-fails") {
-        Fate::BuildFails
+        ScheduledOutcome::BuildFails
     } else if says("deploy-fails") {
-        Fate::DeployFails
+        ScheduledOutcome::DeployFails
     } else {
-        Fate::Deployed
+        ScheduledOutcome::Deployed
     };
     if source == "github" && config["repo_commit_sha"].is_null() {
         // A repo_ref may be a commit.
@@ -232,7 +236,7 @@ fn is_commit(name: &str) -> bool {
 }
 
 /// The shape of what changes a deployment.
-pub fn patch_body(plane: &Plane, bytes: &[u8]) -> Result<Value, Refusal> {
+pub fn patch_body(plane: &ControlServer, bytes: &[u8]) -> Result<Value, Refusal> {
     match plane.dialect {
         Dialect::Contract => body(bytes, bodies::PATCH_BY_CONTRACT),
         _ => body(bytes, bodies::PATCH),
@@ -240,7 +244,7 @@ pub fn patch_body(plane: &Plane, bytes: &[u8]) -> Result<Value, Refusal> {
 }
 
 /// `PATCH /v2/deployments/{id}`.
-pub async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn patch(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(patch_body(&plane, &bytes).and_then(|asked| {
         with(&plane, &id, |deployment| {
             change(&plane, deployment, &asked)?;
@@ -250,7 +254,7 @@ pub async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, byte
 }
 
 /// Changes a deployment and adds a revision if needed; returns whether it did. Changes nothing if anything is rejected.
-pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
+pub fn change(plane: &ControlServer, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
     let source = asked["revision_source"].as_str().unwrap_or(&deployment.source).to_owned();
     rules::secrets(plane, &source, asked)?;
     rules::fixed(deployment, asked)?;
@@ -307,7 +311,7 @@ pub fn repeat(deployment: &mut Deployment) {
 }
 
 /// `PATCH /v2/deployments/{id}/resource-tiers`: rolls out as a new revision.
-pub async fn resource_tiers(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn resource_tiers(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, bodies::RESOURCE_TIERS).and_then(|asked| {
         with(&plane, &id, |deployment| {
             if asked["compute_tier"].is_null() && asked["database_tier"].is_null() {
@@ -333,7 +337,7 @@ pub async fn resource_tiers(State(plane): State<Arc<Plane>>, Path(id): Path<Stri
 }
 
 /// Marks a deployment as deleted. Its tracing project is kept unless it is deleted too.
-fn soft_delete(plane: &Plane, deployment: &mut Deployment, with_tracing: bool) {
+fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing: bool) {
     // The contract has no intermediate states.
     let at = if plane.dialect == Dialect::Contract { jiff::Timestamp::MIN } else { now() };
     deployment.deleted_at.get_or_insert(at);
@@ -346,7 +350,7 @@ fn soft_delete(plane: &Plane, deployment: &mut Deployment, with_tracing: bool) {
 }
 
 /// `DELETE /v2/deployments/{id}`: it can still be read for a while.
-pub async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn delete(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let with_tracing = flag(&pairs, "delete_tracing_project")?.unwrap_or(false);
@@ -361,7 +365,7 @@ pub async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri
 
 /// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. The real bodies are
 /// unknown.
-pub async fn delete_many(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+pub async fn delete_many(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let deleted = || {
         let asked = uuids(&pairs, "deployment_ids")?;
@@ -381,7 +385,7 @@ pub async fn delete_many(State(plane): State<Arc<Plane>>, uri: Uri) -> Response 
 }
 
 /// `POST /v2/deployments/{id}/upload-url`.
-pub async fn upload_url(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+pub async fn upload_url(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let object = format!("uploads/{}-{}.tar.gz", deployment.name, stable_hex(&uuid4(), 12));
         plane.give_out(&object);
@@ -393,7 +397,7 @@ pub async fn upload_url(State(plane): State<Arc<Plane>>, Path(id): Path<String>)
 }
 
 /// `POST /v2/deployments/{id}/push-token`.
-pub async fn push_token(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+pub async fn push_token(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         if deployment.source != "internal_docker" {
             return Err(bad("Push tokens are only available for 'internal_docker' source deployments."));

@@ -1,6 +1,6 @@
 //! Build and server logs, generated from the timetable: they grow over time, and a line never changes.
 
-use super::timetable::{BUILDING, Fate, Phase, Revision};
+use super::timetable::{BUILDING, Phase, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ fn build_script(revision: &Revision) -> Vec<(&'static str, String)> {
     ] {
         say(format!("Step #1 - \"build\": #7 4.1  + {package}=={version}"));
     }
-    if revision.fate == Fate::BuildFails {
+    if revision.fate == ScheduledOutcome::BuildFails {
         let mut fail = |text: &str| lines.push(("ERROR", format!("Step #1 - \"build\": {text}")));
         fail("#7 6.874   × No solution found when resolving dependencies:");
         fail("#7 6.874   ╰─▶ Because app==0.4.0 depends on langchain-openai>=2.1 and langchain-openai>=2.1 depends on");
@@ -129,7 +129,7 @@ pub fn server(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) ->
         return Vec::new();
     }
     // A server that did not become ready logs nothing after the rollout was aborted.
-    let now = if revision.fate == Fate::DeployFails { now.min(phase.end) } else { now };
+    let now = if revision.fate == ScheduledOutcome::DeployFails { now.min(phase.end) } else { now };
     let age = (now.as_nanosecond() - phase.deploy_at.as_nanosecond()) as f64 / 1e9 * speed;
     let count = (age / PACE) as u64 + 1;
     (count.saturating_sub(WINDOW)..count)
@@ -151,10 +151,12 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
     match number {
         0 => return ("INFO", "Starting server: 1 worker, 10 jobs per worker".into()),
         1 => return ("INFO", "Connected to Postgres 16.4 and Redis 7.4".into()),
-        2 if revision.fate == Fate::DeployFails => {
+        2 if revision.fate == ScheduledOutcome::DeployFails => {
             return ("ERROR", "ModuleNotFoundError: No module named 'app.graph'".into());
         }
-        3 if revision.fate == Fate::DeployFails => return ("ERROR", "Application startup failed. Exiting.".into()),
+        3 if revision.fate == ScheduledOutcome::DeployFails => {
+            return ("ERROR", "Application startup failed. Exiting.".into());
+        }
         2 => return ("INFO", "Registered graphs: support, research, approval".into()),
         3 => return ("INFO", "Application startup complete. Uvicorn running on 0.0.0.0:8000".into()),
         _ => {}
@@ -230,7 +232,7 @@ mod tests {
     use super::*;
     use crate::control::timetable::{Object, phases};
 
-    fn revision(fate: Fate) -> (Revision, Timestamp) {
+    fn revision(fate: ScheduledOutcome) -> (Revision, Timestamp) {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let revision = Revision {
             id: "44444444-4444-4444-8444-444444444444".into(),
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn build_logs_grow_with_the_build() {
-        let (revision, zero) = revision(Fate::BuildFails);
+        let (revision, zero) = revision(ScheduledOutcome::BuildFails);
         let count = |seconds: f64| {
             let now = before(zero, -seconds);
             let phase = phases(std::slice::from_ref(&revision), now, 1.0).remove(0);
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn pages_never_repeat_a_line() {
-        let (revision, zero) = revision(Fate::Deployed);
+        let (revision, zero) = revision(ScheduledOutcome::Deployed);
         let now = before(zero, -400.0);
         let phase = phases(std::slice::from_ref(&revision), now, 1.0).remove(0);
         let lines = server(&revision, &phase, now, 1.0);

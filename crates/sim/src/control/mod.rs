@@ -38,7 +38,7 @@ type Refusal = Box<Response>;
 
 /// A control plane.
 #[derive(Debug)]
-pub struct Plane {
+pub struct ControlServer {
     pub name: String,
     pub region: String,
     /// Its base URL, without a prefix.
@@ -62,7 +62,7 @@ pub struct Plane {
     /// Allowed paths of archives.
     uploads: Mutex<BTreeSet<String>>,
     listeners: Mutex<Vec<Object>>,
-    vault: Mutex<auth::Vault>,
+    vault: Mutex<auth::TokenStore>,
     /// Wakes waits for a sign-in.
     signed: Notify,
 }
@@ -71,10 +71,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Plane {
+impl ControlServer {
     /// A control plane without deployments.
     pub fn new(name: &str, region: &str, url: &str, options: &Options) -> Arc<Self> {
-        Arc::new(Plane {
+        Arc::new(ControlServer {
             name: name.to_owned(),
             region: region.to_owned(),
             url: url.to_owned(),
@@ -93,7 +93,7 @@ impl Plane {
             tracing_projects: Mutex::default(),
             uploads: Mutex::default(),
             listeners: Mutex::new(if options.no_listeners { Vec::new() } else { listeners::first(name) }),
-            vault: Mutex::new(auth::Vault::new()),
+            vault: Mutex::new(auth::TokenStore::new()),
             signed: Notify::new(),
         })
     }
@@ -111,7 +111,7 @@ impl Plane {
         locked(&self.listeners)
     }
 
-    fn vault(&self) -> MutexGuard<'_, auth::Vault> {
+    fn vault(&self) -> MutexGuard<'_, auth::TokenStore> {
         locked(&self.vault)
     }
 
@@ -187,9 +187,9 @@ impl Plane {
     }
 }
 
-impl Plane {
+impl ControlServer {
     /// The spellings of the interrupt call that this region has.
-    fn interrupt_routes(&self) -> Router<Arc<Plane>> {
+    fn interrupt_routes(&self) -> Router<Arc<ControlServer>> {
         let mut routes = Router::new();
         for (spelling, word) in [(Interrupt::Interruption, "interruption"), (Interrupt::Interrupt, "interrupt")] {
             if self.interrupt == spelling || self.interrupt == Interrupt::Both {
@@ -201,7 +201,7 @@ impl Plane {
     }
 
     /// The log calls of the generations that this region has.
-    fn log_routes(&self) -> Router<Arc<Plane>> {
+    fn log_routes(&self) -> Router<Arc<ControlServer>> {
         let mut routes = Router::new();
         if self.logs.v1 {
             routes = routes
@@ -219,14 +219,14 @@ impl Plane {
 }
 
 /// Checks the key, and the workspace if one is required.
-async fn guard(State(plane): State<Arc<Plane>>, request: Request, next: Next) -> Response {
+async fn guard(State(plane): State<Arc<ControlServer>>, request: Request, next: Next) -> Response {
     match refused(&plane, &request) {
         Some((status, text)) => detail(status, text),
         None => next.run(request).await,
     }
 }
 
-fn refused(plane: &Plane, request: &Request) -> Option<(StatusCode, &'static str)> {
+fn refused(plane: &ControlServer, request: &Request) -> Option<(StatusCode, &'static str)> {
     let path = request.uri().path();
     // The browser, redirected by a provider, has no key.
     if path.starts_with("/v2/auth/setup/") {

@@ -2,7 +2,7 @@
 //! client or a real response; everything else is accepted.
 
 use super::timetable::{Deployment, Object};
-use super::{Plane, Refusal};
+use super::{ControlServer, Refusal};
 use crate::agent::detail;
 use axum::http::StatusCode;
 use serde_json::Value;
@@ -108,7 +108,7 @@ impl Draft<'_> {
     }
 
     /// Additional rules for a new one.
-    pub fn check_new(&self, plane: &Plane) -> Result<(), Refusal> {
+    pub fn check_new(&self, plane: &ControlServer) -> Result<(), Refusal> {
         self.check()?;
         match self.source {
             "github" => {
@@ -151,7 +151,7 @@ pub fn name(name: &str) -> Result<(), Refusal> {
 }
 
 /// Variables and references to secrets of a request.
-pub fn secrets(plane: &Plane, source: &str, asked: &Value) -> Result<(), Refusal> {
+pub fn secrets(plane: &ControlServer, source: &str, asked: &Value) -> Result<(), Refusal> {
     let both = ["secrets", "secret_references"].map(|list| asked[list].as_array().into_iter().flatten());
     let names = both.into_iter().flatten().filter_map(|one| one["name"].as_str());
     let reserved = |name: &&str| RESERVED.contains(name) || (RESERVED_IN_CLOUD.contains(name) && !plane.prefix_only);

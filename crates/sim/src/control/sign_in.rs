@@ -1,9 +1,9 @@
 //! Signing in with a provider: `authenticate`, the wait, the provider's page, and the callbacks.
 
-use super::auth::{Token, Vault};
+use super::auth::{Token, TokenStore};
 use super::query::whole;
 use super::shape::{Field, Shape, body, may, must, null};
-use super::{Plane, Refusal, answer, now, ok};
+use super::{ControlServer, Refusal, answer, now, ok};
 use crate::agent::{detail, query_pairs};
 use crate::ids::{before, uuid4};
 use axum::Router;
@@ -48,7 +48,7 @@ pub struct SignIn {
     token: Option<String>,
 }
 
-impl Vault {
+impl TokenStore {
     /// Completes a sign-in by creating a token. Returns false if there is none with this id.
     fn complete(&mut self, id: &str) -> bool {
         let Some(sign_in) = self.sign_ins.get_mut(id) else { return false };
@@ -72,7 +72,7 @@ impl Vault {
 }
 
 /// The routes that need a key.
-pub fn routes() -> Router<Arc<Plane>> {
+pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v2/auth/authenticate", post(authenticate))
         .route("/v2/auth/wait/{id}", get(wait))
@@ -81,11 +81,11 @@ pub fn routes() -> Router<Arc<Plane>> {
 }
 
 /// `POST /v2/auth/authenticate`. `check_only` begins nothing; `force_new` always does.
-pub async fn authenticate(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+pub async fn authenticate(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     answer(body(&bytes, AUTHENTICATE).and_then(|asked| begun(&plane, &asked)))
 }
 
-fn begun(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
+fn begun(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     let provider = asked["provider"].as_str().unwrap_or_default();
     let mut vault = plane.vault();
     vault.settle(plane.speed);
@@ -127,7 +127,7 @@ fn begun(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
 }
 
 /// The sign-in page.
-fn page_of(plane: &Plane, provider: &str, id: &str) -> Option<String> {
+fn page_of(plane: &ControlServer, provider: &str, id: &str) -> Option<String> {
     let mut page = url::Url::parse(&plane.url).ok()?;
     page.path_segments_mut().ok()?.clear().extend(["oauth", provider]);
     page.query_pairs_mut().append_pair("state", id);
@@ -136,7 +136,7 @@ fn page_of(plane: &Plane, provider: &str, id: &str) -> Option<String> {
 
 /// `GET /v2/auth/wait/{id}`: a long poll. The wait is scaled by the simulator's speed, but never longer than requested.
 /// `pending` is the answer where no time was given to wait in.
-async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+async fn wait(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
     let seconds = match whole(&query_pairs(&uri), "timeout", 30) {
         Ok(seconds) => seconds.clamp(0, LONGEST),
         Err(refusal) => return *refusal,
@@ -169,14 +169,14 @@ async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri)
 }
 
 /// Completes a sign-in and wakes its waits.
-fn complete(plane: &Plane, id: &str) -> Result<(), Refusal> {
+fn complete(plane: &ControlServer, id: &str) -> Result<(), Refusal> {
     let done = plane.vault().complete(id);
     plane.signed.notify_waiters();
     if done { Ok(()) } else { Err(Box::new(detail(StatusCode::BAD_REQUEST, "Invalid or expired state"))) }
 }
 
 /// `GET /oauth/{provider}?state=…`: the provider's own page, where a visit is consent.
-pub async fn consent(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+pub async fn consent(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     match complete(&plane, super::query::text(&pairs, "state").unwrap_or_default()) {
         Ok(()) => {
@@ -188,7 +188,7 @@ pub async fn consent(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
 }
 
 /// `GET /v2/auth/callback/{provider}` and `…/setup/{provider}`: where a provider sends the browser back to.
-async fn called_back(State(plane): State<Arc<Plane>>, Path(provider): Path<String>, uri: Uri) -> Response {
+async fn called_back(State(plane): State<Arc<ControlServer>>, Path(provider): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let text = |name: &str| super::query::text(&pairs, name);
     let done = || {
@@ -206,7 +206,7 @@ async fn called_back(State(plane): State<Arc<Plane>>, Path(provider): Path<Strin
 }
 
 /// `POST /v2/auth/callback/{provider}`: the same, called by the web application.
-async fn finalize(State(plane): State<Arc<Plane>>, Path(provider): Path<String>, bytes: Bytes) -> Response {
+async fn finalize(State(plane): State<Arc<ControlServer>>, Path(provider): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, FINALIZE).and_then(|asked| {
         plane.vault().provider(&provider)?;
         complete(&plane, asked["state"].as_str().unwrap_or_default())?;

@@ -21,7 +21,7 @@ const DATABASE: f64 = 20.0;
 
 /// How a revision ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fate {
+pub enum ScheduledOutcome {
     #[default]
     Deployed,
     BuildFails,
@@ -41,7 +41,7 @@ pub struct Revision {
     /// `source_revision_config`.
     pub config: Object,
     /// How it ends.
-    pub fate: Fate,
+    pub fate: ScheduledOutcome,
     /// A status that a test chose.
     pub forced: Option<String>,
     /// When someone interrupted it.
@@ -108,7 +108,8 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
     if start > created {
         steps.push(("QUEUED", created));
     }
-    let skipped = newer.filter(|newer| revision.fate == Fate::Waits || (*newer > created && *newer < start));
+    let skipped =
+        newer.filter(|newer| revision.fate == ScheduledOutcome::Waits || (*newer > created && *newer < start));
     let mut end = done;
     if let Some(newer) = skipped {
         end = newer.max(revision.created_at);
@@ -119,16 +120,16 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
             steps.extend([("AWAITING_BUILD", start), ("BUILDING", build_at)]);
         }
         match revision.fate {
-            Fate::Waits => {
+            ScheduledOutcome::Waits => {
                 steps.truncate(2);
                 end = Timestamp::MAX;
             }
-            Fate::BuildFails => {
+            ScheduledOutcome::BuildFails => {
                 steps.push(("BUILD_FAILED", built));
                 end = built;
             }
-            Fate::Deployed | Fate::DeployFails => {
-                let last = if revision.fate == Fate::Deployed { "DEPLOYED" } else { "DEPLOY_FAILED" };
+            ScheduledOutcome::Deployed | ScheduledOutcome::DeployFails => {
+                let last = if revision.fate == ScheduledOutcome::Deployed { "DEPLOYED" } else { "DEPLOY_FAILED" };
                 steps.extend([("AWAITING_DEPLOY", built), ("DEPLOYING", deploy_at), (last, done)]);
             }
         }
@@ -222,7 +223,7 @@ impl Deployment {
 mod tests {
     use super::*;
 
-    fn revision(id: &str, at: Timestamp, source: &str, fate: Fate) -> Revision {
+    fn revision(id: &str, at: Timestamp, source: &str, fate: ScheduledOutcome) -> Revision {
         Revision {
             id: id.into(),
             created_at: at,
@@ -244,22 +245,27 @@ mod tests {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let mut seen = Vec::new();
         for second in 0..70 {
-            let word = words(&[revision("a", zero, "github", Fate::Deployed)], plus(zero, f64::from(second))).remove(0);
+            let word =
+                words(&[revision("a", zero, "github", ScheduledOutcome::Deployed)], plus(zero, f64::from(second)))
+                    .remove(0);
             if seen.last() != Some(&word) {
                 seen.push(word);
             }
         }
         assert_eq!(seen, ["CREATING", "AWAITING_BUILD", "BUILDING", "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED"]);
-        let image = [revision("a", zero, "external_docker", Fate::DeployFails)];
+        let image = [revision("a", zero, "external_docker", ScheduledOutcome::DeployFails)];
         assert_eq!(words(&image, plus(zero, 5.0)), ["AWAITING_DEPLOY"]);
         assert_eq!(words(&image, plus(zero, 60.0)), ["DEPLOY_FAILED"]);
-        assert_eq!(words(&[revision("a", zero, "github", Fate::BuildFails)], plus(zero, 40.0)), ["BUILD_FAILED"]);
+        assert_eq!(
+            words(&[revision("a", zero, "github", ScheduledOutcome::BuildFails)], plus(zero, 40.0)),
+            ["BUILD_FAILED"]
+        );
     }
 
     #[test]
     fn of_those_that_wait_only_the_newest_is_built() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let three = [0.0, 10.0, 20.0].map(|at| revision("r", plus(zero, at), "github", Fate::Deployed));
+        let three = [0.0, 10.0, 20.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         assert_eq!(words(&three[..2], plus(zero, 16.0)), ["BUILDING", "QUEUED"]);
         assert_eq!(words(&three, plus(zero, 26.0)), ["BUILDING", "SKIPPED", "QUEUED"]);
         assert_eq!(words(&three, plus(zero, 300.0)), ["DEPLOYED", "SKIPPED", "DEPLOYED"]);
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn an_interrupted_revision_lets_the_next_one_go() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let mut two = [0.0, 10.0].map(|at| revision("r", plus(zero, at), "github", Fate::Deployed));
+        let mut two = [0.0, 10.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         two[0].interrupted_at = Some(plus(zero, 15.0));
         assert_eq!(words(&two, plus(zero, 16.0)), ["INTERRUPTED", "AWAITING_BUILD"]);
         two[1].forced = Some("SOMETHING_NEW".into());

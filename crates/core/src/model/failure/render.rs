@@ -106,7 +106,7 @@ impl FailureCard {
         let from = self.made_from.as_ref().map(|from| format!(" ({})", code(from))).unwrap_or_default();
         let title = markdown::inline(&self.deployment);
         say(format!("### {title} {}{from}: {}", code(&self.revision_id), code(self.status_word())));
-        say(sentence(&self.meaning));
+        say(self.meaning.clone());
         if let Some(message) = &self.message {
             say(format!("> {}", markdown::inline(message)));
         }

@@ -108,8 +108,8 @@ impl DeploymentSpec {
         if !source.is_null() && compare(&record["source_revision_config"], &after["source_revision_config"]).is_empty()
         {
             notes.push(Note::fact(
-                "The source is named as it is today: what it means by now is deployed again. Leave source_revision_config \
-                 out for no new revision.",
+                "The source is unchanged, so its current content is deployed again. Remove source_revision_config \
+                         to avoid a new revision.",
             ));
         }
         for command in ["install_command", "build_command"] {
