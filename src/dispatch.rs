@@ -1,4 +1,4 @@
-//! The way from parsed arguments to an exit code.
+//! Dispatches parsed arguments and returns the exit code.
 
 use crate::args::{Args, Command};
 use crate::commands::{

@@ -180,7 +180,7 @@ async fn unknown_sources_and_identifiers_are_left_to_the_service() {
     let body = &preview["request"]["body"];
     assert_eq!((&body["source"], &body["source_config"]["integration_id"]), (&json!("bitbucket"), &json!("i-1")));
     let notes = preview["notes"].to_string();
-    for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge: "] {
+    for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge; "] {
         assert!(notes.contains(warning), "{notes}");
     }
     // The service decides, and its reason is shown.
@@ -229,7 +229,7 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
         assert_eq!(done.stdout, "");
     }
     let done = world.run(&["deployments", "create", "-f", "none.toml"]).expect(2);
-    assert!(done.stderr.contains("none.toml can't be read: No such file"), "{}", done.stderr);
+    assert!(done.stderr.contains("none.toml cannot be read: No such file"), "{}", done.stderr);
     assert_eq!(world.sim.requests().len(), 0, "what is wrong in itself is not asked about");
     // Options say as much as files.
     world.file("bot.toml", GITHUB, 0o644);
@@ -308,7 +308,7 @@ async fn secrets_by_options_are_references() {
         done.stderr
     );
     let done = world.run(&args).expect(0);
-    assert!(done.stderr.contains("nothing to do: bot is as it is wanted"), "{}", done.stderr);
+    assert!(done.stderr.contains("nothing to do: bot already has these settings"), "{}", done.stderr);
     let done =
         world.run(&["deployments", "update", "bot", "--replace-secrets", "--secret", "NEW=file:secret"]).expect(0);
     assert!(done.stderr.contains("! These secrets are removed: OPENAI_API_KEY.\n"), "{}", done.stderr);
@@ -517,7 +517,7 @@ fn whatever_happens_between_looking_and_sending() {
     let mut masked = record();
     masked["secrets"][0]["value"] = json!("********");
     let (stderr, asked) = scripted(&[ok(masked)], &secret, 2);
-    assert!(stderr.contains("does not show the values of A:") && asked == 1, "{stderr}");
+    assert!(stderr.contains("doesn't return the values of A,") && asked == 1, "{stderr}");
     // The key expires before and while it is sent.
     let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
     assert!(stderr.contains("401: said 401") && stderr.contains("nothing was sent") && asked == 2, "{stderr}");

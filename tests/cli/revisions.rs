@@ -247,7 +247,7 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
     server.reply("/d07/revisions/r-d07", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(5);
     assert_eq!(done.json_lines().iter().filter(|row| row["latest_revision"].is_object()).count(), 10);
-    assert_eq!(done.stderr.matches("2 of 12 rows").count(), 1, "{}", done.stderr);
+    assert_eq!(done.stderr.matches("2 of 12 newest revisions").count(), 1, "{}", done.stderr);
 }
 
 /// The cells of a table's column.

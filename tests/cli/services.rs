@@ -195,7 +195,7 @@ async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
     assert_eq!(ended.lines().len(), 1, "what came before the failure is printed");
     assert!(ended.err.contains("500: oh") && ended.err.contains("1 of the server's 2"), "{}", ended.err);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
-    assert!(ended.err.contains("may be one without providers"), "{}", ended.err);
+    assert!(ended.err.contains("may not support providers"), "{}", ended.err);
 }
 
 #[tokio::test]
@@ -316,7 +316,7 @@ async fn waiting_ends_when_somebody_agreed() {
     let ended = runtail(folder.path(), &args).await.expect(0);
     let link = visitor.await.unwrap();
     assert!(ended.err.contains(&format!("open this link to authorize:\n  {link}\n")), "{}", ended.err);
-    assert!(ended.err.contains("completed: The connection is there"), "{}", ended.err);
+    assert!(ended.err.contains("completed: The connection is ready"), "{}", ended.err);
     let row = &ended.lines()[0];
     assert_eq!((ended.lines().len(), &row["status"], &row["token"]), (1, &value!("completed"), &value!("***")));
     assert_eq!(row["url"], link);

@@ -505,7 +505,7 @@ async fn recordings_are_replayed_and_verified() {
         (text.replacen('\n', " \n", 1), "the end of line 1 was changed"),
         (text.replacen('\n', "\n\n", 1), "there are empty lines before line 3"),
         (format!("{text}\n"), "empty lines follow the last line"),
-        (text.trim_end().to_string(), "line 8 does not end as it was written"),
+        (text.trim_end().to_string(), "the end of line 8 was changed"),
     ] {
         std::fs::write(path("c.jsonl"), damaged).unwrap();
         let ended = runtail(folder.path(), &["verify", &path("c.jsonl")]).await;

@@ -207,7 +207,7 @@ fn what_is_shown_is_what_is_written() {
     // The same again is no longer what was shown.
     let error = draft.write().unwrap_err().to_string();
     assert!(
-        error.contains("changed by another program in the meantime") && error.contains("nothing was written"),
+        error.contains("changed by another program") && error.contains("nothing was written"),
         "{error}"
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");

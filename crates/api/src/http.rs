@@ -64,7 +64,7 @@ struct Inner {
     /// When the control plane's rate limit ends, after a 429.
     quiet_until: Mutex<Option<Instant>>,
     connections: Connections,
-    /// Capabilities of each agent server, by its address. Kept here because a client is created for each request.
+    /// Quirks of each agent server, by its address. Kept here because a client is created for each request.
     quirks: Mutex<HashMap<Arc<str>, Arc<Quirks>>>,
 }
 
@@ -193,7 +193,7 @@ impl Http {
         origins.insert(url.origin().ascii_serialization());
     }
 
-    /// Returns the capabilities of the agent server at this address.
+    /// Returns the quirks of the agent server at this address.
     pub(super) fn quirks(&self, base: &str) -> Arc<Quirks> {
         let mut known = self.0.quirks.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(base.into()).or_default().clone()

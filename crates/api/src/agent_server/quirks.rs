@@ -1,4 +1,4 @@
-//! Capabilities of an agent server, learned from its responses and remembered. Servers differ in small ways that break lists
+//! Quirks of an agent server, learned from its responses and remembered. Servers differ in small ways that break lists
 //! (agent-server reference §10); nothing here depends on a server's name.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ const LARGEST_PAGE: usize = 1000;
 /// Page size that every known server accepts (Aegra rejects larger ones).
 pub(super) const SAFE_PAGE: usize = 100;
 
-/// The known capabilities of one agent server. Shared by all its clients, and safe to lose.
+/// The known quirks of one agent server. Shared by all its clients, and safe to lose.
 #[derive(Debug)]
 pub(crate) struct Quirks {
     /// The supported form of a thread search: 0 sorted with `select`, 1 sorted, 2 plain.

@@ -83,7 +83,7 @@ impl Draft {
         let system = |e: std::io::Error| failed(format!("cannot be written: {e}"));
         let Some(before) = &self.before else {
             return self.create().map_err(|e| match e.kind() {
-                ErrorKind::AlreadyExists => failed("the file was created by another program in the meantime".into()),
+                ErrorKind::AlreadyExists => failed("the file was created by another program".into()),
                 _ => system(e),
             });
         };
@@ -106,7 +106,7 @@ impl Draft {
             return Err(failed("another process is changing the file".into()));
         }
         if read(&self.path)?.as_ref() != Some(before) {
-            return Err(failed("the file was changed by another program in the meantime".into()));
+            return Err(failed("the file was changed by another program".into()));
         }
         std::fs::rename(&beside.path, &target).map_err(system)?;
         beside.is_placed = true;
