@@ -2,7 +2,7 @@
 //! unless another number is given). Each line should be as the one before it.
 
 use runtail_core::config::TapeLimits;
-use runtail_stream::{Data, Event, Item, Limits, Names, Record, Tape};
+use runtail_stream::{Data, Event, Item, Limits, Names, Record, Seq, Tape};
 use runtail_tui::app::msg::{ServerRef, StreamTarget};
 use runtail_tui::app::viewer::{View, Viewer};
 use std::hint::black_box;
@@ -70,7 +70,7 @@ fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMu
             .map(|seq| {
                 let at = jiff::Timestamp::from_microsecond(1_789_000_000_000_000 + seq as i64).expect("a time");
                 let (name, id, data) = (name.clone(), Some(id.clone()), Data::Json(make(seq)));
-                Event { seq, at, conn: 1, replayed: false, name, ns: [].into(), id, data }
+                Event { seq: Seq(seq), at, conn: 1, replayed: false, name, ns: [].into(), id, data }
             })
             .collect();
         let began = Instant::now();
@@ -123,7 +123,7 @@ fn seeks(viewer: &mut Viewer, size: u64) -> f64 {
     let mut random = fastrand::Rng::with_seed(7);
     let began = Instant::now();
     for _ in 0..LOOKS {
-        viewer.go_to(random.u64(1..=size));
+        viewer.go_to(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
         black_box(viewer.window(View::Raw));
     }
@@ -153,7 +153,7 @@ fn moments(viewer: &mut Viewer, size: u64) -> f64 {
     let times = 5;
     let began = Instant::now();
     for _ in 0..times {
-        viewer.stand_at(random.u64(1..=size));
+        viewer.stand_at(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
         while viewer.is_on_the_way() {
             viewer.prepare(&windows);

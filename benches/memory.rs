@@ -3,7 +3,7 @@
 
 use runtail_api::Revisions;
 use runtail_core::model::{Deployment, LogLine, Revision};
-use runtail_stream::{Decoder, Frame, Framer, Item, Record};
+use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::app::msg::{Answer, Msg, NextPoll, SubKey};
 use runtail_tui::app::streams::MAX_TABS;
@@ -237,7 +237,7 @@ fn tabs(count: usize) -> Built {
             while let Some(Frame::Block(block)) = framer.next_frame() {
                 if let Some(decoded) = decoder.decode(block) {
                     seq += 1;
-                    items.push(Item::Record(Record::Event(decoded.at(seq, built.dash.now, 1, false))));
+                    items.push(Item::Record(Record::Event(decoded.at(Seq(seq), built.dash.now, 1, false))));
                 }
             }
             if items.len() >= 500 || n + 1 == EVENTS {

@@ -9,8 +9,8 @@ use runtail_api::ApiError;
 use runtail_core::text;
 use runtail_stream::projection::Projections;
 use runtail_stream::{
-    Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
-    is_json, write_record,
+    Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, Seq, SourceOptions, Verdict, follow,
+    framed, is_json, write_record,
 };
 
 fn main() {
@@ -70,7 +70,7 @@ fn read(chunks: Vec<Bytes>, mut take: impl FnMut(Event)) {
                 && let Some(event) = decoder.decode(block)
             {
                 seq += 1;
-                take(event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1, false));
+                take(event.at(Seq(seq), jiff::Timestamp::UNIX_EPOCH, 1, false));
             }
         }
     }

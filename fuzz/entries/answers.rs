@@ -6,7 +6,7 @@ use runtail_core::model::{
     Assistant, AuthAnswer, Deployment, LogLine, Revision, Run, RunFacts, StateFacts, Thread, ThreadFacts,
     ThreadRecords, ThreadStatus, mask_record,
 };
-use runtail_stream::{Data, Loaded, SnapshotFields, SnapshotPart, ThreadSnapshot, is_json};
+use runtail_stream::{Data, Loaded, Seq, SnapshotFields, SnapshotPart, ThreadSnapshot, is_json};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read;
@@ -118,7 +118,7 @@ fn snapshot(json: &str) {
         let parts = [(part, Loaded::Json(json.into())), (SnapshotPart::State, Loaded::Json(json.into()))];
         for parts in [parts[..1].to_vec(), parts.to_vec()] {
             let snapshot = ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into_iter().collect() };
-            let event = snapshot.into_event(1);
+            let event = snapshot.into_event(Seq(1));
             let Data::Json(text) = &event.data else { panic!("not JSON: {:?}", event.data) };
             assert!(is_json(text), "{text}");
             serde_json::from_str::<SnapshotFields>(text).expect("a snapshot");

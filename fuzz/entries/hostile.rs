@@ -13,7 +13,7 @@ use runtail_core::config::{Config, ConfigError};
 use runtail_core::model::{
     AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
 };
-use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::export::{Chunk, FileStep};
 use runtail_tui::app::key::{Code, Key};
 use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
@@ -133,7 +133,7 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
         let data = Data::Json(payload.to_string().into());
         let ns = [format!("{text}:1").into(), text.into()].into();
         out.push(Item::Record(Record::Event(Event {
-            seq,
+            seq: Seq(seq),
             at,
             conn: 1,
             replayed: false,
@@ -147,7 +147,16 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     for (seq, data) in (seq..).zip([Data::Malformed(text.into()), Data::TooLarge { size: 1 << 30, head: text.into() }])
     {
         let (name, ns) = ("custom".into(), [].into());
-        out.push(Item::Record(Record::Event(Event { seq, at, conn: 1, replayed: false, name, ns, id: None, data })));
+        out.push(Item::Record(Record::Event(Event {
+            seq: Seq(seq),
+            at,
+            conn: 1,
+            replayed: false,
+            name,
+            ns,
+            id: None,
+            data,
+        })));
     }
     out.push(Item::Record(Record::Close { at, conn: 1, reason: text.into() }));
     out.push(Item::Record(Record::Gap { at, why: text.into() }));
@@ -386,7 +395,7 @@ impl World {
         while let Some(frame) = framer.next_frame() {
             let Frame::Block(block) = frame else { continue };
             let Some(decoded) = decoder.decode(block) else { continue };
-            items.push(Item::Record(Record::Event(decoded.at(self.seq, self.dash.app.now, 1, false))));
+            items.push(Item::Record(Record::Event(decoded.at(Seq(self.seq), self.dash.app.now, 1, false))));
             self.seq += 1;
         }
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) });

@@ -14,7 +14,8 @@ use runtail_core::config::Config;
 use runtail_core::text;
 use runtail_stream::projection::Story;
 use runtail_stream::{
-    Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, is_json, write_record,
+    Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, Seq, is_json,
+    write_record,
 };
 use runtail_tui::app::key::{Key, parse_keys};
 use std::io::Cursor;
@@ -147,7 +148,7 @@ pub fn event(data: &[u8]) {
     for (seq, event) in (1..).zip(events) {
         let text = event.data.text();
         assert_eq!(matches!(event.data, Data::Json(_)), is_json(text));
-        let event = event.at(seq, jiff::Timestamp::UNIX_EPOCH, 1, false);
+        let event = event.at(Seq(seq), jiff::Timestamp::UNIX_EPOCH, 1, false);
         same_again(&mut parser, &Record::Event(event.clone()));
         story.apply(&Item::Record(Record::Event(event)));
     }

@@ -3,7 +3,7 @@
 use super::{decoded, same_again};
 use jiff::Timestamp;
 use runtail_stream::projection::{Found, Joined, Rules};
-use runtail_stream::{Data, Event, LineParser, Record, is_json};
+use runtail_stream::{Data, Event, LineParser, Record, Seq, is_json};
 
 /// Keys of kinds that are always removed.
 const KEYS: [&str; 4] = [
@@ -19,15 +19,16 @@ pub fn redact(data: &[u8]) {
     let rules = Rules::new(&[], &[]).expect("the rules that always apply");
     let mut parser = LineParser::default();
     let (events, _) = decoded(chunks);
-    let record =
-        |(seq, event): (u64, runtail_stream::Decoded)| Record::Event(event.at(seq, Timestamp::UNIX_EPOCH, 1, false));
+    let record = |(seq, event): (u64, runtail_stream::Decoded)| {
+        Record::Event(event.at(Seq(seq), Timestamp::UNIX_EPOCH, 1, false))
+    };
     let records: Vec<Record> = (1..).zip(events).map(record).collect();
     let mut joined = Joined::new(&rules);
     (1..).zip(&records).for_each(|(number, record)| joined.read(number, record));
     let found = joined.finish();
     for (number, record) in (1..).zip(records) {
         let Record::Event(event) = redacted(&rules, record, &found, number) else { panic!("another record") };
-        assert_eq!(event.seq, number);
+        assert_eq!(event.seq, Seq(number));
         if let Data::Json(text) = &event.data {
             assert!(is_json(text), "no JSON any more: {text}");
         }
@@ -46,7 +47,7 @@ pub fn redact(data: &[u8]) {
         ];
         for data in cases {
             let (name, at) = ("custom".into(), Timestamp::UNIX_EPOCH);
-            let event = Event { seq: 1, at, conn: 1, replayed: false, name, ns: [].into(), id: None, data };
+            let event = Event { seq: Seq(1), at, conn: 1, replayed: false, name, ns: [].into(), id: None, data };
             let Record::Event(event) = redacted(&rules, Record::Event(event), &Found::default(), 1) else {
                 panic!("another record")
             };

@@ -178,7 +178,7 @@ impl Clients {
         let loader = SnapshotLoader::new(self.agent.clone(), "t".into(), 1 << 20);
         loader.load(SnapshotScope::All, |snapshot| loaded.push(snapshot)).await;
         for snapshot in loaded {
-            world.items(|seq| vec![Item::Record(Record::Event(snapshot.into_event(seq)))]);
+            world.items(|seq| vec![Item::Record(Record::Event(snapshot.into_event(runtail_stream::Seq(seq))))]);
         }
         let mut stream = self.agent.join_run("t", "r", &[], None).await.ok()?;
         let mut bytes = Vec::new();

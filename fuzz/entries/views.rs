@@ -2,7 +2,7 @@
 
 use super::hostile::World;
 use super::{MAX_EVENT, chunks};
-use runtail_stream::{Data, Decoder, Frame, Framer, Item, Loaded, Record, SnapshotPart, ThreadSnapshot, is_json};
+use runtail_stream::{Data, Decoder, Frame, Framer, Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot, is_json};
 
 /// The keys of all views.
 const VIEWS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
@@ -27,8 +27,8 @@ pub fn views(data: &[u8]) {
             let Some(decoded) = decoder.decode(block) else { continue };
             world.items(|seq| {
                 let event = match loaded(&decoded.name, &decoded.data) {
-                    Some(snapshot) => ThreadSnapshot { at, ..snapshot }.into_event(seq),
-                    None => decoded.at(seq, at, 1, false),
+                    Some(snapshot) => ThreadSnapshot { at, ..snapshot }.into_event(Seq(seq)),
+                    None => decoded.at(Seq(seq), at, 1, false),
                 };
                 vec![Item::Record(Record::Event(event))]
             });

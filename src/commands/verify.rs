@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use clap::Args;
 use runtail_core::text;
-use runtail_stream::{Chain, Data, End, LineParser, Lines, Linked, ReadError, Record, let_go};
+use runtail_stream::{Chain, Data, End, EventNumber, LineParser, Lines, Linked, ReadError, Record, Seq, let_go};
 use std::path::PathBuf;
 
 /// Maximum number of problems to list.
@@ -100,7 +100,7 @@ struct Audit {
     connections: u64,
     /// The connection that is open.
     open: Option<u32>,
-    last_seq: u64,
+    last_seq: Seq,
     /// The text of the gap before the next event.
     gap: Option<String>,
     /// Number of events that gaps report as missing.
@@ -143,7 +143,7 @@ impl Audit {
 
     fn record(&mut self, record: &Record) {
         self.records += 1;
-        // A thread page loads the thread again after its stream has ended.
+        // A thread page loads the thread once more after its stream has ended.
         let is_snapshot = matches!(record, Record::Event(event) if event.is_snapshot());
         if self.end.is_some() && !is_snapshot {
             self.problem("there are records after the end".into());
@@ -179,10 +179,14 @@ impl Audit {
                 self.events += 1;
                 self.malformed += u64::from(!matches!(event.data, Data::Json(_)));
                 let (last, gap) = (self.last_seq, self.gap.take());
-                match event.seq.checked_sub(last).and_then(|by| by.checked_sub(1)) {
+                match event.seq.checked_since(last).and_then(|by| by.checked_sub(1)) {
                     Some(0) => {}
                     // A recording that was started late reports the missing events as a gap.
-                    Some(missing) if gap.is_some_and(|why| why == let_go(last + 1, event.seq - 1)) => {
+                    Some(missing)
+                        if gap.is_some_and(|why| {
+                            why == let_go(EventNumber(last.next().0), EventNumber(event.seq.previous().0))
+                        }) =>
+                    {
                         self.missing += missing;
                     }
                     _ => self.problem(format!("event {} follows event {last}", event.seq)),

@@ -4,7 +4,7 @@ use crate::output::color::{self, Role};
 use jiff::Timestamp;
 use runtail_core::text;
 use runtail_stream::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
-use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, is_json};
+use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
 use runtail_tui::app::describe;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -45,7 +45,7 @@ struct Printed {
     /// Bytes of its text.
     text: usize,
     /// The event up to which.
-    seq: u64,
+    seq: Seq,
     calls: usize,
     /// Its label was printed.
     labelled: bool,

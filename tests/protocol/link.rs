@@ -512,9 +512,9 @@ async fn modes_are_filtered_here_where_the_server_cannot() {
     let items = joined(&server, false, &["updates"]).await;
     let names: Vec<_> = items
         .iter()
-        .filter_map(
-            |item| if let Item::Record(Record::Event(event)) = item { Some((&*event.name, event.seq)) } else { None },
-        )
+        .filter_map(|item| {
+            if let Item::Record(Record::Event(event)) = item { Some((&*event.name, event.seq.0)) } else { None }
+        })
         .collect();
     assert_eq!(names, [("metadata", 1), ("updates", 2), ("updates", 3), ("error", 4)]);
     assert_eq!((end(&items).events, end(&items).gaps), (4, 0));

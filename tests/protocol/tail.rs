@@ -463,7 +463,7 @@ fn assert_one_log(items: &[Item]) {
             Record::Close { conn: number, .. } => assert_eq!(open.take(), Some(*number)),
             Record::Event(event) => {
                 seq += 1;
-                assert_eq!((event.seq, Some(event.conn)), (seq, open));
+                assert_eq!((event.seq.0, Some(event.conn)), (seq, open));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 //! that the stream sends is lost, and what a server doesn't have is said and holds nobody up.
 
 use runtail_api::AgentServer;
-use runtail_stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, SnapshotLoader, follow_page};
+use runtail_stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, Seq, SnapshotLoader, follow_page};
 use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ struct Page {
     log: mpsc::Receiver<Vec<Item>>,
     /// What the page has sent and nobody has looked at.
     waiting: std::collections::VecDeque<Item>,
-    seq: u64,
+    seq: Seq,
 }
 
 impl Page {
@@ -86,12 +86,12 @@ impl Page {
         };
         tokio::spawn(follow_page(options, items, out));
         let waiting = Default::default();
-        Page { world, _server: server, stream: Some(stream), refresh, log, waiting, seq: 0 }
+        Page { world, _server: server, stream: Some(stream), refresh, log, waiting, seq: Seq::START }
     }
 
     /// The stream sends an event.
     async fn sends(&mut self, name: &str, data: &str, replayed: bool) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let (seq, at) = (self.seq, jiff::Timestamp::now());
         let data = Data::Json(data.into());
         let event = Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };

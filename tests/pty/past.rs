@@ -1,7 +1,7 @@
 //! Recordings in a terminal: one that is opened, gone through and left, without a word to any server; ones that cannot be
 //! read; and one that is being made when the dashboard ends.
 
-use runtail_stream::{Chain, Data, End, Event, Head, Outcome, Reader, Record, write_record};
+use runtail_stream::{Chain, Data, End, Event, Head, Outcome, Reader, Record, Seq, write_record};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ fn recording(events: u64) -> Vec<u8> {
     records.extend((1..=events).map(|seq| {
         let data = Data::Json(format!(r#"{{"number":"n{seq}."}}"#).into());
         Record::Event(Event {
-            seq,
+            seq: Seq(seq),
             at: at(seq),
             conn: 1,
             replayed: false,

@@ -391,7 +391,7 @@ async fn threads_are_followed_on_every_server() {
         assert_eq!(by_runs, n > 0, "Python alone has thread streams");
         assert_eq!(end_of(&items), (Outcome::Detached, 0), "{:?}", gaps_of(&items));
         assert_eq!(&*events_of(&items)[0].name, "metadata");
-        let seqs: Vec<_> = events_of(&items).iter().map(|event| event.seq).collect();
+        let seqs: Vec<_> = events_of(&items).iter().map(|event| event.seq.0).collect();
         assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
     }
 }

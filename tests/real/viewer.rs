@@ -102,7 +102,7 @@ async fn followed(
         for item in batch {
             tape.projections.apply(&item);
             if let Item::Record(Record::Event(event)) = &item
-                && watch(event, event.seq, &tell)
+                && watch(event, event.seq.0, &tell)
             {
                 stop.cancel();
             }
@@ -333,7 +333,7 @@ async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
             tape.projections.lifecycle.rows().iter().filter(|row| row.text.starts_with("modes changed: reopened"));
         let closed = |item: &&Item| matches!(item, Item::Record(Record::Close { reason, .. }) if reason == "modes");
         assert_eq!(said.count(), tape.items.iter().filter(closed).count(), "{what}: each is said");
-        assert!(tape.events().map(|event| event.seq).eq(1..=tape.events().count() as u64), "{what}");
+        assert!(tape.events().map(|event| event.seq.0).eq(1..=tape.events().count() as u64), "{what}");
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::sample::select;
 use runtail_api::doctor::{Check, Fault};
 use runtail_api::{Kind, LoadedThread};
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
-use runtail_stream::Item;
+use runtail_stream::{Item, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_testkit::screen_checks as hostile;
 use runtail_tui::app::key::{Code, Key};
@@ -136,7 +136,7 @@ fn is_theirs(step: &Step) -> bool {
 }
 
 /// The cursor of each stream in which nothing is searched for: a search goes to its hit as soon as that is known.
-fn cursors(dash: &Dash) -> Vec<(u64, Option<u64>)> {
+fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
     let still = dash.app.streams.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
     still.map(|viewer| (viewer.id, viewer.anchor())).collect()
 }

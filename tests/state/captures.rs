@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use runtail_stream::projection::{LifecycleKind, Message, Projections, Role};
-use runtail_stream::{Decoded, Decoder, Event, Frame, Framer, Item, RawEvent, Record};
+use runtail_stream::{Decoded, Decoder, Event, Frame, Framer, Item, RawEvent, Record, Seq};
 use runtail_testkit::final_state;
 use runtail_testkit::final_state::Held;
 use runtail_testkit::projected::{project, shown};
@@ -162,7 +162,7 @@ proptest! {
 fn events(name: &str) -> Vec<Event> {
     let decoded = decode([&CAPTURES[name][..]]).0;
     let at = jiff::Timestamp::UNIX_EPOCH;
-    decoded.into_iter().zip(1..).map(|(e, seq)| e.at(seq, at, 1, false)).collect()
+    decoded.into_iter().zip(1..).map(|(e, seq)| e.at(Seq(seq), at, 1, false)).collect()
 }
 
 const LET: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
@@ -172,7 +172,7 @@ const IT: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring �
 fn lines(name: &str) -> Vec<String> {
     let projections = project(events(name));
     for message in projections.messages.items() {
-        assert_eq!(message.text_at(u64::MAX), message.text, "{name}");
+        assert_eq!(message.text_at(Seq::MAX), message.text, "{name}");
         assert!(message.spans.iter().is_sorted(), "{name}: {:?}", message.spans);
     }
     shown(projections.messages.items())
@@ -235,7 +235,7 @@ fn both_dialects_of_one_message_never_double_its_text() {
         });
         let mut projections = Projections::default();
         for (mut event, seq) in some.into_iter().zip(1..) {
-            event.seq = seq;
+            event.seq = Seq(seq);
             projections.apply(&Item::Record(Record::Event(event)));
             for message in projections.messages.items() {
                 let (text, calls) = &last[&message.id];
@@ -297,7 +297,7 @@ fn whatever_combination_tells_of_a_message_it_is_one() {
                 all.extend(renamed(name, &pairs));
             }
             for (event, seq) in all.iter_mut().zip(1..) {
-                event.seq = seq;
+                event.seq = Seq(seq);
             }
             let projections = project(all);
             let said: Vec<_> = projections.messages.items().iter().filter(|m| m.role != Role::Human).collect();
@@ -318,10 +318,10 @@ fn the_past_of_a_message_is_a_look_up() {
     let projections = project(events("agent-messages-tuple"));
     let message = &projections.messages.items()[0];
     assert_eq!(
-        (message.first_seq, message.text_at(1), message.text_at(2), message.text_at(3)),
+        (message.first_seq.0, message.text_at(Seq(1)), message.text_at(Seq(2)), message.text_at(Seq(3))),
         (2, "", "Let me ", "Let me check.")
     );
-    assert_eq!(message.text_at(20), "Let me check.");
+    assert_eq!(message.text_at(Seq(20)), "Let me check.");
     assert_eq!((projections.ledger.tokens, projections.ledger.received), (18, 24));
 }
 
@@ -368,12 +368,12 @@ fn what_is_put_together_is_what_the_final_state_holds() {
     for (i, (name, events)) in streams.iter().enumerate() {
         let tells = events.iter().any(final_state::tells);
         let projections = project(events.clone());
-        let said = |seq: u64| -> Vec<Held> {
+        let said = |seq: Seq| -> Vec<Held> {
             let there = projections.messages.items().iter().filter(|m| m.existed_at(seq));
             there.map(assembled).collect()
         };
         let server = ["js-", "aegra-"].into_iter().find(|server| name.starts_with(server)).unwrap_or("python");
-        if let Some((seq, held)) = states[i].as_ref().filter(|_| tells || !said(u64::MAX).is_empty()) {
+        if let Some((seq, held)) = states[i].as_ref().filter(|_| tells || !said(Seq::MAX).is_empty()) {
             assert_eq!(&said(*seq), held, "{name}");
             own.entry(server).or_default().push(*name);
             continue;
@@ -394,7 +394,7 @@ fn what_is_put_together_is_what_the_final_state_holds() {
         };
         // The input is told by some modes only; and another run has other ids.
         let bare = |held: &Held| (held.role.clone(), held.text.clone(), held.calls.clone(), held.answers.clone());
-        let said: Vec<_> = said(u64::MAX).iter().map(bare).collect();
+        let said: Vec<_> = said(Seq::MAX).iter().map(bare).collect();
         let input = held.iter().take_while(|m| m.role == "human").count();
         let from = if said.len() == held.len() { 0 } else { input };
         assert_eq!(said, held[from..].iter().map(bare).collect::<Vec<_>>(), "{name}");
@@ -433,7 +433,7 @@ fn interrupts_are_told_once() {
 #[test]
 fn runs_of_a_thread_and_its_states() {
     let projections = project(events("thread-all-modes"));
-    let kinds: Vec<_> = projections.lifecycle.rows().iter().map(|r| (r.seq, r.kind)).collect();
+    let kinds: Vec<_> = projections.lifecycle.rows().iter().map(|r| (r.seq.0, r.kind)).collect();
     use LifecycleKind::{Error, Interrupt, RunDone, RunInterrupted, RunStart};
     assert_eq!(
         kinds,
@@ -452,15 +452,15 @@ fn runs_of_a_thread_and_its_states() {
 
     let values = projections.values.rows();
     let changed = |i: usize| values[i].keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect::<Vec<_>>();
-    assert_eq!(values.iter().map(|v| v.seq).collect::<Vec<_>>(), [2, 7, 9, 11, 13, 14, 17, 18]);
+    assert_eq!(values.iter().map(|v| v.seq.0).collect::<Vec<_>>(), [2, 7, 9, 11, 13, 14, 17, 18]);
     assert_eq!(
         (changed(0), changed(1), changed(2), changed(3)),
         (vec!["topic", "notes", "messages"], vec!["notes", "messages"], vec!["notes"], vec!["notes"])
     );
     assert_eq!((values[4].interrupts, values[5].interrupts, changed(5)), (0, 1, vec![]));
-    assert_eq!(projections.values.as_of(8).unwrap().seq, 7);
+    assert_eq!(projections.values.as_of(Seq(8)).unwrap().seq, Seq(7));
 
-    let updates: Vec<_> = projections.updates.rows().iter().map(|u| (u.seq, &*u.node)).collect();
+    let updates: Vec<_> = projections.updates.rows().iter().map(|u| (u.seq.0, &*u.node)).collect();
     assert_eq!(updates, [(3, "sub"), (4, "left"), (5, "middle"), (6, "right"), (8, "join")]);
     assert_eq!(projections.updates.rows()[1].keys, [("notes".into(), "[\"left\"]".into())]);
 }
@@ -496,7 +496,7 @@ fn projections_survive_anything() {
         ] {
             let data = runtail_stream::Data::Json(data.into());
             let event = Event {
-                seq: 1,
+                seq: Seq(1),
                 at: jiff::Timestamp::UNIX_EPOCH,
                 conn: 1,
                 replayed: false,
@@ -514,7 +514,7 @@ fn projections_survive_anything() {
 fn time_to_the_first_token_and_tokens_a_second() {
     let mut events = events("agent-messages-tuple");
     for event in &mut events {
-        event.at = jiff::Timestamp::from_millisecond(100 * event.seq as i64).unwrap();
+        event.at = jiff::Timestamp::from_millisecond(100 * event.seq.0 as i64).unwrap();
     }
     let projections = project(events);
     let message = &projections.messages.items()[0];
@@ -530,7 +530,7 @@ fn time_to_the_first_token_and_tokens_a_second() {
 fn what_came_in_one_burst_has_no_speed() {
     let mut events = events("agent-messages-tuple");
     for event in &mut events {
-        event.at = jiff::Timestamp::from_microsecond(100 * event.seq as i64).unwrap();
+        event.at = jiff::Timestamp::from_microsecond(100 * event.seq.0 as i64).unwrap();
     }
     let projections = project(events);
     let message = &projections.messages.items()[0];

@@ -206,10 +206,7 @@ fn what_is_shown_is_what_is_written() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), FILE.replace(out, into));
     // The same again is no longer what was shown.
     let error = draft.write().unwrap_err().to_string();
-    assert!(
-        error.contains("changed by another program") && error.contains("nothing was written"),
-        "{error}"
-    );
+    assert!(error.contains("changed by another program") && error.contains("nothing was written"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");
 }
 

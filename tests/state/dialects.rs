@@ -2,7 +2,7 @@
 //! same graph. And what nobody knows is kept and shown raw.
 
 use runtail_stream::projection::{LifecycleKind, Projections};
-use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record};
+use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 
 fn projected(name: &str) -> Projections {
     let path = format!("{}/tests/captures/{name}.sse", env!("CARGO_MANIFEST_DIR"));
@@ -14,7 +14,7 @@ fn projected(name: &str) -> Projections {
             && let Some(decoded) = decoder.decode(block)
         {
             seq += 1;
-            let event = decoded.at(seq, jiff::Timestamp::UNIX_EPOCH, 1, false);
+            let event = decoded.at(Seq(seq), jiff::Timestamp::UNIX_EPOCH, 1, false);
             projections.apply(&Item::Record(Record::Event(event)));
         }
     }
@@ -76,7 +76,7 @@ fn a_run_begins_and_ends_in_either_dialect() {
 #[test]
 fn what_nobody_knows_is_kept_and_shown_raw() {
     let event = |seq, name: &str, data: &str| Event {
-        seq,
+        seq: Seq(seq),
         at: jiff::Timestamp::UNIX_EPOCH,
         conn: 1,
         replayed: false,
@@ -94,7 +94,7 @@ fn what_nobody_knows_is_kept_and_shown_raw() {
     for (seq, (name, data)) in (1..).zip(novel) {
         projections.apply(&Item::Record(Record::Event(event(seq, name, data))));
     }
-    let shown: Vec<u64> = projections.custom.rows().iter().map(|row| row.seq).collect();
+    let shown: Vec<u64> = projections.custom.rows().iter().map(|row| row.seq.0).collect();
     assert_eq!(shown, [1, 2, 3]);
     assert_eq!((projections.ledger.received, projections.values.rows().len()), (3, 0));
 }

@@ -1,7 +1,9 @@
 //! A view is written to a file part by part, whole, and clean.
 
 use jiff::Timestamp;
-use runtail_stream::{Data, Event, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot, write_record};
+use runtail_stream::{
+    Data, Event, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot, write_record,
+};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::export::{Chunk, FileStep};
 use runtail_tui::app::msg::{Described, Done, Effect, Msg};
@@ -70,7 +72,7 @@ fn json_lines_are_a_recording() {
     let viewer = dash.app.viewer().unwrap();
     let events: Vec<&Event> =
         records.iter().filter_map(|r| if let Record::Event(e) = r { Some(e) } else { None }).collect();
-    assert!(events.into_iter().cloned().eq(viewer.tape.iter_from(0)));
+    assert!(events.into_iter().cloned().eq(viewer.tape.iter_from(Seq(0))));
     assert!(matches!(records[0], Record::Open { .. }), "what is no event is in it too");
     // Of a view that lists some events, those.
     dash.keys("3");
@@ -162,9 +164,9 @@ fn exported_events_have_the_numbers_and_times_of_the_screen() {
     dash.open_thread();
     let at = dash.now;
     let thread = Loaded::Json(r#"{"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy"}"#.into());
-    let snapshot = ThreadSnapshot { at, parts: [(SnapshotPart::Thread, thread)].into() }.into_event(1);
+    let snapshot = ThreadSnapshot { at, parts: [(SnapshotPart::Thread, thread)].into() }.into_event(Seq(1));
     let event = |seq, replayed| Event {
-        seq,
+        seq: Seq(seq),
         at,
         conn: 1,
         replayed,
@@ -191,7 +193,7 @@ fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
     dash.open_thread();
     let events = |from: u64, to: u64| -> Vec<Item> {
         let event = |seq| Event {
-            seq,
+            seq: Seq(seq),
             at: Timestamp::UNIX_EPOCH,
             conn: 1,
             replayed: false,
@@ -270,7 +272,7 @@ fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
         let data = Data::Json(format!("{{\"word\":\"{word}\"}}").into());
         let at = Timestamp::UNIX_EPOCH;
         Item::Record(Record::Event(Event {
-            seq,
+            seq: Seq(seq),
             at,
             conn: 1,
             replayed: false,

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
-use runtail_stream::{Data, Event, Item, Record};
+use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::export::{Chunk, Format, Part};
 use runtail_tui::app::keys::Keymap;
@@ -25,7 +25,7 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
         let data = Data::Json(format!(r#"{{"word":"{word}","n":{seq}}}"#).into());
         let at = at + SignedDuration::from_micros(seq as i64);
         Item::Record(Record::Event(Event {
-            seq,
+            seq: Seq(seq),
             at,
             conn: 1,
             replayed: false,
@@ -59,7 +59,7 @@ fn told(dash: &mut Dash) -> String {
     dash.screen().lines().nth(4).unwrap_or_default().trim().to_string()
 }
 
-fn anchor(dash: &Dash) -> Option<u64> {
+fn anchor(dash: &Dash) -> Option<Seq> {
     dash.app.viewer().unwrap().anchor()
 }
 
@@ -172,7 +172,7 @@ fn what_is_saved_is_what_the_filter_lets_through() {
     dash.keys("7&needle<Enter>");
     let viewer = dash.app.viewer().unwrap();
     let (mut next, end) = viewer.export_range(View::Raw, Format::Jsonl);
-    let (mut after, mut saved) = (1, Vec::new());
+    let (mut after, mut saved) = (Seq(1), Vec::new());
     while next < end {
         let mut part = Part::default();
         let before = next;
@@ -180,7 +180,7 @@ fn what_is_saved_is_what_the_filter_lets_through() {
         assert!(next > before, "a part with nothing in it goes on too");
         saved.extend(part.chunks.into_iter().filter_map(|chunk| match chunk {
             Chunk::Record(record) => match *record {
-                Record::Event(event) => Some(event.seq),
+                Record::Event(event) => Some(event.seq.0),
                 _ => None,
             },
             _ => None,
@@ -198,7 +198,7 @@ fn from_an_event_that_was_let_go_the_way_leads_on() {
         let mut items = events(from, 50, 1);
         for item in &mut items {
             if let Item::Record(Record::Event(event)) = item
-                && event.seq.is_multiple_of(10)
+                && event.seq.0.is_multiple_of(10)
             {
                 event.name = "error".into();
             }
@@ -207,12 +207,12 @@ fn from_an_event_that_was_let_go_the_way_leads_on() {
     };
     dash.items(failures(1));
     dash.keys("7");
-    dash.app.viewer_mut().unwrap().go_to(5);
+    dash.app.viewer_mut().unwrap().go_to(Seq(5));
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
-    assert_eq!(dash.app.viewer().unwrap().tape.first_seq(), Some(201));
+    assert_eq!(dash.app.viewer().unwrap().tape.first_seq(), Some(Seq(201)));
     dash.keys("]");
-    assert_eq!(anchor(&dash), Some(210), "the first failure that is still there");
-    dash.app.viewer_mut().unwrap().go_to(1);
+    assert_eq!(anchor(&dash), Some(Seq(210)), "the first failure that is still there");
+    dash.app.viewer_mut().unwrap().go_to(Seq(1));
     dash.items(failures(301));
     dash.keys("[");
     assert!(dash.screen().contains("No earlier failure, gap or run end."), "{}", dash.screen());
@@ -274,13 +274,22 @@ fn a_hit_far_out_in_a_line_is_shown() {
     let at: Timestamp = "2026-11-21T14:00:01Z".parse().unwrap();
     let long = format!(r#"{{"text":"{}the ne\u0065dle is here{}"}}"#, "x".repeat(5_000_000), "y".repeat(5_000));
     let (name, ns, data) = ("values".into(), [].into(), Data::Json(long.into()));
-    items.push(Item::Record(Record::Event(Event { seq: 2, at, conn: 1, replayed: false, name, ns, id: None, data })));
+    items.push(Item::Record(Record::Event(Event {
+        seq: Seq(2),
+        at,
+        conn: 1,
+        replayed: false,
+        name,
+        ns,
+        id: None,
+        data,
+    })));
     dash.items(items);
     dash.keys("7/needle is");
     assert!(finish(&mut dash) > 0, "five megabytes take more than one turn");
     let screen = dash.screen();
     assert!(screen.contains("the needle is hereyyy"), "{screen}");
-    assert_eq!(anchor(&dash), Some(2));
+    assert_eq!(anchor(&dash), Some(Seq(2)));
 }
 
 #[test]
@@ -336,7 +345,7 @@ fn a_search_goes_on_while_the_stream_runs_and_is_cut_at_the_front() {
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
     assert!(told(&mut dash).contains("searching"), "{}", told(&mut dash));
-    assert_eq!(anchor(&dash), Some(100), "the nearest hit is gone to at once");
+    assert_eq!(anchor(&dash), Some(Seq(100)), "the nearest hit is gone to at once");
     for batch in 0..3 {
         dash.items(events(40_001 + batch * 10_000, 10_000, 100));
         dash.feed(Msg::Tick);
@@ -347,7 +356,7 @@ fn a_search_goes_on_while_the_stream_runs_and_is_cut_at_the_front() {
     let place = told(&mut dash);
     assert!(place.contains("1 of 500") || place.contains("2 of 500"), "{place}");
     dash.keys("<Home>[");
-    assert_eq!(anchor(&dash), Some(70_000), "round the start to the last");
+    assert_eq!(anchor(&dash), Some(Seq(70_000)), "round the start to the last");
 }
 
 #[test]
@@ -361,12 +370,12 @@ fn a_million_events_are_searched_in_short_turns_with_progress() {
     dash.keys("7/needle<Enter>");
     let said = told(&mut dash);
     assert!(said.contains("searching") && said.contains(" %"), "{said}");
-    assert_eq!(anchor(&dash), Some(1_000_000), "the nearest one is known at once");
+    assert_eq!(anchor(&dash), Some(Seq(1_000_000)), "the nearest one is known at once");
     let turns = finish(&mut dash);
     assert!(turns > 50, "{turns}: it went on in one long turn");
     assert!(told(&mut dash).contains("1,000 of 1,000"), "{}", told(&mut dash));
     dash.keys("]");
-    assert_eq!(anchor(&dash), Some(1000), "round the end to the first");
+    assert_eq!(anchor(&dash), Some(Seq(1000)), "round the end to the first");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{Data, Event, Item, Record};
+use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::msg::{Done, Effect, Msg};
 use runtail_tui::app::viewer::View;
@@ -12,7 +12,7 @@ use runtail_tui::app::viewer::View;
 fn events(from: u64, texts: &[String]) -> Vec<Item> {
     let start: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
     let event = |(n, text): (usize, &String)| Event {
-        seq: from + n as u64,
+        seq: Seq(from + n as u64),
         at: start + SignedDuration::from_millis(1_500 * (from as i64 + n as i64)),
         conn: 1,
         replayed: false,
@@ -53,17 +53,17 @@ fn long_lines_go_on_in_the_next_one() {
     let texts: Vec<String> = (0..40).map(|n| format!("{n}: {long}")).collect();
     let mut dash = with_events((90, 30), &texts);
     dash.keys("7f<Home>jjw");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(3), "the cursor stays on its event");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)), "the cursor stays on its event");
     insta::assert_snapshot!("raw_wrapped_90x30", dash.screen());
     // By lines to the next event, and back to the same one when they are cut again.
     let steps = (0..20).take_while(|_| {
         dash.keys("j");
-        dash.app.viewer().unwrap().anchor() == Some(3)
+        dash.app.viewer().unwrap().anchor() == Some(Seq(3))
     });
     assert_eq!(steps.count(), 8, "nine lines, and the first of them is where one was");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(4));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)));
     dash.keys("w");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(4));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)));
     dash.keys("w<End>");
     assert!(dash.app.viewer().unwrap().follows());
     let window = dash.app.viewer().unwrap().window(View::Raw);
@@ -84,7 +84,7 @@ fn a_frozen_screen_stands_still_while_everything_goes_on() {
     dash.feed(Msg::Paste("#3".into()));
     dash.feed(Msg::Wheel { lines: 3, x: 60, y: 10 });
     assert_eq!(dash.screen(), still);
-    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), 20, "what came was taken in");
+    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(20), "what came was taken in");
     assert!(!dash.app.quit && dash.app.next_tick().is_none());
     dash.keys("F");
     let goes_on = dash.screen();
@@ -103,7 +103,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
     let screen = dash.screen();
     let row = screen.lines().position(|line| line.trim_end().ends_with("event 5")).expect(&screen) as u16;
     dash.feed(Msg::Click { x: 30, y: row });
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(6));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(6)));
     // A view's name, wherever it stands.
     let column = |dash: &mut Dash, name: &str| {
         let line = dash.screen().lines().nth(3).unwrap().to_string();
@@ -164,7 +164,7 @@ proptest! {
             dash.resize(w, h);
             dash.keys(&format!("{view}{key}"));
             dash.screen();
-            prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(at));
+            prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(at)));
         }
         dash.resize(20, 5);
         dash.screen();
@@ -172,7 +172,7 @@ proptest! {
         dash.keys("7");
         let marked = dash.app.viewer().unwrap().window(View::Raw).iter().filter(|(_, marked)| *marked).count();
         prop_assert!(marked > 0, "the event is in sight");
-        prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(at));
+        prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(at)));
     }
 
     /// What stands at the right of wide, combining or right-to-left text stands where it stands of any other.

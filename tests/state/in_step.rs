@@ -3,7 +3,7 @@
 
 use runtail_core::config::TapeLimits;
 use runtail_stream::projection::{Message, Snapshot};
-use runtail_stream::{Decoder, Frame, Framer, Item, Record};
+use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::msg::{ServerRef, StreamTarget};
 use runtail_tui::app::viewer::{VIEWS, View, Viewer};
 
@@ -15,7 +15,7 @@ fn streams() -> Vec<(String, Viewer)> {
         let viewer = viewer(std::fs::read(path).unwrap());
         (path.file_stem().unwrap().to_str().unwrap().to_string(), viewer)
     };
-    let streams: Vec<_> = paths.iter().map(opened).filter(|(_, viewer)| viewer.tape.last_seq() > 1).collect();
+    let streams: Vec<_> = paths.iter().map(opened).filter(|(_, viewer)| viewer.tape.last_seq() > Seq(1)).collect();
     assert!(streams.len() > 80, "{}", streams.len());
     streams
 }
@@ -34,7 +34,7 @@ fn viewer(body: Vec<u8>) -> Viewer {
         {
             let seq = items.len() as u64 + 1;
             let at = start + jiff::SignedDuration::from_millis(100 * seq as i64);
-            items.push(Item::Record(Record::Event(decoded.at(seq, at, 1, false))));
+            items.push(Item::Record(Record::Event(decoded.at(Seq(seq), at, 1, false))));
         }
     }
     viewer.take(items);
@@ -47,18 +47,18 @@ fn look_at(viewer: &mut Viewer, view: View) {
 }
 
 /// The event that the view with the focus tells of under the cursor.
-fn told(viewer: &Viewer) -> Option<u64> {
+fn told(viewer: &Viewer) -> Option<Seq> {
     viewer.event_under_cursor().map(|event| event.seq)
 }
 
 /// Of entries in their order: the last one up to an event, else the first.
-fn nearest(seqs: impl Iterator<Item = u64>, seq: u64) -> Option<u64> {
-    let seqs: Vec<u64> = seqs.collect();
+fn nearest(seqs: impl Iterator<Item = Seq>, seq: Seq) -> Option<Seq> {
+    let seqs: Vec<Seq> = seqs.collect();
     seqs.iter().copied().rfind(|of| *of <= seq).or(seqs.first().copied())
 }
 
 /// The state that belongs to an event: its own, else the next one of the graph itself, else the one before.
-fn state(viewer: &Viewer, seq: u64) -> Option<u64> {
+fn state(viewer: &Viewer, seq: Seq) -> Option<Seq> {
     let rows = viewer.projections.values.rows();
     let root = |snapshot: &&Snapshot| snapshot.ns.is_empty();
     let own = rows.iter().find(|snapshot| snapshot.seq == seq);
@@ -68,7 +68,7 @@ fn state(viewer: &Viewer, seq: u64) -> Option<u64> {
 }
 
 /// Whether an event brought a part of the message's text.
-fn was_said(message: &Message, seq: u64) -> bool {
+fn was_said(message: &Message, seq: Seq) -> bool {
     message.spans.has(seq)
 }
 
@@ -76,7 +76,7 @@ fn was_said(message: &Message, seq: u64) -> bool {
 fn every_event_is_found_in_every_view() {
     let mut said = 0;
     for (name, mut viewer) in streams() {
-        for seq in 1..=viewer.tape.last_seq() {
+        for seq in (1..=viewer.tape.last_seq().0).map(Seq) {
             look_at(&mut viewer, View::Raw);
             viewer.go_to(seq);
             for view in VIEWS {

@@ -1,13 +1,13 @@
 //! Messages from events made by hand: without ids, removed, of many kinds of blocks, in the wrong order.
 
-use runtail_stream::Event;
 use runtail_stream::projection::Part;
+use runtail_stream::{Event, Seq};
 use runtail_testkit::projected::{project, shown};
 
 fn one(seq: u64, name: &str, data: &str) -> Event {
     let data = runtail_stream::Data::Json(data.into());
     Event {
-        seq,
+        seq: Seq(seq),
         at: jiff::Timestamp::UNIX_EPOCH,
         conn: 1,
         replayed: false,
@@ -40,7 +40,7 @@ fn messages_without_ids_and_removed_ones() {
         one(4, "values", r#"{"messages":[{"type":"ai","content":"c","id":"3"}]}"#),
     ]);
     let removed: Vec<_> = projections.messages.items().iter().map(|m| m.removed_at).collect();
-    assert_eq!(removed, [Some(2), Some(4), None]);
+    assert_eq!(removed, [Some(Seq(2)), Some(Seq(4)), None]);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn declined_invalid_and_thought() {
     ]);
     let message = &projections.messages.items()[0];
     assert_eq!((message.reasoning.as_str(), message.text.as_str()), ("hm", "I can't."));
-    assert_eq!((message.thought_seq(0), message.thought_seq(1), message.text_seq(0)), (1, 2, 3));
+    assert_eq!((message.thought_seq(0), message.thought_seq(1), message.text_seq(0)), (Seq(1), Seq(2), Seq(3)));
     assert_eq!(message.parts, [Part::Reasoning(0..2), Part::Refusal(0..8), Part::Call(0)]);
     assert_eq!(message.tool_calls[0].invalid.as_deref(), Some("no end"));
     let usage = message.usage.unwrap();

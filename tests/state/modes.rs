@@ -190,7 +190,7 @@ proptest! {
         prop_assert_eq!(once.len(), came.len(), "each at most once: {:?}", came);
         prop_assert_eq!(gaps(&items), [""; 0]);
         prop_assert_eq!(ended(&items), Outcome::Success);
-        prop_assert!(events(&items).iter().map(|e| e.seq).eq(1..=came.len() as u64), "one numbering goes on");
+        prop_assert!(events(&items).iter().map(|e| e.seq.0).eq(1..=came.len() as u64), "one numbering goes on");
     }
 }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Mouse, Timestamps};
+use runtail_stream::Seq;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::key::{Code, Key};
 use runtail_tui::app::msg::{Described, Done, Effect, Msg, StreamTarget};
@@ -168,9 +169,9 @@ fn an_id_of_the_stream_lands_in_it() {
     dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#));
     let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
     dash.feed(Msg::Paste(run.into()));
-    assert_eq!(at(&dash), Some(2));
+    assert_eq!(at(&dash), Some(Seq(2)));
     say(&mut dash, message);
-    assert_eq!(at(&dash), Some(3), "where the message began");
+    assert_eq!(at(&dash), Some(Seq(3)), "where the message began");
 }
 
 /// The sources that are asked, and the number of their search.
@@ -380,19 +381,19 @@ fn events_and_times_of_the_stream() {
     dash.open_thread();
     dash.capture("agent-events");
     say(&mut dash, "#3");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(3));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
     say(&mut dash, "view raw");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
     say(&mut dash, "4000");
     assert!(said(&dash).contains("No event 4000 yet. The newest is 42."), "{}", said(&dash));
     let viewer = dash.app.viewer().unwrap();
-    let (seq, at) = viewer.tape.iter_from(20).map(|event| (event.seq, event.at)).next().unwrap();
+    let (seq, at) = viewer.tape.iter_from(Seq(20)).map(|event| (event.seq, event.at)).next().unwrap();
     let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();
     say(&mut dash, &whole);
     let anchor = dash.app.viewer().unwrap().anchor().unwrap();
     assert!(anchor <= seq && anchor + 10 > seq, "{anchor} is in the second of {seq}");
     dash.capture("aegra-agent-custom");
-    let id = dash.app.viewer().unwrap().tape.iter_from(9).find_map(|event| event.id.clone()).unwrap();
+    let id = dash.app.viewer().unwrap().tape.iter_from(Seq(9)).find_map(|event| event.id.clone()).unwrap();
     dash.feed(Msg::Paste(id.to_string()));
     let viewer = dash.app.viewer().unwrap();
     assert_eq!(viewer.tape.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, write_record};
+use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, Seq, write_record};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::msg::Msg;
 use runtail_tui::app::viewer::{Standing, VIEWS, View};
@@ -44,7 +44,7 @@ fn same_words(views: Vec<String>) -> Vec<String> {
 fn stopped_at(capture: &str, moment: usize) -> Vec<String> {
     let mut whole = opened(capture);
     let tape = &whole.app.viewer().unwrap().tape;
-    let events: Vec<Event> = tape.iter_from(0).take(moment).collect();
+    let events: Vec<Event> = tape.iter_from(Seq(0)).take(moment).collect();
     let open = tape.marks()[0].record.clone();
     let mut dash = demo_like((120, 40));
     dash.open_thread();
@@ -84,7 +84,7 @@ fn the_past_says_that_it_is_the_past() {
     insta::assert_snapshot!("past_paused", dash.screen());
     let at = standing(&dash).at;
     dash.keys(",");
-    assert_eq!(standing(&dash).at, at - 1);
+    assert_eq!(standing(&dash).at, at.previous());
     dash.keys("..");
     assert_eq!(standing(&dash).at, at + 1);
     dash.keys("G");
@@ -119,21 +119,21 @@ fn what_came_is_played_as_it_came() {
     dash.end(Outcome::Success);
     dash.screen();
     dash.keys(":replay<Enter>");
-    assert!(standing(&dash).playing && standing(&dash).at <= 1);
+    assert!(standing(&dash).playing && standing(&dash).at <= Seq(1));
     // A tenth of a second an event.
     dash.later(550);
     dash.feed(Msg::Tick);
     dash.screen();
-    assert_eq!(standing(&dash).at, 6, "the first one at once");
+    assert_eq!(standing(&dash).at, Seq(6), "the first one at once");
     dash.keys("<Space>");
     dash.later(1000);
     dash.feed(Msg::Tick);
-    assert_eq!((standing(&dash).at, standing(&dash).playing), (6, false));
+    assert_eq!((standing(&dash).at, standing(&dash).playing), (Seq(6), false));
     dash.keys("SS<Space>");
     dash.later(100);
     dash.feed(Msg::Tick);
     dash.screen();
-    assert_eq!(standing(&dash).at, 16.min(newest));
+    assert_eq!(standing(&dash).at, Seq(16.min(newest.0)));
     dash.keys("S");
     finish(&mut dash);
     assert_eq!(dash.app.viewer().unwrap().standing(), None, "the end is now");
@@ -152,7 +152,7 @@ fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
         dash.screen();
         standing(&dash).at
     };
-    assert_eq!([tick(550), tick(-7_200_000), tick(350)], [6, 6, 9]);
+    assert_eq!([tick(550), tick(-7_200_000), tick(350)], [6, 6, 9].map(Seq));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn what_comes_later_is_not_in_the_past() {
     let viewer = dash.app.viewer_mut().unwrap();
     viewer.go_to(newest);
     viewer.mark();
-    viewer.go_to(5);
+    viewer.go_to(Seq(5));
     viewer.mark();
     dash.keys("7");
     viewer_at(&mut dash, 10);
@@ -172,9 +172,9 @@ fn what_comes_later_is_not_in_the_past() {
     assert_eq!(marked(&dash), 1, "{}", dash.screen());
     dash.keys("\"");
     dash.screen();
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(5));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)));
     dash.keys("'");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(5), "there is none after it yet");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)), "there is none after it yet");
     assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
     dash.keys("G");
     dash.screen();
@@ -190,12 +190,12 @@ fn a_question_of_the_past_was_answered_since() {
     assert_eq!(dash.app.viewer().unwrap().questions().len(), 1);
     dash.event("metadata", r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#);
     assert!(dash.app.viewer().unwrap().questions().is_empty());
-    viewer_at(&mut dash, asked);
+    viewer_at(&mut dash, asked.0);
     assert!(dash.app.viewer().unwrap().questions().is_empty());
 }
 
 fn viewer_at(dash: &mut Dash, moment: u64) {
-    dash.app.viewer_mut().unwrap().stand_at(moment);
+    dash.app.viewer_mut().unwrap().stand_at(Seq(moment));
     finish(dash);
 }
 
@@ -222,20 +222,20 @@ fn the_slider_goes_with_the_mouse() {
         dash.feed(Msg::Click { x, y: row });
         finish(&mut dash);
         let near = 10_000 / u64::from(last - columns.start);
-        assert!(standing(&dash).at.abs_diff(at) <= near, "{x}: {:?}", standing(&dash));
+        assert!(standing(&dash).at.0.abs_diff(at) <= near, "{x}: {:?}", standing(&dash));
         let line = dash.screen().lines().nth(row.into()).unwrap().to_string();
         assert_eq!(line.chars().nth(x.into()), Some('●'), "it stands where it was put: {line}");
     }
     // Held, it goes with the pointer, also off its row and beyond its ends.
     dash.feed(Msg::Drag { x: 0, y: row + 9 });
-    assert_eq!(standing(&dash).at, 0);
+    assert_eq!(standing(&dash).at, Seq(0));
     dash.feed(Msg::Drag { x: 139, y: 0 });
     finish(&mut dash);
-    assert_eq!(standing(&dash).at, 10_000);
+    assert_eq!(standing(&dash).at, Seq(10_000));
     // A drag that began elsewhere moves nothing, and neither does one where now is shown.
     dash.feed(Msg::Click { x: columns.start, y: row + 3 });
     dash.feed(Msg::Drag { x: columns.start, y: row });
-    assert_eq!(standing(&dash).at, 10_000);
+    assert_eq!(standing(&dash).at, Seq(10_000));
     dash.feed(Msg::Click { x: last, y: row });
     dash.keys("G");
     dash.feed(Msg::Drag { x: columns.start, y: row });
@@ -252,7 +252,7 @@ fn what_is_exported_in_the_past_ends_there() {
     let written = |view: View| {
         let mut part = Part::default();
         let range = viewer.export_range(view, Format::Jsonl);
-        viewer.export_part(view, Format::Jsonl, range, 0, &mut part);
+        viewer.export_part(view, Format::Jsonl, range, Seq(0), &mut part);
         part.chunks
             .into_iter()
             .map(|chunk| if let Chunk::Record(record) = chunk { *record } else { panic!("{chunk:?}") })
@@ -265,7 +265,7 @@ fn what_is_exported_in_the_past_ends_there() {
     assert_eq!((end.events, end.outcome), (6, Outcome::Detached));
 }
 
-fn standing_span(dash: &Dash) -> (u64, u64) {
+fn standing_span(dash: &Dash) -> (Seq, Seq) {
     dash.app.viewer().unwrap().span()
 }
 
@@ -276,7 +276,7 @@ fn many(count: u64) -> Vec<Item> {
         let data = Data::Json(format!(r#"{{"n":{seq}}}"#).into());
         let at = at + SignedDuration::from_micros(seq as i64);
         Item::Record(Record::Event(Event {
-            seq,
+            seq: Seq(seq),
             at,
             conn: 1,
             replayed: false,
@@ -296,20 +296,20 @@ fn a_long_way_back_is_short() {
     dash.items(many(60_000));
     dash.screen();
     for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
-        dash.app.viewer_mut().unwrap().stand_at(target);
+        dash.app.viewer_mut().unwrap().stand_at(Seq(target));
         // In a few turns: only what lies after a state that was kept is folded.
         let turns = finish(&mut dash);
         assert!(turns <= 4, "{target}: {turns}");
-        assert_eq!((standing(&dash).at, standing(&dash).span), (target, (0, 60_000)));
+        assert_eq!((standing(&dash).at, standing(&dash).span), (Seq(target), (Seq(0), Seq(60_000))));
         assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, target);
     }
     // Back by single events there is nothing to wait for.
-    dash.app.viewer_mut().unwrap().stand_at(30_000);
+    dash.app.viewer_mut().unwrap().stand_at(Seq(30_000));
     finish(&mut dash);
     for at in (29_000..30_000).rev() {
         let viewer = dash.app.viewer_mut().unwrap();
         viewer.step_in_time(-1);
-        assert_eq!(viewer.standing().unwrap().at, at);
+        assert_eq!(viewer.standing().unwrap().at, Seq(at));
     }
 }
 
@@ -317,7 +317,7 @@ fn a_long_way_back_is_short() {
 fn recorded(dash: &Dash) -> Vec<Item> {
     let tape = &dash.app.viewer().unwrap().tape;
     let (mut lines, mut marks) = (Vec::new(), tape.marks().iter().peekable());
-    for event in tape.iter_from(0) {
+    for event in tape.iter_from(Seq(0)) {
         while let Some(mark) = marks.next_if(|mark| mark.after < event.seq) {
             write_record(&mut lines, &mark.record).unwrap();
         }
@@ -392,16 +392,16 @@ fn what_was_let_go_is_past_no_more() {
     dash.items(many(1_500));
     dash.screen();
     let viewer = dash.app.viewer_mut().unwrap();
-    assert_eq!(viewer.span(), (501, 1_500));
-    viewer.stand_at(0);
-    assert_eq!(viewer.standing().unwrap().at, 501);
+    assert_eq!(viewer.span(), (Seq(501), Seq(1_500)));
+    viewer.stand_at(Seq(0));
+    assert_eq!(viewer.standing().unwrap().at, Seq(501));
     // While one stands there it goes too.
     let items = many(3_000).split_off(1_500);
     dash.items(items);
     dash.screen();
     dash.keys(".");
     finish(&mut dash);
-    assert!(standing(&dash).at > 2_000 && standing(&dash).at == standing(&dash).span.0);
+    assert!(standing(&dash).at > Seq(2_000) && standing(&dash).at == standing(&dash).span.0);
     dash.keys("G");
     assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, 3_000);
 }
@@ -417,9 +417,9 @@ proptest! {
         let mut dash = opened(capture);
         let newest = standing_span(&dash).1;
         for moment in moments {
-            let moment = moment.index(newest as usize);
+            let moment = moment.index(newest.0 as usize);
             let viewer = dash.app.viewer_mut().unwrap();
-            viewer.stand_at(moment as u64);
+            viewer.stand_at(Seq(moment as u64));
             finish(&mut dash);
             let (past, plain) = (views(&mut dash), stopped_at(capture, moment));
             for ((past, plain), view) in past.iter().zip(&plain).zip(VIEWS) {
@@ -436,7 +436,7 @@ fn what_is_kept_of_the_past_is_within_the_budget_too() {
     dash.open_thread();
     for n in 0..400_u64 {
         let custom = |i| Event {
-            seq: n * 100 + i + 1,
+            seq: Seq(n * 100 + i + 1),
             at: dash.now,
             conn: 1,
             replayed: false,

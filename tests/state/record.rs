@@ -1,6 +1,6 @@
 //! Recording from the dashboard: the stream that is shown, from its first event on, whatever happens to it or to the file.
 
-use runtail_stream::{Data, End, Event, Item, Outcome, Record};
+use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::export::{Chunk, FileStep};
 use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey};
@@ -46,7 +46,7 @@ impl Disk {
     fn events(&self) -> Vec<u64> {
         self.records
             .iter()
-            .filter_map(|record| if let Record::Event(e) = record { Some(e.seq) } else { None })
+            .filter_map(|record| if let Record::Event(e) = record { Some(e.seq.0) } else { None })
             .collect()
     }
 }
@@ -60,7 +60,7 @@ fn come(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
 fn event(dash: &Dash, seq: u64) -> Item {
     let data = Data::Json(format!("{seq}").into());
     Item::Record(Record::Event(Event {
-        seq,
+        seq: Seq(seq),
         at: dash.now,
         conn: 1,
         replayed: false,
@@ -197,7 +197,7 @@ fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
         let effects = come(&mut dash, items);
         disk.work(&mut dash, effects);
     }
-    let newest = dash.app.viewer().unwrap().tape.newest_seq();
+    let newest = dash.app.viewer().unwrap().tape.newest_seq().0;
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
@@ -218,7 +218,7 @@ fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
     late.work(&mut dash, effects);
     let why = |record: &Record| if let Record::Gap { why, .. } = record { Some(why.clone()) } else { None };
     let told: Vec<String> = late.records.iter().filter_map(why).collect();
-    assert_eq!(told, [runtail_stream::let_go(1, newest - 100)]);
+    assert_eq!(told, [runtail_stream::let_go(EventNumber(1), EventNumber(newest - 100))]);
     let Some(Record::End(end)) = late.records.last() else { panic!("{:?}", late.records.last()) };
     assert_eq!((end.events, end.gaps, end.connections), (100, 1, 1));
 }
@@ -238,7 +238,7 @@ fn trouble_with_the_file_ends_the_recording_alone() {
     assert!(said(&dash).contains("the stream goes on: no space left"), "{}", said(&dash));
     let item = event(&dash, 4);
     assert!(come(&mut dash, vec![item]).is_empty());
-    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), 4);
+    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(4));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 use runtail_stream::{
-    Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, RunRecord, write_record,
+    Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, RunRecord, Seq, write_record,
 };
 
 fn at() -> impl Strategy<Value = Timestamp> {
@@ -72,7 +72,7 @@ fn record() -> impl Strategy<Value = Record> {
             data()
         )
             .prop_map(|(at, (seq, replayed), name, ns, id, data)| Record::Event(Event {
-                seq,
+                seq: Seq(seq),
                 at,
                 conn: 1,
                 replayed,

@@ -191,7 +191,7 @@ fn repeating(groups: &[u8]) -> Vec<Sent> {
 }
 
 fn assert_exact(items: &[Item], sent: &[Sent]) {
-    let got: Vec<_> = events(items).iter().map(|e| (e.seq, e.id.as_deref(), e.data.text().to_string())).collect();
+    let got: Vec<_> = events(items).iter().map(|e| (e.seq.0, e.id.as_deref(), e.data.text().to_string())).collect();
     let want: Vec<_> = sent.iter().zip(1..).map(|(s, seq)| (seq, s.id.as_deref(), s.data.clone())).collect();
     assert_eq!(got, want);
     assert_eq!((end(items).events, end(items).gaps, gaps(items)), (sent.len() as u64, 0, 0));

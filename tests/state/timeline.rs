@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use runtail_stream::projection::{Attempt, BarState, Projections, Timeline};
-use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record};
+use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record, Seq};
 use runtail_tui::app::scroll::Place;
 use runtail_tui::app::timeline::TimelineRows;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ fn events(name: &str) -> Vec<Event> {
         }
     }
     let at = |seq: u64| Timestamp::from_millisecond(1_800_000_000_000 + 10 * seq as i64).unwrap();
-    events.into_iter().zip(1..).map(|(event, seq)| event.at(seq, at(seq), 1, false)).collect()
+    events.into_iter().zip(1..).map(|(event, seq)| event.at(Seq(seq), at(seq), 1, false)).collect()
 }
 
 fn project(events: impl IntoIterator<Item = Event>) -> Projections {
@@ -175,7 +175,7 @@ proptest! {
         let mut projections = Projections::default();
         for (seq, (pick, twist)) in (1..).zip(&picks) {
             let mut event = pick.get(all).clone();
-            event.seq = seq;
+            event.seq = Seq(seq);
             let text = event.data.text();
             match twist {
                 // A clock that jumps back.
@@ -209,7 +209,7 @@ proptest! {
         let now = Timestamp::from_second(1_800_000_010).unwrap();
         for (turn, pick) in turns {
             for (mut event, seq) in events.by_ref().take(turn) {
-                event.seq = seq;
+                event.seq = Seq(seq);
                 projections.apply(&Item::Record(Record::Event(event)));
             }
             let timeline = &projections.timeline;

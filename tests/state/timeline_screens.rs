@@ -1,7 +1,7 @@
 //! The timeline as it is seen: bars over an axis, live and ended, folded, at each size and without colour.
 
 use jiff::{SignedDuration, Timestamp};
-use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record};
+use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::msg::Msg;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 struct Told {
     dash: Dash,
     at: Timestamp,
-    seq: u64,
+    seq: Seq,
 }
 
 impl Told {
@@ -20,11 +20,11 @@ impl Told {
         let at = dash.app.now;
         dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
         dash.keys("4");
-        Told { dash, at, seq: 0 }
+        Told { dash, at, seq: Seq::START }
     }
 
     fn tell(&mut self, after: i64, name: &str, data: Value) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         self.at += SignedDuration::from_millis(after);
         self.dash.later(after);
         let (name, ns) = EventNames::default().split(name);

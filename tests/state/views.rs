@@ -3,7 +3,7 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
-use runtail_stream::{Event, Item, Outcome, Record};
+use runtail_stream::{Event, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::msg::Msg;
 use runtail_tui::app::viewer::VIEWS;
@@ -30,7 +30,7 @@ fn places() -> [(&'static str, Dash); 2] {
     let followed = thread((140, 40));
     let mut read = thread((80, 24));
     let wrote = |event: &Event| &*event.name == "updates" && !event.ns.is_empty();
-    let middle = read.app.viewer().unwrap().tape.iter_from(1).find(wrote).unwrap().seq;
+    let middle = read.app.viewer().unwrap().tape.iter_from(Seq(1)).find(wrote).unwrap().seq;
     read.feed(Msg::Paste(format!("#{middle}")));
     assert_eq!(read.app.viewer().unwrap().anchor(), Some(middle));
     [("140x40", followed), ("80x24", read)]

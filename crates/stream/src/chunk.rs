@@ -4,7 +4,7 @@
 
 use super::delta::Delta;
 use super::event::server_time;
-use super::{Data, Event, Namespace};
+use super::{Data, Event, Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ enum Large {
 /// Events that came one after the other.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    first: u64,
+    first: Seq,
     base: Timestamp,
     rows: Vec<Row>,
     /// Rows that were let go.
@@ -113,7 +113,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    fn new(first: u64, base: Timestamp) -> Chunk {
+    fn new(first: Seq, base: Timestamp) -> Chunk {
         Chunk {
             first,
             base,
@@ -129,8 +129,8 @@ impl Chunk {
     }
 
     /// The number of its oldest event that is still here.
-    pub fn first(&self) -> u64 {
-        self.first.saturating_add(self.gone as u64)
+    pub fn first(&self) -> Seq {
+        self.first + self.gone as u64
     }
 
     /// Events that are still here.
@@ -151,8 +151,8 @@ impl Chunk {
     }
 
     /// The place of the event with a number.
-    pub fn place(&self, seq: u64) -> Option<usize> {
-        let place = usize::try_from(seq.checked_sub(self.first)?).ok()?;
+    pub fn place(&self, seq: Seq) -> Option<usize> {
+        let place = usize::try_from(seq.checked_since(self.first)?).ok()?;
         (self.gone..self.rows.len()).contains(&place).then_some(place)
     }
 
@@ -162,8 +162,8 @@ impl Chunk {
     }
 
     /// The number of the event in a place.
-    pub fn seq(&self, place: usize) -> u64 {
-        self.first.saturating_add(place as u64)
+    pub fn seq(&self, place: usize) -> Seq {
+        self.first + place as u64
     }
 
     /// When it came.
@@ -184,7 +184,7 @@ impl Chunk {
     }
 
     /// The event itself. `base` finds the text of another event, for one that is kept as a difference to it.
-    pub fn event(&self, place: usize, base: &dyn Fn(u64) -> Option<Arc<str>>) -> Option<Event> {
+    pub fn event(&self, place: usize, base: &dyn Fn(Seq) -> Option<Arc<str>>) -> Option<Event> {
         let row = self.rows.get(place)?;
         let origin = self.origins.get(usize::from(row.origin))?;
         let data = match row.kind {
@@ -220,7 +220,7 @@ impl Chunk {
 
     /// Keeps the large text of an event as its difference to a newer one, where that saves enough. The newer event has to
     /// stay as long as this one does.
-    pub fn keep_difference(&mut self, place: usize, newer: u64, newer_text: &str) {
+    pub fn keep_difference(&mut self, place: usize, newer: Seq, newer_text: &str) {
         let Some(row) = self.rows.get(place).filter(|row| row.kind == Kind::LargeJson) else { return };
         let number = row.own.checked_sub(self.large_gone).map(|number| number as usize);
         let Some(large) = number.and_then(|number| self.large.get_mut(number)) else { return };
@@ -454,7 +454,7 @@ mod tests {
         let at = Timestamp::from_nanosecond(1_789_000_000_000_000_001 + i128::from(seq)).unwrap();
         let name = if seq.is_multiple_of(3) { "messages" } else { "custom" };
         let replayed = seq.is_multiple_of(5);
-        Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: id.map(Into::into), data }
+        Event { seq: Seq(seq), at, conn: 1, replayed, name: name.into(), ns: [].into(), id: id.map(Into::into), data }
     }
 
     fn pack(events: &[Event]) -> VecDeque<Chunk> {

@@ -4,7 +4,7 @@
 use super::framer::Block;
 use super::names::{EventNames, MAX_NAME, Namespace};
 use super::parse::RawEvent;
-use super::{Data, Event};
+use super::{Data, Event, Seq};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Decoded {
 
 impl Decoded {
     /// Gives it its place.
-    pub fn at(self, seq: u64, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
+    pub fn at(self, seq: Seq, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
         Event { seq, at, conn, replayed, name: self.name, ns: self.ns, id: self.id, data: self.data }
     }
 }

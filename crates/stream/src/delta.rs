@@ -1,5 +1,6 @@
 //! A large text kept as what differs from a newer one: what old snapshots of a thread become.
 
+use super::Seq;
 use super::chunk::common;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Delta {
     /// The number of the event that holds the base.
-    pub base: u64,
+    pub base: Seq,
     /// The text before its values, whole: the thread's record and its runs change with each snapshot.
     head: Box<str>,
     /// Bytes of the base's values that begin and end this text's.
@@ -20,7 +21,7 @@ pub(super) struct Delta {
 
 impl Delta {
     /// Returns the difference, unless it saves less than half of the text.
-    pub fn of(text: &str, base: u64, base_text: &str) -> Option<Delta> {
+    pub fn of(text: &str, base: Seq, base_text: &str) -> Option<Delta> {
         let (head, values) = split(text);
         let (_, base_values) = split(base_text);
         let (first, last) = common(base_values, values);
@@ -63,16 +64,16 @@ mod tests {
             format!(r#"{{"thread":{{"at":"{run}"}},"state":{{"values":{{"messages":[{}],"é":1}}}}}}"#, list.join(","))
         };
         let (old, new) = (state("a", 1000), state("b", 1010));
-        let delta = Delta::of(&old, 9, &new).unwrap();
+        let delta = Delta::of(&old, Seq(9), &new).unwrap();
         assert_eq!(delta.text(&new).as_deref(), Some(&*old));
         assert!(delta.weight() < 300, "{}", delta.weight());
         // Not what it was made from.
         assert_eq!(delta.text("short"), None);
-        assert!(Delta::of(&old, 9, "nothing in common").is_none());
+        assert!(Delta::of(&old, Seq(9), "nothing in common").is_none());
         // Bytes that are no boundary of a character in one of the two.
         let delta = Delta::of(
             "{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaé\"}",
-            1,
+            Seq(1),
             "{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaè\"}",
         );
         assert_eq!(

@@ -1,5 +1,6 @@
 //! One event of a stream, as the event log keeps it.
 
+use super::Seq;
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// Position on the tape, from 1, without holes.
-    pub seq: u64,
+    pub seq: Seq,
     /// When it arrived here.
     pub at: Timestamp,
     /// The connection that delivered it, from 1.
@@ -97,7 +98,7 @@ mod tests {
     fn event(id: Option<&str>, replayed: bool) -> Event {
         let (name, data) = ("values".into(), Data::Json("1".into()));
         Event {
-            seq: 1,
+            seq: Seq(1),
             at: Timestamp::UNIX_EPOCH,
             conn: 1,
             replayed,

@@ -26,6 +26,7 @@ mod replay;
 mod resume;
 mod run_link;
 mod run_list;
+mod seq;
 mod snapshot;
 mod snapshot_loader;
 mod source;
@@ -59,6 +60,7 @@ pub use recorder::RecordingFile;
 pub use recording::{LineParser, Lines, ReadError, Reader, write_record};
 pub use resume::key as id_order;
 pub use run_link::{RunLink, Target};
+pub use seq::{EventNumber, Seq};
 pub use snapshot::{
     HistoryEntry, LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields, ThreadSnapshot,
 };

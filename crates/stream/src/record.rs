@@ -1,6 +1,6 @@
 //! What a source says, and what a recording holds: one record a line, told apart by `kind` (CLI.md).
 
-use super::{Data, Event};
+use super::{Data, Event, EventNumber};
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ impl End {
 
 /// The words of a gap in a recording that was begun after these events were let go. [`Record::Gap`] has them, and who looks
 /// whether a recording is whole knows them.
-pub fn let_go(first: u64, last: u64) -> String {
+pub fn let_go(first: EventNumber, last: EventNumber) -> String {
     format!("events {first} to {last} were let go before they were recorded")
 }
 

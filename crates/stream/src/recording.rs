@@ -2,7 +2,7 @@
 
 use super::names::{EventNames, MAX_NAME, Names};
 use super::snapshot::{self, SNAPSHOT, SnapshotFields};
-use super::{Data, End, Event, Head, Outcome, Record, RunRecord};
+use super::{Data, End, Event, Head, Outcome, Record, RunRecord, Seq};
 use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -185,7 +185,7 @@ struct Line<'a> {
     #[serde(default)]
     at: Option<Timestamp>,
     #[serde(default)]
-    seq: u64,
+    seq: Seq,
     #[serde(default)]
     conn: u32,
     #[serde(default)]
@@ -586,7 +586,7 @@ mod tests {
 
     fn sample() -> Record {
         Record::Event(Event {
-            seq: 7,
+            seq: Seq(7),
             at: "2026-11-21T02:00:00.5Z".parse().unwrap(),
             conn: 2,
             replayed: false,

@@ -5,7 +5,7 @@
 //! recordings have it without further work.
 
 use super::recording::one_line;
-use super::{Data, Event};
+use super::{Data, Event, Seq};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -74,7 +74,7 @@ impl ThreadSnapshot {
     /// Values are kept once: those of the thread's record repeat the state's, and each entry of the history repeats them
     /// again, so both are left out where the state is there. The state's values come last, so that snapshots of one thread
     /// have as much in common as possible.
-    pub fn into_event(self, seq: u64) -> Event {
+    pub fn into_event(self, seq: Seq) -> Event {
         let has_state = matches!(self.parts.get(&Part::State), Some(Loaded::Json(_)));
         let mut text = String::from("{");
         let mut missing = Vec::new();
@@ -168,11 +168,11 @@ impl<'a> SnapshotFields<'a> {
             }
         }
         text.push('}');
-        entry(0, at, text)
+        entry(Seq::START, at, text)
     }
 }
 
-fn entry(seq: u64, at: Timestamp, text: String) -> Event {
+fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
     let data = Data::Json(text.into());
     Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
 }
@@ -198,21 +198,21 @@ pub(super) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
 /// The positions of a log's entries while events of a stream and snapshots come from different sources.
 #[derive(Debug, Default)]
 pub struct Positions {
-    last: u64,
+    last: Seq,
     snapshots: u64,
 }
 
 impl Positions {
     /// Gives an event of the stream, which its source has numbered from 1, its position.
     pub fn place(&mut self, event: &mut Event) {
-        event.seq += self.snapshots;
+        event.seq = event.seq + self.snapshots;
         self.last = event.seq;
     }
 
     /// Gives a snapshot the next position.
     pub fn snapshot(&mut self, snapshot: ThreadSnapshot) -> Event {
         self.snapshots += 1;
-        self.last += 1;
+        self.last = self.last.next();
         snapshot.into_event(self.last)
     }
 }
@@ -366,8 +366,8 @@ mod tests {
 
     fn snapshot(parts: &[(Part, Value)]) -> Value {
         let parts = parts.iter().map(|(part, json)| (*part, Loaded::Json(json.to_string().into()))).collect();
-        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(7);
-        assert_eq!((event.seq, event.is_snapshot(), &*event.name), (7, true, "snapshot"));
+        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(Seq(7));
+        assert_eq!((event.seq, event.is_snapshot(), &*event.name), (Seq(7), true, "snapshot"));
         serde_json::from_str(event.data.text()).unwrap()
     }
 
@@ -416,7 +416,7 @@ mod tests {
             (Part::State, part("{\n\"values\":{\"a\":[1.50]},\"next\":[]}")),
             (Part::History, Loaded::Failed("500".into())),
         ];
-        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(3);
+        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(3));
         let mut line = Vec::new();
         crate::write_record(&mut line, &crate::Record::Event(event.clone())).unwrap();
         let line = String::from_utf8(line).unwrap();
@@ -426,7 +426,7 @@ mod tests {
              \"state\":{\"next\":[],\"values\":{\"a\":[1.50]}},\"runs\":null,\"missing\":{\"history\":\"500\"}}\n"
         );
         let read = crate::LineParser::default().parse(&line).unwrap();
-        assert_eq!(read, Some(crate::Record::Event(Event { seq: 0, ..event })));
+        assert_eq!(read, Some(crate::Record::Event(Event { seq: Seq::START, ..event })));
         // Written by others, or by hand.
         let odd = r#"{"kind":"snapshot","thread":null,"state":[],"novel":1}"#;
         let read = crate::LineParser::default().parse(odd).unwrap();
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn parts_that_are_missing_say_why() {
         let parts = [(Part::State, Loaded::Failed("403 Forbidden".into())), (Part::History, Loaded::NotOffered)];
-        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(1);
+        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(1));
         let fields = SnapshotFields::read(event.data.text()).unwrap();
         assert_eq!(fields.missing(), [(Part::State, Some("403 Forbidden".into())), (Part::History, None)]);
         assert!(fields.thread.is_none() && fields.state.is_none());

@@ -1,7 +1,7 @@
 //! The tape: the bounded log of what a source said, and the only truth about a stream.
 
 use super::chunk::{Chunk, Packer};
-use super::{Event, Record};
+use super::{Event, EventNumber, Record, Seq};
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     /// Sequence number of the event before it.
-    pub after: u64,
+    pub after: Seq,
     /// The record.
     pub record: Record,
 }
@@ -42,7 +42,7 @@ pub struct Tape {
     packer: Packer,
     rows: usize,
     bytes: usize,
-    last: u64,
+    last: Seq,
     marks: VecDeque<Mark>,
     marks_gone: u64,
     mark_bytes: usize,
@@ -51,9 +51,9 @@ pub struct Tape {
     evicted_rows: u64,
     evicted_bytes: u64,
     /// The event after which it is shown, where that is not the newest.
-    moment: Option<u64>,
+    moment: Option<Seq>,
     /// Positions of the snapshots that were appended, evicted ones included. They are few.
-    snapshots: Vec<u64>,
+    snapshots: Vec<Seq>,
 }
 
 impl Tape {
@@ -74,7 +74,7 @@ impl Tape {
             return;
         };
         // A row is found by its distance from the first: a recording that was put together by hand may have holes.
-        if Some(event.seq) != self.last.checked_add(1) {
+        if event.seq.checked_since(self.last) != Some(1) {
             self.let_go(usize::MAX);
         }
         self.last = event.seq;
@@ -109,28 +109,28 @@ impl Tape {
 
     /// Shows it as it was when this event had come: what is newer is passed over by all but [`Tape::whole`] and
     /// [`Tape::newest_seq`], while it goes on to be kept. Nothing: as it is.
-    pub fn stand_at(&mut self, moment: Option<u64>) {
+    pub fn stand_at(&mut self, moment: Option<Seq>) {
         self.moment = moment.map(|moment| moment.min(self.last));
     }
 
     /// The event with this number, if it is still here.
-    pub fn get(&self, seq: u64) -> Option<Event> {
+    pub fn get(&self, seq: Seq) -> Option<Event> {
         self.whole(seq).filter(|_| seq <= self.last_seq())
     }
 
     /// The event with this number, whatever moment is shown.
-    pub fn whole(&self, seq: u64) -> Option<Event> {
+    pub fn whole(&self, seq: Seq) -> Option<Event> {
         let (chunk, place) = self.find(seq)?;
         chunk.event(place, &self.base())
     }
 
     /// Finds the text that another is kept as a difference to. Each leads to a newer one, so it ends at the newest.
-    fn base(&self) -> impl Fn(u64) -> Option<Arc<str>> {
+    fn base(&self) -> impl Fn(Seq) -> Option<Arc<str>> {
         |seq| Some(self.whole(seq)?.data.text().clone())
     }
 
     /// Keeps the snapshot before this one as its difference to it: only the newest is needed in full.
-    fn thin_older_snapshot(&mut self, newer: u64, text: &str) {
+    fn thin_older_snapshot(&mut self, newer: Seq, text: &str) {
         let Some(older) = self.snapshots.last().copied() else { return };
         let number = self.chunk_of(older);
         let Some(chunk) = self.chunks.get_mut(number) else { return };
@@ -141,57 +141,58 @@ impl Tape {
     }
 
     /// Returns an event's number among the events of the stream, which is what recordings count; snapshots have none.
-    pub fn number_of(&self, seq: u64) -> u64 {
-        seq - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64
+    pub fn number_of(&self, seq: Seq) -> EventNumber {
+        EventNumber(seq.0 - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64)
     }
 
     /// Returns how many events of the stream there are up to this position; of an event that is its number.
-    pub fn events_until(&self, seq: u64) -> u64 {
-        seq - self.snapshots_until(seq)
+    pub fn events_until(&self, seq: Seq) -> EventNumber {
+        EventNumber(seq.0 - self.snapshots_until(seq))
     }
 
     /// Returns where the event of the stream with this number is.
-    pub fn position_of(&self, number: u64) -> u64 {
-        self.snapshots.iter().fold(number, |seq, snapshot| if *snapshot <= seq { seq + 1 } else { seq })
+    pub fn position_of(&self, number: EventNumber) -> Seq {
+        let seq = Seq(number.0);
+        self.snapshots.iter().fold(seq, |seq, snapshot| if *snapshot <= seq { seq.next() } else { seq })
     }
 
     /// Returns how many snapshots are among the events up to this one.
-    pub fn snapshots_until(&self, seq: u64) -> u64 {
+    pub fn snapshots_until(&self, seq: Seq) -> u64 {
         self.snapshots.partition_point(|snapshot| *snapshot <= seq) as u64
     }
 
     /// When the event with this number happened, whatever moment is shown; none where that is not known.
-    pub fn time(&self, seq: u64) -> Option<Timestamp> {
+    pub fn time(&self, seq: Seq) -> Option<Timestamp> {
         let (chunk, place) = self.find(seq)?;
         chunk.time(place)
     }
 
     /// When the event with this number arrived, whatever moment is shown.
-    pub fn arrival(&self, seq: u64) -> Option<Timestamp> {
+    pub fn arrival(&self, seq: Seq) -> Option<Timestamp> {
         let (chunk, place) = self.find(seq)?;
         chunk.at(place)
     }
 
     /// The oldest event that happened at this time or after it.
-    pub fn first_since(&self, at: Timestamp) -> Option<u64> {
+    pub fn first_since(&self, at: Timestamp) -> Option<Seq> {
         let found = self.places().find(|(chunk, place)| chunk.time(*place).is_some_and(|time| time >= at));
         found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
     }
 
     /// The newest event with this id.
-    pub fn newest_with_id(&self, id: &str) -> Option<u64> {
+    pub fn newest_with_id(&self, id: &str) -> Option<Seq> {
         let shown = |(chunk, place): &(&Chunk, usize)| chunk.seq(*place) <= self.last_seq();
         let found = self.places().rev().filter(shown).find(|(chunk, place)| chunk.id(*place) == Some(id));
         found.map(|(chunk, place)| chunk.seq(place))
     }
 
-    fn find(&self, seq: u64) -> Option<(&Chunk, usize)> {
+    fn find(&self, seq: Seq) -> Option<(&Chunk, usize)> {
         let chunk = self.chunks.get(self.chunk_of(seq))?;
         Some((chunk, chunk.place(seq)?))
     }
 
     /// The number of the chunk that holds an event, if any does.
-    fn chunk_of(&self, seq: u64) -> usize {
+    fn chunk_of(&self, seq: Seq) -> usize {
         self.chunks.partition_point(|chunk| chunk.first() <= seq).saturating_sub(1)
     }
 
@@ -200,28 +201,28 @@ impl Tape {
     }
 
     /// The oldest event still here.
-    pub fn first_seq(&self) -> Option<u64> {
+    pub fn first_seq(&self) -> Option<Seq> {
         self.first_kept().filter(|first| *first <= self.last_seq())
     }
 
     /// The oldest event still here, whatever moment is shown.
-    pub fn first_kept(&self) -> Option<u64> {
+    pub fn first_kept(&self) -> Option<Seq> {
         self.chunks.front().map(Chunk::first)
     }
 
     /// The newest event's number; 0 before the first.
-    pub fn last_seq(&self) -> u64 {
+    pub fn last_seq(&self) -> Seq {
         self.moment.unwrap_or(self.last)
     }
 
     /// The newest event's number, whatever moment is shown.
-    pub fn newest_seq(&self) -> u64 {
+    pub fn newest_seq(&self) -> Seq {
         self.last
     }
 
     /// Events still here.
     pub fn len(&self) -> usize {
-        let newer = usize::try_from(self.last.saturating_sub(self.last_seq())).unwrap_or(usize::MAX);
+        let newer = usize::try_from(self.last - self.last_seq()).unwrap_or(usize::MAX);
         self.rows.saturating_sub(newer)
     }
 
@@ -236,7 +237,7 @@ impl Tape {
     }
 
     /// The events from this number on, or from the oldest still here.
-    pub fn iter_from(&self, seq: u64) -> impl Iterator<Item = Event> {
+    pub fn iter_from(&self, seq: Seq) -> impl Iterator<Item = Event> {
         let (from, last) = (self.chunk_of(seq), self.last_seq());
         let places = self.chunks.range(from..).flat_map(|chunk| chunk.places().map(move |place| (chunk, place)));
         let places = places.map(|(chunk, place)| (chunk.seq(place), chunk, place));
@@ -316,7 +317,7 @@ mod tests {
 
     fn event(seq: u64, size: usize) -> Record {
         Record::Event(Event {
-            seq,
+            seq: Seq(seq),
             at: jiff::Timestamp::UNIX_EPOCH,
             conn: 1,
             replayed: false,
@@ -330,20 +331,20 @@ mod tests {
     #[test]
     fn rows_are_found_and_bounded() {
         let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.get(1)), (None, 0, None));
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.get(Seq(1))), (None, Seq::START, None));
         let gap = Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: "x".into() };
         tape.push(gap.clone());
         for seq in 1..=5 {
             tape.push(event(seq, 10));
         }
         tape.push(gap);
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len()), (Some(3), 5, 3));
-        assert_eq!((tape.get(2), tape.get(6)), (None, None));
-        assert_eq!(tape.get(4).unwrap().seq, 4);
-        assert_eq!(tape.iter_from(0).map(|e| e.seq).collect::<Vec<_>>(), [3, 4, 5]);
-        assert_eq!(tape.iter_from(5).map(|e| e.seq).collect::<Vec<_>>(), [5]);
-        assert_eq!(tape.iter_from(9).count(), 0);
-        assert_eq!(tape.marks().iter().map(|m| m.after).collect::<Vec<_>>(), [0, 5]);
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len()), (Some(Seq(3)), Seq(5), 3));
+        assert_eq!((tape.get(Seq(2)), tape.get(Seq(6))), (None, None));
+        assert_eq!(tape.get(Seq(4)).unwrap().seq, Seq(4));
+        assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(tape.iter_from(Seq(5)).map(|e| e.seq.0).collect::<Vec<_>>(), [5]);
+        assert_eq!(tape.iter_from(Seq(9)).count(), 0);
+        assert_eq!(tape.marks().iter().map(|m| m.after.0).collect::<Vec<_>>(), [0, 5]);
         assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 20));
     }
 
@@ -351,18 +352,27 @@ mod tests {
     fn the_past_is_shown_while_it_goes_on() {
         let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
         (1..=3).for_each(|seq| tape.push(event(seq, 10)));
-        tape.stand_at(Some(2));
+        tape.stand_at(Some(Seq(2)));
         tape.push(event(4, 10));
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.newest_seq(), tape.len()), (Some(2), 2, 4, 1));
+        assert_eq!(
+            (tape.first_seq(), tape.last_seq(), tape.newest_seq(), tape.len()),
+            (Some(Seq(2)), Seq(2), Seq(4), 1)
+        );
         assert_eq!((tape.len(), tape.kept_bytes()), (1, 3 * TEN));
-        assert_eq!((tape.get(3), tape.whole(3).map(|event| event.seq)), (None, Some(3)));
-        assert_eq!(tape.iter_from(0).map(|e| e.seq).collect::<Vec<_>>(), [2]);
+        assert_eq!((tape.get(Seq(3)), tape.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
+        assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
         // What is shown was let go.
         tape.push(event(5, 10));
-        assert_eq!((tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(0).count()), (None, Some(3), 0, 0));
+        assert_eq!(
+            (tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(Seq(0)).count()),
+            (None, Some(Seq(3)), 0, 0)
+        );
         assert_eq!((tape.len(), tape.kept_bytes()), (0, 3 * TEN));
         tape.stand_at(None);
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len(), tape.kept_bytes()), (Some(3), 5, 3, 3 * TEN));
+        assert_eq!(
+            (tape.first_seq(), tape.last_seq(), tape.len(), tape.kept_bytes()),
+            (Some(Seq(3)), Seq(5), 3, 3 * TEN)
+        );
     }
 
     #[test]
@@ -370,9 +380,9 @@ mod tests {
         let mut tape = Tape::new(Limits::default());
         for seq in [1, 2, u64::MAX - 1, u64::MAX, 7, 1 << 60, (1 << 60) + 1] {
             tape.push(event(seq, 10));
-            tape.stand_at(Some(1));
+            tape.stand_at(Some(Seq(1)));
             tape.stand_at(None);
-            assert_eq!(tape.last_seq(), seq);
+            assert_eq!(tape.last_seq(), Seq(seq));
         }
         assert_eq!((tape.kept_rows(), tape.kept_bytes()), (2, 2 * TEN));
     }
@@ -382,7 +392,7 @@ mod tests {
         let snapshot = |seq, messages: usize| {
             let state = serde_json::json!({"values": {"messages": vec!["a long message"; messages], "n": messages}});
             let parts = [(SnapshotPart::State, Loaded::Json(state.to_string().into()))];
-            ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(seq)
+            ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(seq))
         };
         let mut tape = Tape::new(Limits::default());
         let entries = [snapshot(1, 5_000), snapshot(3, 5_010), snapshot(4, 5_020), snapshot(6, 5_020)];
@@ -397,14 +407,14 @@ mod tests {
         for entry in &entries {
             assert_eq!(tape.whole(entry.seq).as_ref(), Some(entry));
         }
-        assert_eq!(tape.iter_from(0).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
+        assert_eq!(tape.iter_from(Seq(0)).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
         // Events of the stream are counted without them.
-        assert_eq!([2, 5, 6].map(|seq| tape.number_of(seq)), [1, 2, 3]);
-        assert_eq!([1, 2, 3].map(|number| tape.position_of(number)), [2, 5, 7]);
-        assert_eq!([1, 2, 4, 9].map(|seq| tape.snapshots_until(seq)), [1, 1, 3, 4]);
+        assert_eq!([2, 5, 6].map(|seq| tape.number_of(Seq(seq)).0), [1, 2, 3]);
+        assert_eq!([1, 2, 3].map(|number| tape.position_of(EventNumber(number)).0), [2, 5, 7]);
+        assert_eq!([1, 2, 4, 9].map(|seq| tape.snapshots_until(Seq(seq))), [1, 1, 3, 4]);
         // The oldest go first, so what they are kept by is still there.
         tape.shrink_by(one / 2);
-        assert_eq!(tape.whole(6).as_ref(), Some(&entries[3]));
+        assert_eq!(tape.whole(Seq(6)).as_ref(), Some(&entries[3]));
     }
 
     #[test]
@@ -412,6 +422,6 @@ mod tests {
         let mut tape = Tape::new(Limits { max_rows: 10, max_bytes: 1000 });
         tape.push(event(1, 10));
         tape.push(event(2, 5000));
-        assert_eq!((tape.first_seq(), tape.len()), (Some(2), 1));
+        assert_eq!((tape.first_seq(), tape.len()), (Some(Seq(2)), 1));
     }
 }

@@ -108,7 +108,7 @@ struct Follower {
 
 #[derive(Default, Clone, Copy)]
 struct Base {
-    seq: u64,
+    events: u64,
     conn: u32,
 }
 
@@ -306,7 +306,7 @@ impl Follower {
             ..SourceOptions::default()
         };
         let _source = AbortOnDropHandle::new(tokio::spawn(follow(link, options, sender)));
-        self.base = Base { seq: self.sums.events, conn: self.sums.connections };
+        self.base = Base { events: self.sums.events, conn: self.sums.connections };
         self.is_past = self.following.has_state && list.was_over(&run);
         let mut last_event = Instant::now();
         let mut outcome = Outcome::Unknown;
@@ -381,7 +381,7 @@ impl Follower {
                     self.sums.gaps += 1;
                     passed.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
                 }
-                Item::Record(Record::Gap { .. }) if self.is_past && self.sums.events == self.base.seq => {}
+                Item::Record(Record::Gap { .. }) if self.is_past && self.sums.events == self.base.events => {}
                 Item::Record(record) => passed.push(Item::Record(self.renumbered(record, run))),
                 Item::Connecting { at, conn } => passed.push(Item::Connecting { at, conn: self.base.conn + conn }),
                 other => passed.push(other),
@@ -404,9 +404,9 @@ impl Follower {
                 Record::Close { at, conn: self.base.conn + conn, reason }
             }
             Record::Event(mut event) => {
-                event.seq += self.base.seq;
+                event.seq = event.seq + self.base.events;
                 event.conn += self.base.conn;
-                self.sums.events = event.seq;
+                self.sums.events = event.seq.0;
                 self.sums.malformed += u64::from(event.data.json().is_none());
                 Record::Event(event)
             }

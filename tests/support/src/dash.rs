@@ -8,7 +8,7 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, TapeLimits};
 use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
 use runtail_stream::{
-    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, SnapshotPart, ThreadSnapshot,
+    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
 };
 use runtail_tui::app::key::parse_keys;
 use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
@@ -30,7 +30,7 @@ pub struct Dash {
     pub color: bool,
     still: Still,
     pub now: Timestamp,
-    seq: u64,
+    seq: Seq,
 }
 
 impl Dash {
@@ -47,7 +47,7 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, color: true, still: Still::default(), now: start(), seq: 0 }
+        Dash { app, ascii: false, color: true, still: Still::default(), now: start(), seq: Seq::START }
     }
 
     /// As under `--read-only`.
@@ -254,7 +254,7 @@ impl Dash {
     }
 
     fn event_with_id(&mut self, name: &str, data: &str, id: Option<String>) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         self.now += SignedDuration::from_millis(100);
         let data = Data::Json(data.into());
         let (seq, at) = (self.seq, self.now);
@@ -274,7 +274,7 @@ impl Dash {
 
     /// What the server's records say of the thread that is open.
     pub fn snapshot(&mut self, parts: Vec<(SnapshotPart, serde_json::Value)>) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
         let event = ThreadSnapshot { at: self.now, parts: parts.collect() }.into_event(self.seq);
         self.items(vec![Item::Record(Record::Event(event))]);
@@ -334,7 +334,7 @@ impl Dash {
             if let Frame::Block(block) = frame
                 && let Some(decoded) = decoder.decode(block)
             {
-                self.seq += 1;
+                self.seq = self.seq.next();
                 self.now += SignedDuration::from_millis(100);
                 items.push(Item::Record(Record::Event(decoded.at(self.seq, self.now, 1, false))));
             }
@@ -363,7 +363,7 @@ impl Dash {
                     let by = self.now.duration_since(event.at);
                     event.id = event.id.map(|id| if milliseconds(&id).is_some() { moved(&id, by).into() } else { id });
                     event.at = self.now;
-                    self.seq += 1;
+                    self.seq = self.seq.next();
                     event.seq = self.seq;
                     items.push(Item::Record(Record::Event(event)));
                 }
@@ -388,7 +388,7 @@ impl Dash {
     }
 
     pub fn end(&mut self, outcome: Outcome) {
-        let end = End { at: self.now, outcome, events: self.seq, connections: 1, ..End::default() };
+        let end = End { at: self.now, outcome, events: self.seq.0, connections: 1, ..End::default() };
         self.items(vec![Item::Record(Record::End(end))]);
     }
 

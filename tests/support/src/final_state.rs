@@ -1,6 +1,6 @@
 //! The messages of a stream's last state, read by code of its own that knows nothing of how messages are put together.
 
-use runtail_stream::Event;
+use runtail_stream::{Event, Seq};
 use serde_json::Value;
 
 /// A message as a state holds it.
@@ -16,7 +16,7 @@ pub struct Held {
 }
 
 /// The last state of the graph itself that has messages, and the event that it came with.
-pub fn of(events: &[Event]) -> Option<(u64, Vec<Held>)> {
+pub fn of(events: &[Event]) -> Option<(Seq, Vec<Held>)> {
     let state = |event: &Event| -> Option<Vec<Held>> {
         let (name, ns, data) = opened(event)?;
         let state = match name.as_str() {

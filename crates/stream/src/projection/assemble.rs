@@ -8,7 +8,7 @@ use super::pair::{MessageIn, OriginIn, Pair};
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
 use super::wire::{Fields, Items, LongText, Payload, Text};
-use crate::{MAX_NAME, Namespace, bounded};
+use crate::{MAX_NAME, Namespace, Seq, bounded};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -198,7 +198,7 @@ impl Messages {
 
     /// Takes the values of the thread's state as the server has them, with when and in which run each message was written as
     /// far as the history tells.
-    pub(super) fn apply_snapshot(&mut self, seq: u64, values: &str, origins: &Origins) {
+    pub(super) fn apply_snapshot(&mut self, seq: Seq, values: &str, origins: &Origins) {
         self.forget_touched();
         let place = Place { seq, at: None, ns: Namespace::default(), is_snapshot: true };
         // A state without messages says nothing of them: JavaScript shows the state of the graph that ran last, and leaves out

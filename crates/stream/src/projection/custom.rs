@@ -4,7 +4,7 @@
 use super::peek::Peek;
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::Payload;
-use crate::Namespace;
+use crate::{Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Progress {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomRow {
     /// The event.
-    pub seq: u64,
+    pub seq: Seq,
     /// When it was sent, where that is known.
     pub at: Option<Timestamp>,
     /// The subgraph that it came from, where that is told.
@@ -146,7 +146,7 @@ mod tests {
         for (i, name) in
             ["custom", "values", "custom:log", "feedback", "brand_new", "error", "tools"].into_iter().enumerate()
         {
-            let (seq, at) = (i as u64 + 1, Timestamp::UNIX_EPOCH);
+            let (seq, at) = (Seq(i as u64 + 1), Timestamp::UNIX_EPOCH);
             let data = Data::Json(r#"{"a":1}"#.into());
             custom.apply(&Payload::of(&Event {
                 seq,
@@ -159,7 +159,7 @@ mod tests {
                 data,
             }));
         }
-        let rows: Vec<_> = custom.rows().iter().map(|row| (row.seq, &*row.name)).collect();
+        let rows: Vec<_> = custom.rows().iter().map(|row| (row.seq.0, &*row.name)).collect();
         assert_eq!(rows, [(1, ""), (3, "log"), (4, "feedback"), (5, "brand_new"), (7, "tools")]);
     }
 }

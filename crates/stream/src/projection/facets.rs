@@ -4,7 +4,7 @@
 use super::Projections;
 use super::path::Path;
 use super::wire::{Fields, Items, Payload, Text};
-use crate::{Data, Event, Namespace};
+use crate::{Data, Event, EventNumber, Namespace};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub struct Facets<'a> {
     payload: Payload<'a>,
     told: &'a Projections,
-    number: u64,
+    number: EventNumber,
 }
 
 #[derive(Deserialize, Default)]
@@ -50,16 +50,16 @@ struct Named<'a> {
 impl<'a> Facets<'a> {
     /// Looks at an event of the tape that these projections were folded from.
     pub fn of(event: &'a Event, told: &'a Projections) -> Facets<'a> {
-        Facets { payload: Payload::of(event), told, number: event.seq }
+        Facets { payload: Payload::of(event), told, number: EventNumber(event.seq.0) }
     }
 
     /// Gives the event the number that people know it by: snapshots are not counted.
-    pub fn numbered(self, number: u64) -> Facets<'a> {
+    pub fn numbered(self, number: EventNumber) -> Facets<'a> {
         Facets { number, ..self }
     }
 
     /// The number that people know the event by.
-    pub fn number(&self) -> u64 {
+    pub fn number(&self) -> EventNumber {
         self.number
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let mut kept = Vec::new();
         for (i, (name, ns, data)) in events.iter().enumerate() {
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
-            let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
+            let (seq, at) = (crate::Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let data = Data::Json((*data).into());
             let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
             told.apply(&Item::Record(Record::Event(event.clone())));

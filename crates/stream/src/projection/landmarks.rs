@@ -3,16 +3,16 @@
 use super::facets;
 use super::rows::{Rows, Weigh};
 use super::wire::Payload;
-use crate::{Item, Names, Record};
+use crate::{Item, Names, Record, Seq};
 use std::sync::Arc;
 
 const MAX_MARKS: usize = 100_000;
 /// Bytes at the start of a debug event in which its type stands.
 const HEAD: usize = 300;
 
-impl Weigh for (u64, Option<Arc<str>>) {
+impl Weigh for (Seq, Option<Arc<str>>) {
     fn weight(&self) -> usize {
-        size_of::<(u64, Option<Arc<str>>)>() + self.1.as_ref().map_or(0, |id| id.len())
+        size_of::<(Seq, Option<Arc<str>>)>() + self.1.as_ref().map_or(0, |id| id.len())
     }
 }
 
@@ -20,14 +20,14 @@ impl Weigh for (u64, Option<Arc<str>>) {
 #[derive(Debug, Clone)]
 pub struct Landmarks {
     /// From which event on which run was going on; none between two runs.
-    runs: Rows<(u64, Option<Arc<str>>)>,
-    steps: Rows<u64>,
-    errors: Rows<u64>,
+    runs: Rows<(Seq, Option<Arc<str>>)>,
+    steps: Rows<Seq>,
+    errors: Rows<Seq>,
     /// The best source of steps that the run has shown so far: the others tell of the same ones.
     best: Source,
     /// Whether tasks of the step that goes on were begun, and none has ended yet.
     is_beginning: bool,
-    seq: u64,
+    seq: Seq,
     names: Names,
 }
 
@@ -49,7 +49,7 @@ impl Default for Landmarks {
             errors: Rows::new(MAX_MARKS),
             best: Source::None,
             is_beginning: false,
-            seq: 0,
+            seq: Seq::START,
             names: Names::default(),
         }
     }
@@ -60,23 +60,23 @@ impl Landmarks {
         self.runs.bytes() + self.steps.bytes() + self.errors.bytes()
     }
 
-    pub(super) fn runs_mut(&mut self) -> &mut Rows<(u64, Option<Arc<str>>)> {
+    pub(super) fn runs_mut(&mut self) -> &mut Rows<(Seq, Option<Arc<str>>)> {
         &mut self.runs
     }
 
     /// The run that an event belongs to. The stream of a thread tells it only where a run begins and where it is done.
-    pub fn run_at(&self, seq: u64) -> Option<&Arc<str>> {
+    pub fn run_at(&self, seq: Seq) -> Option<&Arc<str>> {
         let known = self.runs.partition_point(|(from, _)| *from <= seq);
         self.runs[..known].last().and_then(|(_, run)| run.as_ref())
     }
 
     /// The events with which a step of the graph itself ended or began, whichever the modes of the run tell.
-    pub fn steps(&self) -> &[u64] {
+    pub fn steps(&self) -> &[Seq] {
         &self.steps
     }
 
     /// The events that tell of a failure, or that could not be read.
-    pub fn errors(&self) -> &[u64] {
+    pub fn errors(&self) -> &[Seq] {
         &self.errors
     }
 
@@ -100,7 +100,7 @@ impl Landmarks {
             _ => None,
         };
         if let Some(run) = run {
-            self.enter(self.seq + 1, Some(run));
+            self.enter(self.seq.next(), Some(run));
         }
     }
 
@@ -111,11 +111,11 @@ impl Landmarks {
         (self.best, self.is_beginning) = (Source::None, false);
         self.enter(self.seq, Some(run));
         if metadata.is_done() {
-            self.enter(self.seq + 1, None);
+            self.enter(self.seq.next(), None);
         }
     }
 
-    fn enter(&mut self, from: u64, run: Option<&str>) {
+    fn enter(&mut self, from: Seq, run: Option<&str>) {
         if self.runs.last().map(|(_, run)| run.as_deref()) == Some(run) {
             return;
         }
@@ -162,12 +162,16 @@ mod tests {
     use crate::Data;
     use crate::Event;
 
+    fn numbers(events: &[Seq]) -> Vec<u64> {
+        events.iter().map(|event| event.0).collect()
+    }
+
     fn landmarks(events: &[(&str, &str, &str)]) -> Landmarks {
         let mut landmarks = Landmarks::default();
         for (i, (name, ns, data)) in events.iter().enumerate() {
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
             let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json((*data).into()) };
-            let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
+            let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
             landmarks.apply(&Payload::of(&event));
         }
@@ -186,9 +190,9 @@ mod tests {
             ("metadata", "", r#"{"status":"run_done","run_id":"b"}"#),
             ("state_update", "", "{}"),
         ]);
-        let runs: Vec<Option<&str>> = (1..=8).map(|seq| landmarks.run_at(seq).map(|run| &**run)).collect();
+        let runs: Vec<Option<&str>> = (1..=8).map(|seq| landmarks.run_at(Seq(seq)).map(|run| &**run)).collect();
         assert_eq!(runs, [None, Some("a"), Some("a"), Some("a"), Some("b"), Some("b"), Some("b"), None]);
-        assert_eq!(landmarks.run_at(99), None);
+        assert_eq!(landmarks.run_at(Seq(99)), None);
     }
 
     #[test]
@@ -197,7 +201,7 @@ mod tests {
         landmarks.apply_item(&Item::Started { thread_id: None, run_id: "a".into() });
         landmarks.apply_item(&Item::Started { thread_id: None, run_id: "a".into() });
         assert_eq!(
-            (landmarks.run_at(1).map(|run| &**run), landmarks.run_at(0), landmarks.runs.len()),
+            (landmarks.run_at(Seq(1)).map(|run| &**run), landmarks.run_at(Seq(0)), landmarks.runs.len()),
             (Some("a"), None, 1)
         );
     }
@@ -219,7 +223,7 @@ mod tests {
             ("debug", "", r#"{"step":0,"timestamp":"t","type":"task","payload":{}}"#),
             ("checkpoints", "", "{}"),
         ]);
-        assert_eq!(both.steps(), [1, 4, 7, 8, 11]);
+        assert_eq!(numbers(both.steps()), [1, 4, 7, 8, 11]);
         let tasks = landmarks(&[
             ("tasks", "", start),
             ("tasks", "", start),
@@ -227,7 +231,7 @@ mod tests {
             ("tasks", "", end),
             ("tasks", "", start),
         ]);
-        assert_eq!(tasks.steps(), [1, 5], "parallel tasks are one step");
+        assert_eq!(numbers(tasks.steps()), [1, 5], "parallel tasks are one step");
     }
 
     #[test]
@@ -252,6 +256,6 @@ mod tests {
             ),
             ("error", "", "\"Run not found\""),
         ]);
-        assert_eq!(found.errors(), [2, 3, 4, 6, 7, 9, 10, 11]);
+        assert_eq!(numbers(found.errors()), [2, 3, 4, 6, 7, 9, 10, 11]);
     }
 }

@@ -2,7 +2,7 @@
 //! the link last gave a sign of life.
 
 use super::rows::{Rows, Weigh};
-use crate::{Data, Event, Item, Record, id_order};
+use crate::{Data, Event, Item, Record, Seq, id_order};
 use jiff::Timestamp;
 use runtail_core::text;
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ pub struct NameSums {
     /// Bytes of their payloads.
     pub bytes: u64,
     /// The newest one's number.
-    pub last_seq: u64,
+    pub last_seq: Seq,
     /// When it arrived live, or was sent, where that is known.
     pub last_at: Option<Timestamp>,
 }
@@ -85,7 +85,7 @@ pub struct PossibleGap {
     /// When it was noticed.
     pub at: Timestamp,
     /// The number of the event before it; 0 before the first.
-    pub after: u64,
+    pub after: Seq,
     /// Why, in words.
     pub why: Arc<str>,
 }
@@ -136,7 +136,7 @@ pub struct Ledger {
     pub tokens: u64,
     connections: Rows<Connection>,
     possible_gaps: Rows<PossibleGap>,
-    last_seq: u64,
+    last_seq: Seq,
     names: Vec<NameSums>,
     others: NameSums,
     /// The usual pause between two events: a mean in which the newest count most.
@@ -166,9 +166,9 @@ impl Default for Ledger {
             tokens: 0,
             connections: Rows::new(MAX_CONNECTIONS),
             possible_gaps: Rows::new(MAX_GAPS),
-            last_seq: 0,
+            last_seq: Seq::START,
             names: Vec::new(),
-            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: 0, last_at: None },
+            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: Seq::START, last_at: None },
             pause: Duration::ZERO,
             last_beat: None,
             rhythm: None,
@@ -308,7 +308,7 @@ impl Ledger {
             Some(i) => &mut self.names[i],
             None if self.names.len() >= MAX_NAMES => &mut self.others,
             None => {
-                let (last_seq, last_at) = (0, None);
+                let (last_seq, last_at) = (Seq::START, None);
                 self.names.push(NameSums { name: name.clone(), events: 0, bytes: 0, last_seq, last_at });
                 let last = self.names.len() - 1;
                 &mut self.names[last]
@@ -369,7 +369,7 @@ mod tests {
 
     fn event(second: i64, id: &str) -> Item {
         Item::Record(Record::Event(Event {
-            seq: 1,
+            seq: Seq(1),
             at: Timestamp::from_second(second).unwrap(),
             conn: 1,
             replayed: false,
@@ -402,11 +402,12 @@ mod tests {
         let mut ledger = Ledger::default();
         for n in 0..100 {
             let Item::Record(Record::Event(mut event)) = event(n, "1-0") else { unreachable!() };
-            (event.seq, event.name) = (n as u64 + 1, if n < 10 { "custom".into() } else { format!("name-{n}").into() });
+            (event.seq, event.name) =
+                (Seq(n as u64 + 1), if n < 10 { "custom".into() } else { format!("name-{n}").into() });
             ledger.apply(&Item::Record(Record::Event(event)));
         }
         let first = ledger.names().next().unwrap();
-        assert_eq!((&*first.name, first.events, first.bytes, first.last_seq), ("custom", 10, 10, 10));
+        assert_eq!((&*first.name, first.events, first.bytes, first.last_seq), ("custom", 10, 10, Seq(10)));
         assert_eq!((ledger.names().count(), ledger.names().map(|sums| sums.events).sum::<u64>()), (MAX_NAMES + 1, 100));
     }
 

@@ -4,7 +4,7 @@ use super::ledger::is_start;
 use super::messages::fingerprint;
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::{Fields, InterruptIn, Items, Payload, summary};
-use crate::{Item, Names, Namespace, Record, RunRecord, error_text};
+use crate::{Item, Names, Namespace, Record, RunRecord, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::text::{duration, short_id};
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ pub enum LifecycleKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleRow {
     /// The event that told of it, or the one that it came after.
-    pub seq: u64,
+    pub seq: Seq,
     /// When, where that is known.
     pub at: Option<Timestamp>,
     /// What kind.
@@ -74,7 +74,7 @@ impl Weigh for LifecycleRow {
 #[derive(Debug, Clone)]
 pub struct Lifecycle {
     rows: Rows<LifecycleRow>,
-    seq: u64,
+    seq: Seq,
     run: Option<Arc<str>>,
     attempt: u64,
     /// The interrupts that were told of, by what makes them out: a value may have 50 MB.
@@ -91,7 +91,7 @@ impl Default for Lifecycle {
     fn default() -> Self {
         Lifecycle {
             rows: Rows::new(MAX_ROWS),
-            seq: 0,
+            seq: Seq::START,
             run: None,
             attempt: 0,
             asked: HashSet::new(),

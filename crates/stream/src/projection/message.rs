@@ -4,7 +4,7 @@ use super::content::{Citation, Part, Said};
 use super::rows::{Weigh, namespace_weight};
 use super::spans::Spans;
 use super::usage::Usage;
-use crate::Namespace;
+use crate::{Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text::bytes;
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub struct ToolCall {
     /// Why the model's call can't be made, where it can't.
     pub invalid: Option<String>,
     /// The event with its last piece.
-    pub seq: u64,
+    pub seq: Seq,
     /// When its last piece was sent, where that is known.
     pub at: Option<Timestamp>,
     /// Number of the message that answers it, counting those that were let go.
@@ -80,9 +80,9 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// The event that it appeared with.
-    pub first_seq: u64,
+    pub first_seq: Seq,
     /// The event that it last changed with.
-    pub last_seq: u64,
+    pub last_seq: Seq,
     /// The server's id.
     pub id: Option<Arc<str>>,
     /// The run that it appeared in, where that is known.
@@ -122,7 +122,7 @@ pub struct Message {
     /// Whether it is finished.
     pub complete: bool,
     /// The event with which it was removed from the state, if it was.
-    pub removed_at: Option<u64>,
+    pub removed_at: Option<Seq>,
     /// When it was begun, where that is known: the server's time, or the time of arrival of a live event.
     pub started_at: Option<Timestamp>,
     /// When it last changed, where that is known.
@@ -243,12 +243,12 @@ pub(super) enum Dialect {
 
 impl Message {
     /// The text as it was after an event.
-    pub fn text_at(&self, seq: u64) -> &str {
+    pub fn text_at(&self, seq: Seq) -> &str {
         self.text.get(..self.spans.end_at(seq)).unwrap_or(&self.text)
     }
 
     /// Whether it was there after an event.
-    pub fn existed_at(&self, seq: u64) -> bool {
+    pub fn existed_at(&self, seq: Seq) -> bool {
         self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
     }
 
@@ -270,12 +270,12 @@ impl Message {
     }
 
     /// The event that brought a byte of the text.
-    pub fn text_seq(&self, at: usize) -> u64 {
+    pub fn text_seq(&self, at: usize) -> Seq {
         self.spans.brought(at).unwrap_or(self.first_seq)
     }
 
     /// The event that brought a byte of the reasoning.
-    pub fn thought_seq(&self, at: usize) -> u64 {
+    pub fn thought_seq(&self, at: usize) -> Seq {
         self.thoughts.brought(at).unwrap_or(self.first_seq)
     }
 
@@ -313,14 +313,14 @@ impl Message {
         }
     }
 
-    pub(super) fn touch(&mut self, seq: u64, at: Option<Timestamp>) {
+    pub(super) fn touch(&mut self, seq: Seq, at: Option<Timestamp>) {
         self.last_seq = seq;
         self.ended_at = at.or(self.ended_at);
         self.rev = self.rev.wrapping_add(1);
     }
 
     /// Adds to what is said: whatever the change adds came with this event.
-    pub(super) fn extend(&mut self, seq: u64, change: impl FnOnce(&mut Said)) {
+    pub(super) fn extend(&mut self, seq: Seq, change: impl FnOnce(&mut Said)) {
         let mut said = Said {
             text: std::mem::take(&mut self.text),
             reasoning: std::mem::take(&mut self.reasoning),
@@ -343,7 +343,7 @@ impl Message {
     }
 
     /// Takes the whole of what is said; tells whether that is news.
-    pub(super) fn replace_said(&mut self, mut said: Said, seq: u64) -> bool {
+    pub(super) fn replace_said(&mut self, mut said: Said, seq: Seq) -> bool {
         // Some final forms leave out what was thought.
         if said.reasoning.is_empty() && !self.reasoning.is_empty() {
             said.reasoning.clone_from(&self.reasoning);
@@ -367,7 +367,7 @@ impl Message {
     }
 
     /// Replaces the text. What it has in common with the old one was there before.
-    pub(super) fn replace(&mut self, text: String, seq: u64) -> bool {
+    pub(super) fn replace(&mut self, text: String, seq: Seq) -> bool {
         if self.text == text {
             return false;
         }

@@ -4,7 +4,7 @@ use super::message::{Message, Role, ToolCall};
 use super::rows::Weigh;
 use super::spans::Spans;
 use super::starts::Starts;
-use crate::{Names, Namespace};
+use crate::{Names, Namespace, Seq};
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +20,7 @@ const TEXT_PART: usize = 8;
 /// The event that is being read.
 #[derive(Clone)]
 pub(super) struct Place {
-    pub seq: u64,
+    pub seq: Seq,
     /// Its time, where that is known.
     pub at: Option<Timestamp>,
     pub ns: Namespace,
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     fn place(seq: u64) -> Place {
-        Place { seq, at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
+        Place { seq: Seq(seq), at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
     }
 
     #[test]
@@ -382,14 +382,14 @@ mod tests {
         let place = place(3);
         let i = messages.add(Some("a"), Role::Ai, &place);
         let message = messages.get_mut(i).unwrap();
-        message.extend(3, |said| said.say("Let "));
-        message.extend(5, |said| said.say("me"));
+        message.extend(Seq(3), |said| said.say("Let "));
+        message.extend(Seq(5), |said| said.say("me"));
         assert_eq!(
-            (message.text_at(2), message.text_at(3), message.text_at(4), message.text_at(9)),
+            (message.text_at(Seq(2)), message.text_at(Seq(3)), message.text_at(Seq(4)), message.text_at(Seq(9))),
             ("", "Let ", "Let ", "Let me")
         );
-        assert!(message.replace("Less é".into(), 7));
-        assert_eq!((message.text_at(3), message.text_at(5), message.text_at(7)), ("Le", "Le", "Less é"));
+        assert!(message.replace("Less é".into(), Seq(7)));
+        assert_eq!((message.text_at(Seq(3)), message.text_at(Seq(5)), message.text_at(Seq(7))), ("Le", "Le", "Less é"));
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
         for seq in 0..100 {
             messages.forget_touched();
             let i = messages.add(None, Role::Tool, &place(seq));
-            messages.get_mut(i).unwrap().extend(seq, |said| said.say(&part));
+            messages.get_mut(i).unwrap().extend(Seq(seq), |said| said.say(&part));
         }
         let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
         assert!((MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept), "{kept}");
@@ -426,7 +426,7 @@ mod tests {
             let message = messages.get_mut(i).unwrap();
             let piece = format!("é{seq:09} ");
             whole += piece.len();
-            message.extend(seq, |said| {
+            message.extend(Seq(seq), |said| {
                 said.say(&piece);
                 said.think(&piece);
                 said.think(&piece);
@@ -451,7 +451,7 @@ mod tests {
         // The text, too, with its parts and with the events that brought them.
         for seq in 3001..=9000 {
             messages.forget_touched();
-            messages.get_mut(i).unwrap().extend(seq, |said| said.say(&format!("é{seq:09} ")));
+            messages.get_mut(i).unwrap().extend(Seq(seq), |said| said.say(&format!("é{seq:09} ")));
         }
         messages.forget_touched();
         let message = &messages.items()[0];
@@ -466,7 +466,10 @@ mod tests {
             .collect();
         assert_eq!(shown, message.text.replace('\n', ""), "the parts hold all of the text");
         let at = message.text.find("é000009000").unwrap();
-        assert_eq!((message.text_seq(at), message.text_seq(2), message.text_at(1)), (9000, 1, "é000000001 "));
+        assert_eq!(
+            (message.text_seq(at), message.text_seq(2), message.text_at(Seq(1))),
+            (Seq(9000), Seq(1), "é000000001 ")
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::rows::{Rows, Weigh};
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
 use super::wire::Payload;
-use crate::{Item, MAX_NAME, Names, Outcome, Record};
+use crate::{Item, MAX_NAME, Names, Outcome, Record, Seq};
 use jiff::{SignedDuration, Timestamp};
 use models::Models;
 use std::collections::{HashMap, VecDeque};
@@ -80,7 +80,7 @@ pub struct NodeNumbers {
     /// Its name, with the subgraphs that it lives in: `sub/inner/node`.
     pub name: Arc<str>,
     /// The event that it was first told of with.
-    pub seq: u64,
+    pub seq: Seq,
     /// What it wrote.
     pub work: Work,
     /// How often it ran.
@@ -107,9 +107,9 @@ pub struct RunNumbers {
     /// Its id, where it is known.
     pub run_id: Option<Arc<str>>,
     /// Its first event.
-    pub seq: u64,
+    pub seq: Seq,
     /// Its newest event.
-    pub last_seq: u64,
+    pub last_seq: Seq,
     /// When we asked for it, where we did.
     pub asked: Option<Timestamp>,
     /// When the server began with it: its `metadata` event.
@@ -129,7 +129,7 @@ pub struct RunNumbers {
     /// Time that went into attempts that failed.
     pub lost: SignedDuration,
     /// The event that each further attempt began with, and what the one before it had cost.
-    pub retries: Vec<(u64, SignedDuration)>,
+    pub retries: Vec<(Seq, SignedDuration)>,
     /// Its events.
     pub events: u64,
     /// Bytes of their payloads.
@@ -182,7 +182,7 @@ impl RunNumbers {
         !self.over
     }
 
-    fn node(&mut self, name: Arc<str>, seq: u64) -> Option<usize> {
+    fn node(&mut self, name: Arc<str>, seq: Seq) -> Option<usize> {
         if let Some(i) = self.nodes.iter().position(|node| node.name == name) {
             return Some(i);
         }
@@ -208,7 +208,7 @@ impl Weigh for RunNumbers {
     fn weight(&self) -> usize {
         let nodes = self.nodes.iter().map(|node| size_of::<NodeNumbers>() + node.name.len());
         let models = self.models.iter().map(|(name, _)| size_of::<(Arc<str>, Usage)>() + name.len());
-        let retries = self.retries.len() * size_of::<(u64, SignedDuration)>();
+        let retries = self.retries.len() * size_of::<(Seq, SignedDuration)>();
         size_of::<RunNumbers>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
     }
 }
@@ -270,7 +270,7 @@ impl Metrics {
     }
 
     /// The run that an event belongs to, or came after.
-    pub fn run_at(&self, seq: u64) -> Option<&RunNumbers> {
+    pub fn run_at(&self, seq: Seq) -> Option<&RunNumbers> {
         let after = self.runs.partition_point(|run| run.seq <= seq);
         self.runs.get(after.checked_sub(1)?)
     }
@@ -389,7 +389,7 @@ impl Metrics {
             return true;
         };
         run.run_id = Some(run_id);
-        run.seq = if run.seq == 0 { seq } else { run.seq };
+        run.seq = if run.seq == Seq::START { seq } else { run.seq };
         run.last_seq = seq;
         if is_done {
             (run.done, run.over) = (true, true);

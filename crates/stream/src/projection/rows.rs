@@ -1,6 +1,6 @@
 //! A list that grows at its end and evicts its oldest rows when there are too many or they take too much memory.
 
-use crate::Namespace;
+use crate::{Namespace, Seq};
 use std::ops::Deref;
 
 /// How much memory something takes.
@@ -9,9 +9,9 @@ pub(super) trait Weigh {
     fn weight(&self) -> usize;
 }
 
-impl Weigh for u64 {
+impl Weigh for Seq {
     fn weight(&self) -> usize {
-        size_of::<u64>()
+        size_of::<Seq>()
     }
 }
 

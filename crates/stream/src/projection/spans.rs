@@ -1,5 +1,6 @@
 //! Which event brought which part of a text. In blocks that copies share: the past keeps copies of messages of a million tokens.
 
+use crate::Seq;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,16 +17,16 @@ pub struct Spans {
 /// Events since a first one, and the length after each.
 #[derive(Debug, Clone, PartialEq)]
 struct Block {
-    base: u64,
+    base: Seq,
     spans: Vec<(u32, u32)>,
 }
 
 impl Block {
-    fn seq(&self, place: usize) -> u64 {
-        self.base.saturating_add(self.spans.get(place).map_or(0, |span| span.0.into()))
+    fn seq(&self, place: usize) -> Seq {
+        self.base + self.spans.get(place).map_or(0, |span| span.0.into())
     }
 
-    fn last(&self) -> Option<(u64, u32)> {
+    fn last(&self) -> Option<(Seq, u32)> {
         let last = self.spans.len().checked_sub(1)?;
         Some((self.seq(last), self.spans[last].1))
     }
@@ -33,10 +34,10 @@ impl Block {
 
 impl Spans {
     /// Notes how long the text is after an event.
-    pub(super) fn note(&mut self, seq: u64, end: usize) {
+    pub(super) fn note(&mut self, seq: Seq, end: usize) {
         let end = u32::try_from(end).unwrap_or(u32::MAX);
         if let Some(block) = self.blocks.last_mut() {
-            let since = seq.checked_sub(block.base).and_then(|since| u32::try_from(since).ok());
+            let since = seq.checked_since(block.base).and_then(|since| u32::try_from(since).ok());
             if block.last().is_some_and(|last| last.0 == seq) {
                 if let Some(last) = Arc::make_mut(block).spans.last_mut() {
                     last.1 = end;
@@ -76,15 +77,15 @@ impl Spans {
     }
 
     /// How long the text was after an event.
-    pub(super) fn end_at(&self, seq: u64) -> usize {
+    pub(super) fn end_at(&self, seq: Seq) -> usize {
         let known = self.blocks.partition_point(|block| block.base <= seq);
         let Some(block) = known.checked_sub(1).and_then(|place| self.blocks.get(place)) else { return 0 };
-        let known = block.spans.partition_point(|span| block.base.saturating_add(span.0.into()) <= seq);
+        let known = block.spans.partition_point(|span| block.base + span.0.into() <= seq);
         known.checked_sub(1).map_or(0, |place| block.spans[place].1 as usize)
     }
 
     /// The event that brought a byte of the text, or the newest.
-    pub(super) fn brought(&self, at: usize) -> Option<u64> {
+    pub(super) fn brought(&self, at: usize) -> Option<Seq> {
         let ends_before = |end: u32| end as usize <= at;
         let place = self.blocks.partition_point(|block| block.last().is_some_and(|last| ends_before(last.1)));
         let Some(block) = self.blocks.get(place) else { return Some(self.blocks.last()?.last()?.0) };
@@ -92,7 +93,7 @@ impl Spans {
     }
 
     /// Whether an event brought anything.
-    pub fn has(&self, seq: u64) -> bool {
+    pub fn has(&self, seq: Seq) -> bool {
         let known = self.blocks.partition_point(|block| block.base <= seq);
         let block = known.checked_sub(1).and_then(|place| self.blocks.get(place));
         block.is_some_and(|block| {
@@ -102,7 +103,7 @@ impl Spans {
     }
 
     /// The events, with the length after each.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Seq, u32)> {
         self.blocks
             .iter()
             .flat_map(|block| (0..block.spans.len()).map(|place| (block.seq(place), block.spans[place].1)))
@@ -144,7 +145,7 @@ mod tests {
                 match step {
                     Step::Note(by, more) => {
                         (seq, end) = (seq + by, end + more);
-                        spans.note(seq, end);
+                        spans.note(Seq(seq), end);
                         match list.last_mut() {
                             Some(last) if last.0 == seq => last.1 = end as u32,
                             _ => list.push((seq, end as u32)),
@@ -157,13 +158,13 @@ mod tests {
                     }
                 }
             }
-            prop_assert!(spans.iter().eq(list.iter().copied()));
+            prop_assert!(spans.iter().eq(list.iter().map(|span| (Seq(span.0), span.1))));
             for (seq, at) in asked {
                 let known = list.partition_point(|span| span.0 <= seq);
-                prop_assert_eq!(spans.end_at(seq), known.checked_sub(1).map_or(0, |place| list[place].1 as usize));
-                prop_assert_eq!(spans.has(seq), list.binary_search_by_key(&seq, |span| span.0).is_ok());
+                prop_assert_eq!(spans.end_at(Seq(seq)), known.checked_sub(1).map_or(0, |place| list[place].1 as usize));
+                prop_assert_eq!(spans.has(Seq(seq)), list.binary_search_by_key(&seq, |span| span.0).is_ok());
                 let before = list.partition_point(|span| span.1 as usize <= at);
-                prop_assert_eq!(spans.brought(at), list.get(before).or(list.last()).map(|span| span.0));
+                prop_assert_eq!(spans.brought(at), list.get(before).or(list.last()).map(|span| Seq(span.0)));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::{Fields, Payload, summary};
-use crate::{Names, Namespace};
+use crate::{Names, Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const MAX_KEYS: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateRow {
     /// The event.
-    pub seq: u64,
+    pub seq: Seq,
     /// When it was sent, where that is known.
     pub at: Option<Timestamp>,
     /// The node, or `__interrupt__`.

@@ -3,7 +3,7 @@
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::wire::{Fields, Items, Payload};
-use crate::{Event, Names, Namespace};
+use crate::{Event, Names, Namespace, Seq};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MAX_KEYS: usize = 256;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The event that holds it.
-    pub seq: u64,
+    pub seq: Seq,
     /// When it was sent or written, where that is known.
     pub at: Option<Timestamp>,
     /// Whose state it is.
@@ -94,13 +94,13 @@ impl Weigh for Snapshot {
 struct Last {
     text: Arc<str>,
     keys: Vec<(Arc<str>, usize, usize)>,
-    used: u64,
+    used: Seq,
     number: u64,
 }
 
 /// Where and when a state is told.
 struct Place {
-    seq: u64,
+    seq: Seq,
     at: Option<Timestamp>,
     ns: Namespace,
 }
@@ -156,12 +156,12 @@ impl Values {
     }
 
     /// The state that an event carries.
-    pub fn at(&self, seq: u64) -> Option<&Snapshot> {
+    pub fn at(&self, seq: Seq) -> Option<&Snapshot> {
         self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|i| &self.rows[i])
     }
 
     /// The newest state of the graph itself at or before an event.
-    pub fn as_of(&self, seq: u64) -> Option<&Snapshot> {
+    pub fn as_of(&self, seq: Seq) -> Option<&Snapshot> {
         let end = self.rows.partition_point(|row| row.seq <= seq);
         self.rows[..end].iter().rev().find(|row| row.ns.is_empty())
     }
@@ -302,7 +302,8 @@ mod tests {
     fn take(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
         let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
         let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
-        let event = Event { seq, at, conn: 1, replayed: false, name, ns, id: None, data: Data::Json(data.into()) };
+        let event =
+            Event { seq: Seq(seq), at, conn: 1, replayed: false, name, ns, id: None, data: Data::Json(data.into()) };
         values.apply(&Payload::of(&event));
     }
 
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!((changed(2), &*values.rows()[2].removed), (vec!["c:7".to_string()], &["a".into()][..]));
         assert_eq!((values.rows()[3].interrupts, values.rows()[3].keys.len()), (2, 0));
         assert_eq!(changed(4), ["c:7"]);
-        assert_eq!(values.as_of(2).unwrap().seq, 1);
+        assert_eq!(values.as_of(Seq(2)).unwrap().seq, Seq(1));
     }
 
     #[test]
@@ -332,7 +333,7 @@ mod tests {
         for (seq, data) in (1..).zip(["\"a\"", "null", "[1]", "{\"a\":1}", "7"]) {
             apply(&mut values, seq, "", data);
         }
-        let rows = values.rows().iter().map(|row| (row.seq, row.size, row.keys.len(), row.removed.len()));
+        let rows = values.rows().iter().map(|row| (row.seq.0, row.size, row.keys.len(), row.removed.len()));
         assert_eq!(rows.collect::<Vec<_>>(), [(1, 3, 0, 0), (2, 4, 0, 0), (3, 3, 0, 0), (4, 7, 1, 0), (5, 1, 0, 1)]);
     }
 
@@ -365,7 +366,7 @@ mod tests {
         take(&mut values, 8, "checkpoints", "sub:1", checkpoint);
         take(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
         take(&mut values, 10, "checkpoints", "", checkpoint);
-        let told: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq, row.source)).collect();
+        let told: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq.0, row.source)).collect();
         let (debug, checkpoint) = (StateSource::Debug, StateSource::Checkpoint);
         assert_eq!(
             told,

@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn literal_tuples_are_read_as_the_mode_that_they_name() {
         let event = |name: &str, data: &str| Event {
-            seq: 1,
+            seq: crate::Seq(1),
             at: jiff::Timestamp::UNIX_EPOCH,
             conn: 1,
             replayed: false,

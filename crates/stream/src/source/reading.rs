@@ -11,7 +11,7 @@ use crate::stored::{Sorted, Stored};
 use crate::terms::{Link, Verdict};
 use crate::told::{error_text, run_id_of};
 use crate::tuple::mode;
-use crate::{Data, Item, Record};
+use crate::{Data, Item, Record, Seq};
 use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
 use runtail_api::Kind;
@@ -210,7 +210,7 @@ impl<L: Link> Source<L> {
         if !matches!(event.data, Data::Json(_)) {
             self.sums.malformed += 1;
         }
-        let event = event.at(self.sums.events, at, conn, replayed);
+        let event = event.at(Seq(self.sums.events), at, conn, replayed);
         self.note(Item::Record(Record::Event(event)));
     }
 

@@ -8,7 +8,7 @@ use super::msg::{Described, Effect, StreamTarget};
 use super::viewer::{Landmark, LinkState, View};
 use runtail_core::config::{Timestamps, studio_page};
 use runtail_core::model::ThreadStatus;
-use runtail_stream::Target;
+use runtail_stream::{Seq, Target};
 
 pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
     let now = app.now;
@@ -119,7 +119,9 @@ pub(super) fn act_stream(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Export => app.propose_export(),
         Action::OpenLink => return app.open_in_browser(),
         // A stream that failed is opened again; events that are there are played.
-        Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == 0 => app.reopen(),
+        Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == Seq::START => {
+            app.reopen()
+        }
         Action::Replay => viewer.play_from_start(),
         Action::TakeEvents if viewer.leaves_events() => {
             app.reopen();

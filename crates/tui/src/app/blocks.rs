@@ -10,6 +10,7 @@ use super::view_lines::Clock;
 use super::view_lines::message::{Body, Scene, Segment, Unanswered, segments};
 use jiff::tz::TimeZone;
 use runtail_core::config::Timestamps;
+use runtail_stream::Seq;
 use runtail_stream::projection::{Message, Messages, Projections, Role};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -224,7 +225,7 @@ impl Blocks {
     }
 
     /// The rules in front of a message.
-    fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, u64)> {
+    fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, Seq)> {
         let told = Told { timestamps: self.timestamps, tz: &self.tz };
         self.rules.lines(key, projections, self.measure.width, &told)
     }
@@ -262,7 +263,7 @@ impl Blocks {
     }
 
     /// The event that brought a line.
-    pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<u64> {
+    pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<Seq> {
         let Some(message) = projections.messages.get(spot.key) else {
             return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
         };
@@ -278,7 +279,7 @@ impl Blocks {
     }
 
     /// The line that an event brought, or the one before it.
-    pub fn spot_of(&self, projections: &Projections, seq: u64) -> Spot {
+    pub fn spot_of(&self, projections: &Projections, seq: Seq) -> Spot {
         if let Some((key, line)) = self.rules.spot_of(&projections.status, seq) {
             return Spot { key, line };
         }
@@ -385,7 +386,7 @@ impl Segment {
     }
 
     /// The event that brought a line; `message`: the one that this is of.
-    fn seq(&self, message: &Message, at: usize) -> u64 {
+    fn seq(&self, message: &Message, at: usize) -> Seq {
         match &self.body {
             Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),
             Body::Flow { flow, from, thought, .. } => {

@@ -6,7 +6,7 @@ use super::msg::Effect;
 use super::palette::Palette;
 use super::viewer::View;
 use runtail_core::text::{bytes, count};
-use runtail_stream::Record;
+use runtail_stream::{Record, Seq};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -89,10 +89,10 @@ pub struct Export {
     next: u64,
     end: u64,
     /// The event that was written last.
-    after: u64,
+    after: Seq,
     entries: u64,
     /// The newest event that was shown when it began.
-    moment: u64,
+    moment: Seq,
     finishing: bool,
 }
 
@@ -182,7 +182,7 @@ impl App {
             path: path.clone(),
             next,
             end,
-            after: 0,
+            after: Seq::START,
             entries,
             moment,
             finishing: false,

@@ -6,7 +6,7 @@ use super::export::{Chunk, FileStep, Part};
 use super::msg::Effect;
 use super::viewer::{LinkState, Viewer};
 use runtail_core::text::{bytes, clean, count};
-use runtail_stream::{End, Event, Outcome, Record, Tape, let_go};
+use runtail_stream::{End, Event, Outcome, Record, Seq, Tape, let_go};
 use std::path::PathBuf;
 
 /// Events that a recording may be behind before its stream waits for it.
@@ -22,10 +22,10 @@ pub struct Recording {
     /// The tape of a stream that was closed.
     tape: Option<Tape>,
     /// The next event, and the next of the records that are none.
-    next: u64,
+    next: Seq,
     next_mark: u64,
     /// Where it ends, once it is to: one past the last event, and one past the last of the others.
-    until: Option<(u64, u64)>,
+    until: Option<(Seq, u64)>,
     /// What is in it.
     books: End,
     /// Bytes that were written.
@@ -48,7 +48,7 @@ impl Recording {
     /// What comes next on the tape, until the part is full.
     fn part(&mut self, tape: &Tape) -> Part {
         // A stream that goes on would else never let it end.
-        let here = || (tape.newest_seq() + 1, tape.marks_seen());
+        let here = || (tape.newest_seq().next(), tape.marks_seen());
         let (end, end_mark) = match self.stopping {
             true => *self.until.get_or_insert_with(here),
             false => here(),
@@ -63,12 +63,12 @@ impl Recording {
                 _ => match (tape.whole(self.next), tape.first_kept()) {
                     _ if self.next >= end => break,
                     (Some(event), _) => {
-                        self.next += 1;
+                        self.next = self.next.next();
                         // A recording counts the events of the stream; snapshots have no number.
-                        Record::Event(Event { seq: tape.number_of(event.seq), ..event })
+                        Record::Event(Event { seq: tape.number_of(event.seq).in_recording(), ..event })
                     }
                     (None, Some(first)) if self.next < first => {
-                        let why = let_go(tape.number_of(self.next), tape.number_of(first) - 1);
+                        let why = let_go(tape.number_of(self.next), tape.number_of(first).previous());
                         let at = tape.arrival(first).unwrap_or_default();
                         self.next = first;
                         Record::Gap { at, why }
@@ -139,7 +139,7 @@ impl App {
                     stream,
                     path: PathBuf::from(&path),
                     tape: None,
-                    next: 1,
+                    next: Seq(1),
                     next_mark: 0,
                     until: None,
                     books: End::default(),
@@ -165,7 +165,7 @@ impl App {
             return false;
         };
         let tape = &viewer.tape;
-        let behind = (tape.newest_seq() + 1).saturating_sub(recording.next);
+        let behind = tape.newest_seq().next() - recording.next;
         let kept = tape.kept_rows().max(1) as u64;
         let limits = tape.limits();
         let bytes = (tape.kept_bytes() as u64 / kept).saturating_mul(behind);
@@ -188,7 +188,7 @@ impl App {
                 recording.step = Step::Ready;
             }
             (Err(why), _) => {
-                let was_begun = recording.next > 1 || recording.next_mark > 0;
+                let was_begun = recording.next > Seq(1) || recording.next_mark > 0;
                 self.recordings.remove(at);
                 match was_begun {
                     true => self.notify(true, format!("The recording {path} ends here, the stream goes on: {why}")),

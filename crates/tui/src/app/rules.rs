@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use runtail_core::config::Timestamps;
 use runtail_core::text;
+use runtail_stream::Seq;
 use runtail_stream::projection::{Projections, RunEntry, Status};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub struct RunRules {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MadeFor {
     revision: u64,
-    loaded: Option<u64>,
+    loaded: Option<Seq>,
     messages: (u64, u64),
 }
 
@@ -133,20 +134,20 @@ impl RunRules {
     }
 
     /// The rules in front of a message, each with the event that tells of it.
-    pub fn lines(&self, key: u64, projections: &Projections, width: usize, times: &Told<'_>) -> Vec<(Line, u64)> {
+    pub fn lines(&self, key: u64, projections: &Projections, width: usize, times: &Told<'_>) -> Vec<(Line, Seq)> {
         let status = &projections.status;
         let line = |rule: &Rule| match rule {
             Rule::Loaded => status.loaded().map(|loaded| (loaded_rule(status, loaded.at, width, times.tz), loaded.seq)),
             Rule::RunEnd(i) => {
                 let run = status.runs().get(*i)?;
-                Some((run_rule(run, projections, width, times), run.end_seq.unwrap_or(0)))
+                Some((run_rule(run, projections, width, times), run.end_seq.unwrap_or_default()))
             }
         };
         self.at(key).iter().filter_map(|(_, rule)| line(rule)).collect()
     }
 
     /// Where the end of the run is told that ended with an event: the message, and the rule in front of it.
-    pub fn spot_of(&self, status: &Status, seq: u64) -> Option<(u64, usize)> {
+    pub fn spot_of(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
         let ends_with = |rule: &Rule| match rule {
             Rule::RunEnd(i) => {
                 status.runs().get(*i).is_some_and(|run| run.first_seq.is_some() && run.end_seq == Some(seq))
@@ -158,7 +159,7 @@ impl RunRules {
     }
 
     /// Where the newest end of a run up to an event is told, else the first one.
-    pub fn nearest(&self, status: &Status, seq: u64) -> Option<(u64, usize)> {
+    pub fn nearest(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
         let is_before = |(key, line): &(u64, usize)| {
             let run = self.run_at(*key, *line).and_then(|run| status.runs().get(run));
             run.is_some_and(|run| run.end_seq.is_some_and(|end| end <= seq))

@@ -197,7 +197,9 @@ fn link(app: &App, viewer: &Viewer, brief: bool) -> Line {
             });
             part(
                 Tone::Strong,
-                &at.unwrap_or_else(|| format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at)))),
+                &at.unwrap_or_else(|| {
+                    format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at).0))
+                }),
             );
         }
         (None, true, _) => {}

@@ -6,6 +6,7 @@ use super::line::Line;
 use super::scroll::Place;
 use super::view_lines::timeline as lines;
 use jiff::Timestamp;
+use runtail_stream::Seq;
 use runtail_stream::projection::{Attempt, BarKind, Projections, Timeline};
 use std::collections::HashSet;
 
@@ -177,7 +178,7 @@ impl TimelineRows {
     }
 
     /// The event that a row tells of.
-    pub fn seq_at(&self, timeline: &Timeline, key: u64) -> Option<u64> {
+    pub fn seq_at(&self, timeline: &Timeline, key: u64) -> Option<Seq> {
         match self.row(key)? {
             Row::Bar(branch) => Some(timeline.bar(branch.key)?.first_seq),
             Row::Heading(n) | Row::Source(n) | Row::Axis(n) | Row::Blank(n) => Some(timeline.attempt(*n)?.first_seq),
@@ -186,7 +187,7 @@ impl TimelineRows {
     }
 
     /// The row of what ran at an event.
-    pub fn spot_of(&self, timeline: &Timeline, seq: u64) -> u64 {
+    pub fn spot_of(&self, timeline: &Timeline, seq: Seq) -> u64 {
         let attempt = timeline.attempts().rev().find(|(_, attempt)| attempt.first_seq <= seq).map(|(number, _)| number);
         let key = timeline.at_seq(seq).filter(|key| timeline.bar(*key).map(|bar| bar.attempt) == attempt);
         let branch = |key| Branch { key, depth: 0, more: 0, forked: false, hidden: 0 };

@@ -188,7 +188,7 @@ mod tests {
     fn a_record_is_harmless_and_the_same() {
         let text = "\"a\u{9b}31m\u{202e}b\"";
         let event = runtail_stream::Event {
-            seq: 1,
+            seq: runtail_stream::Seq(1),
             at: jiff::Timestamp::UNIX_EPOCH,
             conn: 1,
             replayed: false,

@@ -5,7 +5,7 @@ use super::subs::Out;
 use crate::app::msg::Answer;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord};
+use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord, Seq};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ impl Read for WhileWanted {
 #[derive(Default)]
 struct Numbers {
     /// As they stand in the file, and on the tape.
-    last: Option<(u64, u64)>,
+    last: Option<(Seq, Seq)>,
     holes: u64,
     /// Snapshots before the first event, by their places in the batch: their positions depend on its number.
     leading: Vec<usize>,
@@ -126,12 +126,12 @@ impl Numbers {
     fn place_snapshot(&mut self, event: &mut Event, place: usize) {
         match &mut self.last {
             Some((_, last)) => {
-                *last += 1;
+                *last = last.next();
                 event.seq = *last;
             }
             None => {
                 self.leading.push(place);
-                event.seq = self.leading.len() as u64;
+                event.seq = Seq(self.leading.len() as u64);
             }
         }
     }
@@ -139,7 +139,7 @@ impl Numbers {
     /// The snapshots so far keep their positions, whatever the first event's number will be.
     fn settle(&mut self) {
         if !self.leading.is_empty() {
-            self.last = Some((0, self.leading.len() as u64));
+            self.last = Some((Seq::START, Seq(self.leading.len() as u64)));
             self.leading.clear();
         }
     }
@@ -148,10 +148,10 @@ impl Numbers {
     fn put_right(&mut self, event: &mut Event, batch: &mut [Item]) -> Option<Record> {
         let said = event.seq;
         let Some((before, last)) = self.last else {
-            let first = if (1..Self::FIRST).contains(&said) { said } else { 1 };
-            for (place, seq) in self.leading.iter().zip(first..) {
+            let first = if (1..Self::FIRST).contains(&said.0) { said } else { Seq(1) };
+            for (place, seq) in self.leading.iter().zip(first.0..) {
                 if let Some(Item::Record(Record::Event(snapshot))) = batch.get_mut(*place) {
-                    snapshot.seq = seq;
+                    snapshot.seq = Seq(seq);
                 }
             }
             event.seq = first + self.leading.len() as u64;
@@ -159,15 +159,15 @@ impl Numbers {
             self.last = Some((said, event.seq));
             return None;
         };
-        event.seq = last + 1;
+        event.seq = last.next();
         self.last = Some((said, event.seq));
-        if before.checked_add(1) == Some(said) {
+        if said.checked_since(before) == Some(1) {
             return None;
         }
         self.holes += 1;
         let why = match said > before {
             _ if self.holes > Self::TOLD => return None,
-            true => format!("the file has no events {} to {}", before + 1, said - 1),
+            true => format!("the file has no events {} to {}", before.next(), said.previous()),
             false => format!("in the file event {said} follows event {before}"),
         };
         let more = if self.holes == Self::TOLD { "; further places like this are not told" } else { "" };
@@ -201,7 +201,16 @@ mod tests {
 
     fn event(seq: u64) -> Record {
         let (at, data) = (Timestamp::UNIX_EPOCH, Data::Json("[1]".into()));
-        Record::Event(Event { seq, at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data })
+        Record::Event(Event {
+            seq: Seq(seq),
+            at,
+            conn: 1,
+            replayed: false,
+            name: "x".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        })
     }
 
     /// What is told of a file with these records.
@@ -220,7 +229,7 @@ mod tests {
     fn numbers_with_holes_run_on_and_are_told() {
         let numbers = |said: &[u64]| {
             let told = told(&said.iter().map(|seq| event(*seq)).collect::<Vec<_>>());
-            let number = |item: &Item| if let Item::Record(Record::Event(e)) = item { Some(e.seq) } else { None };
+            let number = |item: &Item| if let Item::Record(Record::Event(e)) = item { Some(e.seq.0) } else { None };
             let gap =
                 |item: &Item| if let Item::Record(Record::Gap { why, .. }) = item { Some(why.clone()) } else { None };
             (told.iter().filter_map(number).collect::<Vec<_>>(), told.iter().filter_map(gap).collect::<Vec<_>>())
@@ -242,11 +251,11 @@ mod tests {
     fn snapshots_get_positions_between_the_events() {
         let snapshot = || {
             let parts = [(SnapshotPart::Runs, Loaded::Json("[]".into()))].into();
-            Record::Event(ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(9))
+            Record::Event(ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(Seq(9)))
         };
         let positions = |records: &[Record]| -> Vec<(u64, bool)> {
             let entry = |item: &Item| match item {
-                Item::Record(Record::Event(event)) => Some((event.seq, event.is_snapshot())),
+                Item::Record(Record::Event(event)) => Some((event.seq.0, event.is_snapshot())),
                 Item::Record(Record::Gap { why, .. }) => panic!("{why}"),
                 _ => None,
             };

@@ -1,7 +1,7 @@
 //! Numbers from hand-made tapes, and from captured ones: the same whatever mode told of the run.
 
 use crate::projection::{NodeNumbers, Projections, RunNumbers, Usage};
-use crate::{Data, End, Event, EventNames, Item, Outcome, Record};
+use crate::{Data, End, Event, EventNames, Item, Outcome, Record, Seq};
 use jiff::{SignedDuration, Timestamp};
 
 const RUN: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -13,13 +13,13 @@ fn at(ms: i64) -> Timestamp {
 #[derive(Default)]
 struct Script {
     projections: Projections,
-    seq: u64,
+    seq: Seq,
     names: EventNames,
 }
 
 impl Script {
     fn event(&mut self, ms: i64, name: &str, data: &str) -> &mut Self {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let (name, ns) = self.names.split(name);
         let (seq, data) = (self.seq, Data::Json(data.into()));
         self.item(Item::Record(Record::Event(Event {
@@ -110,7 +110,7 @@ fn attempts_cost_time() {
     let run = script.run();
     assert_eq!((run.attempts, run.lost, run.began), (3, SignedDuration::from_millis(4000), Some(at(0))));
     assert_eq!((run.work.chunks, run.work.chunks_per_second(), run.waited()), (2, None, None));
-    assert_eq!(run.retries, [(3, SignedDuration::from_millis(3400)), (6, SignedDuration::from_millis(600))]);
+    assert_eq!(run.retries, [(Seq(3), SignedDuration::from_millis(3400)), (Seq(6), SignedDuration::from_millis(600))]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_thread_has_many_runs() {
         .collect();
     assert_eq!(told, [("r1", 1, 0, Some(10)), ("r2", 1, 1, Some(50)), ("r3", 1, 0, None)]);
     assert_eq!((runs[0].start(), runs[1].took(at(99)), runs[0].nodes[0].turns), (None, ms(20), 1));
-    assert_eq!(script.projections.metrics.run("r2").unwrap().seq, 4);
+    assert_eq!(script.projections.metrics.run("r2").unwrap().seq, Seq(4));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod fake_keys;
 
 use super::*;
+use crate::Seq;
 use fake_keys::Keys;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>
         }
     };
     let at = jiff::Timestamp::UNIX_EPOCH;
-    let event = Event { seq: 1, at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
+    let event = Event { seq: Seq(1), at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
     let mut told = Vec::new();
     let mut tell = |r: Removal| told.push(format!("{}: {} {} {}", rules.name(r.rule), r.place, r.bytes, r.head));
     let Record::Event(event) = rules.apply(Record::Event(event), &Pieces::default(), &mut tell) else { unreachable!() };
@@ -88,7 +89,16 @@ fn what_is_no_json_goes_where_paths_could_not_find_anything() {
 fn event(seq: u64, name: &str, data: &str) -> Record {
     let at = jiff::Timestamp::UNIX_EPOCH;
     let data = Data::Json(data.into());
-    Record::Event(Event { seq, at, conn: 1, replayed: false, name: name.into(), ns: [].into(), id: None, data })
+    Record::Event(Event {
+        seq: Seq(seq),
+        at,
+        conn: 1,
+        replayed: false,
+        name: name.into(),
+        ns: [].into(),
+        id: None,
+        data,
+    })
 }
 
 fn data(record: &Record) -> Arc<str> {

@@ -4,7 +4,7 @@ use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
 use crate::projection::wire::{Fields, InterruptIn, Items, Payload};
 use crate::protocol::Task;
-use crate::{End, Outcome, error_text};
+use crate::{End, Outcome, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::model::{Question, RunFacts, ThreadStatus};
 use serde::Deserialize;
@@ -30,8 +30,8 @@ pub(super) struct LiveRun {
     pub server_began: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     /// The positions of its first event and of its end.
-    pub first_seq: u64,
-    pub end_seq: Option<u64>,
+    pub first_seq: Seq,
+    pub end_seq: Option<Seq>,
     pub attempt: u64,
     pub error: Option<String>,
     pub failed_nodes: Vec<String>,
@@ -84,14 +84,21 @@ pub(super) struct Live {
     /// Whether the newest run is newer than the newest snapshot, so that it decides.
     decides: bool,
     /// The position of the newest event, when it was sent, where that is known, and whether it was replayed.
-    seq: u64,
+    seq: Seq,
     time: Option<Timestamp>,
     is_replayed: bool,
 }
 
 impl Default for Live {
     fn default() -> Self {
-        Live { before: Rows::new(MAX_RUNS), newest: None, decides: false, seq: 0, time: None, is_replayed: false }
+        Live {
+            before: Rows::new(MAX_RUNS),
+            newest: None,
+            decides: false,
+            seq: Seq::START,
+            time: None,
+            is_replayed: false,
+        }
     }
 }
 

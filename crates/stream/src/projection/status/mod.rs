@@ -13,7 +13,7 @@ pub use runs::{RunEntry, RunOutcome};
 
 use super::message::Message;
 use super::wire::Payload;
-use crate::{HistoryEntry, Item, Outcome, Record, SnapshotFields, SnapshotPart};
+use crate::{HistoryEntry, Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
 use jiff::Timestamp;
 use live::{Change, Live};
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
@@ -65,7 +65,7 @@ pub struct Loaded {
     /// When it was loaded.
     pub at: Timestamp,
     /// Its position in the log.
-    pub seq: u64,
+    pub seq: Seq,
 }
 
 /// A checkpoint of the thread's history.
@@ -94,7 +94,7 @@ impl Status {
     }
 
     /// Returns the run without an id that an event belongs to.
-    pub fn unnamed_run(&self, seq: u64) -> Option<&RunEntry> {
+    pub fn unnamed_run(&self, seq: Seq) -> Option<&RunEntry> {
         let covers = |run: &&RunEntry| {
             run.first_seq.is_some_and(|first| first <= seq) && run.end_seq.is_none_or(|end| seq <= end)
         };
@@ -201,7 +201,7 @@ impl Status {
     }
 
     /// Takes a snapshot. Parts that it doesn't have are as before.
-    pub(super) fn apply_snapshot(&mut self, seq: u64, at: Timestamp, fields: &SnapshotFields<'_>) {
+    pub(super) fn apply_snapshot(&mut self, seq: Seq, at: Timestamp, fields: &SnapshotFields<'_>) {
         let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_string());
         let thread = text(fields.thread).and_then(|json| ThreadFacts::read(&json).ok());
         let state = text(fields.state).and_then(|json| StateFacts::read(&json).ok());

@@ -2,7 +2,7 @@
 
 use super::live::LiveRun;
 use super::{Checkpoint, Status};
-use crate::Outcome;
+use crate::{Outcome, Seq};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{RunFacts, ThreadStatus};
 use std::sync::Arc;
@@ -77,9 +77,9 @@ pub struct RunEntry {
     /// The assistant that it ran.
     pub assistant_id: Option<String>,
     /// The position of the first event of it in the log; none where the stream did not show it.
-    pub first_seq: Option<u64>,
+    pub first_seq: Option<Seq>,
     /// The position where its end is told: the event, else the snapshot.
-    pub end_seq: Option<u64>,
+    pub end_seq: Option<Seq>,
     /// Whether the server keeps its events; none where it does not say.
     pub resumable: Option<bool>,
     /// Whether its times are those of the server's record.

@@ -1,14 +1,14 @@
 use super::runs::LISTED;
 use super::*;
 use crate::projection::{Projections, StateSource};
-use crate::{Data, End, Event, Loaded as LoadedPart, ThreadSnapshot};
+use crate::{Data, End, Event, Loaded as LoadedPart, Seq, ThreadSnapshot};
 use serde_json::{Value, json};
 
 /// A log that is folded as it grows.
 #[derive(Default)]
 struct Log {
     told: Projections,
-    seq: u64,
+    seq: Seq,
 }
 
 fn at(second: i64) -> Timestamp {
@@ -25,7 +25,7 @@ fn run(id: &str, status: &str, began: i64, ended: i64) -> Value {
 
 impl Log {
     fn event(&mut self, name: &str, data: &Value, second: i64, replayed: bool) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let (seq, data) = (self.seq, Data::Json(data.to_string().into()));
         let event = Event { seq, at: at(second), conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
         self.told.apply(&Item::Record(Record::Event(event)));
@@ -44,7 +44,7 @@ impl Log {
             };
             (*part, loaded)
         });
-        self.seq += 1;
+        self.seq = self.seq.next();
         let event = ThreadSnapshot { at: at(0), parts: parts.collect() }.into_event(self.seq);
         self.told.apply(&Item::Record(Record::Event(event)));
     }
@@ -85,7 +85,7 @@ fn a_failed_thread_is_failed_though_its_replay_shows_no_error() {
     let [run] = status.runs() else { panic!() };
     assert_eq!((run.outcome, run.error.as_deref()), (RunOutcome::Failed, Some("ValueError: boom")));
     assert_eq!((run.began, run.ended, run.took().unwrap().as_secs()), (Some(at(10)), Some(at(12)), 2));
-    assert_eq!((run.first_seq, run.end_seq), (Some(1), Some(4)));
+    assert_eq!((run.first_seq, run.end_seq), (Some(Seq(1)), Some(Seq(4))));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn the_servers_state_is_a_state_of_the_log() {
     let mut log = Log::default();
     log.thread("idle", json!([]), json!([]));
     log.thread("idle", json!([]), json!([]));
-    let rows: Vec<_> = log.told.values.rows().iter().map(|row| (row.seq, row.source, row.at)).collect();
+    let rows: Vec<_> = log.told.values.rows().iter().map(|row| (row.seq.0, row.source, row.at)).collect();
     assert_eq!(rows, [(1, StateSource::Server, Some(at(9)))], "one that is as before is no news");
     log.live("values", json!({"messages": [], "a": 1}), 20);
     log.thread("idle", json!([]), json!([]));
@@ -295,7 +295,7 @@ fn a_run_whose_stream_just_ends_ended_with_its_last_event() {
         log.live("lifecycle", json!({"event": "running"}), 3);
         log.live("values", json!({"a": 1}), 7);
         log.told.apply(&Item::Record(Record::End(End { outcome, at: at(60), ..End::default() })));
-        let run = log.told.status.unnamed_run(2).unwrap();
+        let run = log.told.status.unnamed_run(Seq(2)).unwrap();
         assert_eq!((run.began, run.ended), (Some(at(3)), ended), "{outcome:?}");
     }
 }
@@ -357,7 +357,7 @@ fn a_run_does_not_take_the_time_that_it_was_queued() {
     load(&mut log, json!([]), runs.clone());
     assert_eq!(began(&log), [Some(0), Some(10), Some(12)]);
     // The server's time of its first event is its start.
-    log.seq += 1;
+    log.seq = log.seq.next();
     let id = Some(format!("{}-0", at(11).as_millisecond()).into());
     let data = Data::Json(r#"{"run_id":"b","attempt":1}"#.into());
     let (name, ns) = ("metadata".into(), [].into());

@@ -3,7 +3,7 @@
 use super::{
     Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between,
 };
-use crate::{Event, Namespace, server_time};
+use crate::{Event, Namespace, Seq, server_time};
 use jiff::{SignedDuration, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) struct Scope {
 /// An event that tells of something, and when that was.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told {
-    pub seq: u64,
+    pub seq: Seq,
     /// By the attempt's clock.
     pub time: Timestamp,
     /// Whether that is when it happened; else only when a replay of it arrived.
@@ -94,7 +94,7 @@ impl Timeline {
     }
 
     /// A run begins, or is tried again; what was open is abandoned.
-    pub(super) fn begin(&mut self, run_id: Option<Arc<str>>, number: u64, seq: u64, timed: Timed) {
+    pub(super) fn begin(&mut self, run_id: Option<Arc<str>>, number: u64, seq: Seq, timed: Timed) {
         let at = timed.at;
         let mut lost = Duration::ZERO;
         if let Some(last) = self.attempts.back().filter(|last| last.run_id == run_id && number > 1) {

@@ -12,7 +12,7 @@ mod tests;
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
 use super::wire::Payload;
-use crate::{Item, Names, Namespace, Outcome, Record};
+use crate::{Item, Names, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, VecDeque};
@@ -153,9 +153,9 @@ pub struct Bar {
     /// The error, or what is asked, in words.
     pub detail: Option<Box<str>>,
     /// The event that told of it first.
-    pub first_seq: u64,
+    pub first_seq: Seq,
     /// The event that told of it last, so far.
-    pub last_seq: u64,
+    pub last_seq: Seq,
     /// What told of it best.
     pub source: BarSource,
     /// Whether its start is only estimated.
@@ -185,7 +185,7 @@ impl Bar {
     }
 
     /// Whether it ran at an event, as far as was told.
-    pub fn covers(&self, seq: u64) -> bool {
+    pub fn covers(&self, seq: Seq) -> bool {
         self.first_seq <= seq && (seq <= self.last_seq || self.state == BarState::Running)
     }
 }
@@ -223,9 +223,9 @@ pub struct Attempt {
     /// Whether a mode tells when nodes begin.
     pub exact: bool,
     /// Its first event.
-    pub first_seq: u64,
+    pub first_seq: Seq,
     /// Its last event, so far.
-    pub last_seq: u64,
+    pub last_seq: Seq,
     /// The bars at the top, in the order in which they began.
     pub children: Vec<u64>,
     /// Time of its last event.
@@ -403,7 +403,7 @@ impl Timeline {
     }
 
     /// The bar that an event told of, else the one that began last of those that ran then, else the last one before.
-    pub fn at_seq(&self, seq: u64) -> Option<u64> {
+    pub fn at_seq(&self, seq: Seq) -> Option<u64> {
         let begun = self.bars.partition_point(|bar| bar.first_seq <= seq);
         let key = |i: usize| self.bars.evicted() + i as u64;
         let near = || (0..begun).rev().take(LOOK_BACK);

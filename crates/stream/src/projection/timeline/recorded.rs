@@ -2,8 +2,8 @@
 
 use super::fold::{DETAIL, Timed, Told};
 use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
-use crate::Namespace;
 use crate::projection::status::{Checkpoint, RunEntry, RunOutcome};
+use crate::{Namespace, Seq};
 use jiff::Timestamp;
 use runtail_core::model::StateFacts;
 use runtail_core::text;
@@ -50,7 +50,7 @@ impl Timeline {
     }
 
     /// The steps of a run by its checkpoints: each names the nodes that run next, until the time of the one after it.
-    fn steps_of<'a>(&mut self, run: &RunEntry, seq: u64, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
+    fn steps_of<'a>(&mut self, run: &RunEntry, seq: Seq, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let mut checkpoints = checkpoints.map(|checkpoint| &checkpoint.facts).peekable();
         while let Some(facts) = checkpoints.next() {
             let Some(began) = facts.created_at else { continue };

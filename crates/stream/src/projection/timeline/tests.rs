@@ -3,14 +3,14 @@
 use super::*;
 use crate::projection::Projections;
 use crate::projection::pair::Metadata;
-use crate::{Data, End, Event, EventNames, Loaded, SnapshotPart, ThreadSnapshot};
+use crate::{Data, End, Event, EventNames, Loaded, Seq, SnapshotPart, ThreadSnapshot};
 use serde_json::{Value, json};
 
 /// A timeline that is fed by hand, one event a time.
 #[derive(Default)]
 struct Feed {
     timeline: Timeline,
-    seq: u64,
+    seq: Seq,
 }
 
 impl Feed {
@@ -18,8 +18,8 @@ impl Feed {
         Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
     }
 
-    fn tell(&mut self, ms: i64, name: &str, data: &str) -> u64 {
-        self.seq += 1;
+    fn tell(&mut self, ms: i64, name: &str, data: &str) -> Seq {
+        self.seq = self.seq.next();
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.into());
         let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, replayed: false, name, ns, id: None, data };
@@ -27,17 +27,17 @@ impl Feed {
         self.seq
     }
 
-    fn start(&mut self, ms: i64, id: &str, node: &str) -> u64 {
+    fn start(&mut self, ms: i64, id: &str, node: &str) -> Seq {
         let data = json!({"id": id, "name": node, "input": {}, "triggers": []});
         self.tell(ms, "tasks", &data.to_string())
     }
 
-    fn done(&mut self, ms: i64, id: &str, node: &str) -> u64 {
+    fn done(&mut self, ms: i64, id: &str, node: &str) -> Seq {
         let data = json!({"id": id, "name": node, "error": null, "result": {}, "interrupts": []});
         self.tell(ms, "tasks", &data.to_string())
     }
 
-    fn run(&mut self, ms: i64, id: &str, attempt: u64) -> u64 {
+    fn run(&mut self, ms: i64, id: &str, attempt: u64) -> Seq {
         self.tell(ms, "metadata", &json!({"run_id": id, "attempt": attempt}).to_string())
     }
 
@@ -271,7 +271,7 @@ type Row<'a> = (&'a str, Option<i64>, Option<i64>, Option<i64>);
 #[derive(Default)]
 struct Log {
     told: Projections,
-    seq: u64,
+    seq: Seq,
 }
 
 impl Log {
@@ -280,7 +280,7 @@ impl Log {
     }
 
     fn event(&mut self, ms: i64, replayed: bool, name: &str, data: Value) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let data = Data::Json(data.to_string().into());
         let (seq, at) = (self.seq, Feed::at(ms));
         let event = Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
@@ -297,7 +297,7 @@ impl Log {
 
     /// A finished run `r`, from 1 s to 9 s, and its history, newest first.
     fn snapshot(&mut self, history: Value) {
-        self.seq += 1;
+        self.seq = self.seq.next();
         let runs = json!([{"run_id": "r", "status": "success", "created_at": Self::time(1000), "updated_at": Self::time(9000)}]);
         let parts = [(SnapshotPart::Runs, runs), (SnapshotPart::History, history)];
         let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into()))).collect();

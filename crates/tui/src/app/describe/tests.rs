@@ -3,11 +3,11 @@
 use super::*;
 use jiff::Timestamp;
 use runtail_stream::projection::Projections;
-use runtail_stream::{Decoder, Frame, Framer, Item, Record};
+use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 
 fn made(name: &str, data: Data) -> Event {
     Event {
-        seq: 1,
+        seq: Seq(1),
         at: Timestamp::UNIX_EPOCH,
         conn: 1,
         replayed: false,
@@ -41,7 +41,7 @@ fn captured() -> Vec<(String, Event)> {
             all.push((
                 name.clone(),
                 Event {
-                    seq,
+                    seq: Seq(seq),
                     at,
                     conn: 1,
                     replayed: false,
@@ -63,7 +63,7 @@ fn every_captured_event_is_described() {
     let mut lines = std::collections::BTreeMap::new();
     let mut projections = Projections::default();
     for (capture, one) in &all {
-        if one.seq == 1 {
+        if one.seq == Seq(1) {
             projections = Projections::default();
         }
         projections.apply(&Item::Record(Record::Event(one.clone())));

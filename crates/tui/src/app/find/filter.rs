@@ -3,6 +3,7 @@
 
 use super::{Pattern, unescaped};
 use crate::app::filter::Needle;
+use runtail_stream::EventNumber;
 use runtail_stream::projection::{Facets, Message, Path};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -29,7 +30,7 @@ struct Term {
 
 #[derive(Debug, Clone)]
 enum Wanted {
-    Seq(RangeInclusive<u64>),
+    Seq(RangeInclusive<EventNumber>),
     Mode(Needle),
     Namespace(Needle),
     Id(Needle),
@@ -200,8 +201,9 @@ impl Wanted {
     fn fits_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
         match self {
             Wanted::Seq(range) => {
-                let first = events.first().map_or(message.first_seq, Facets::number);
-                let last = events.last().map_or(message.last_seq, Facets::number);
+                // Of evicted events only the positions are known.
+                let first = events.first().map_or(EventNumber(message.first_seq.0), Facets::number);
+                let last = events.last().map_or(EventNumber(message.last_seq.0), Facets::number);
                 first <= *range.end() && last >= *range.start()
             }
             Wanted::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
@@ -301,9 +303,9 @@ fn path(text: &str) -> Result<Option<Wanted>, String> {
 }
 
 /// `100`, `100-200`, `100-` or `-200`.
-fn range(text: &str) -> Option<RangeInclusive<u64>> {
+fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let end = |text: &str, open: u64| if text.is_empty() { Some(open) } else { text.parse().ok() };
+    let end = |text: &str, open: u64| Some(EventNumber(if text.is_empty() { open } else { text.parse().ok()? }));
     if from.is_empty() && to.is_empty() {
         return None;
     }
@@ -357,7 +359,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use runtail_stream::projection::Projections;
-    use runtail_stream::{Data, Event, Item, Record};
+    use runtail_stream::{Data, Event, Item, Record, Seq};
 
     fn tape() -> (Vec<Event>, Projections) {
         let rows = [
@@ -373,7 +375,7 @@ mod tests {
         for (i, (name, ns, data)) in rows.into_iter().enumerate() {
             let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json(data.into()) };
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
-            let (seq, at) = (i as u64 + 1, jiff::Timestamp::UNIX_EPOCH);
+            let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let id = Some(format!("17952243-{i}").into());
             let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns, id, data };
             told.apply(&Item::Record(Record::Event(event.clone())));
@@ -385,7 +387,7 @@ mod tests {
     fn passing(filter: &str) -> Vec<u64> {
         let (events, told) = tape();
         let filter = StreamFilter::new(filter);
-        events.iter().filter(|event| filter.fit(&Facets::of(event, &told))).map(|event| event.seq).collect()
+        events.iter().filter(|event| filter.fit(&Facets::of(event, &told))).map(|event| event.seq.0).collect()
     }
 
     #[test]
@@ -447,7 +449,7 @@ mod tests {
         let mut told = Projections::default();
         let state =
             r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
-        let (seq, at) = (1, jiff::Timestamp::UNIX_EPOCH);
+        let (seq, at) = (Seq(1), jiff::Timestamp::UNIX_EPOCH);
         let data = Data::Json(state.into());
         let event = Event { seq, at, conn: 1, replayed: false, name: "values".into(), ns: [].into(), id: None, data };
         told.apply(&Item::Record(Record::Event(event.clone())));

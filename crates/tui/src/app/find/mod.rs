@@ -5,6 +5,7 @@ mod pattern;
 mod sieve;
 
 use super::scroll::Place;
+use runtail_stream::Seq;
 use std::collections::BTreeSet;
 
 pub use filter::{FIELDS, StreamFilter, says};
@@ -27,14 +28,14 @@ pub struct Find {
     /// Those of them that hold what is searched for.
     pub(super) hits: [Option<Sieve>; 8],
     /// The newest event when a view was last looked through: messages that changed since are looked at again.
-    pub(super) told: [u64; 8],
+    pub(super) told: [Seq; 8],
     /// Whether something is left to be looked through in the views that are shown.
     pub(super) is_scanning: bool,
     /// A hit that is looked for.
     pub(super) seek: Option<Seek>,
     /// What a line is typed for, and where one stood when that began.
     pub(super) typing: Option<(Typing, Stood)>,
-    marks: BTreeSet<u64>,
+    marks: BTreeSet<Seq>,
 }
 
 /// What a line in the viewer is typed for.
@@ -60,7 +61,7 @@ pub(super) enum Seek {
 /// Where one stood in all views.
 #[derive(Debug, Clone)]
 pub(super) struct Stood {
-    pub(super) anchor: Option<u64>,
+    pub(super) anchor: Option<Seq>,
     pub(super) places: [Place; 8],
 }
 
@@ -82,17 +83,17 @@ impl Find {
     }
 
     /// The events that were marked, in their order.
-    pub fn marks(&self) -> &BTreeSet<u64> {
+    pub fn marks(&self) -> &BTreeSet<Seq> {
         &self.marks
     }
 
     /// Marks an event, or takes its mark away; false where there are too many marks.
-    pub(super) fn mark(&mut self, seq: u64) -> bool {
+    pub(super) fn mark(&mut self, seq: Seq) -> bool {
         self.marks.remove(&seq) || (self.marks.len() < MAX_MARKS && self.marks.insert(seq))
     }
 
     /// Events that were let go have no marks.
-    pub(super) fn let_go(&mut self, first: u64) {
+    pub(super) fn let_go(&mut self, first: Seq) {
         if self.marks.first().is_some_and(|seq| *seq < first) {
             self.marks = self.marks.split_off(&first);
         }

@@ -1,13 +1,14 @@
 //! What a pasted or typed text points at: an id, a page of the console, a call of an agent server, an event, a time.
 
 use runtail_core::config::is_loopback;
+use runtail_stream::EventNumber;
 use url::Url;
 
 /// A place that a text names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Address {
     /// An event of the stream, by its number.
-    Event(u64),
+    Event(EventNumber),
     /// A time of day, on the person's clock: hours, minutes, seconds.
     Time(u8, u8, u8),
     /// An id of anything.
@@ -47,7 +48,7 @@ pub enum Address {
 pub fn read(text: &str) -> Option<Address> {
     let text = text.trim();
     if let Some(number) = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|_| !text.starts_with('+')) {
-        return Some(Address::Event(number));
+        return Some(Address::Event(EventNumber(number)));
     }
     if let Some(time) = time(text) {
         return Some(time);
@@ -186,8 +187,8 @@ mod tests {
             run: run.map(str::to_string),
         };
         let cases = [
-            ("#123".to_string(), Address::Event(123)),
-            ("123".into(), Address::Event(123)),
+            ("#123".to_string(), Address::Event(EventNumber(123))),
+            ("123".into(), Address::Event(EventNumber(123))),
             ("14:02:58".into(), Address::Time(14, 2, 58)),
             ("9:05".into(), Address::Time(9, 5, 0)),
             (format!(" {A} "), Address::Id(A.into())),

@@ -10,6 +10,7 @@ use crate::app::viewer::VIEWS;
 use crate::app::{App, Pane};
 use runtail_core::config::deployments_page;
 use runtail_core::text::{clean, short_id};
+use runtail_stream::{EventNumber, Seq};
 use url::Url;
 
 impl App {
@@ -78,7 +79,7 @@ impl App {
         }
         // What came in the stream that is shown: a run, a message, or its newest event of that id.
         if let Some(seq) = self.viewer().and_then(|viewer| viewer.seq_of(id)) {
-            return self.go_to_event(seq);
+            return self.go_to_position(seq);
         }
         let listed = |server: &Server| {
             let thread = server.threads.value.iter().flatten().any(|t| t.thread_id == id);
@@ -271,23 +272,29 @@ impl App {
         effects
     }
 
+    /// Goes to a position in the log of the stream that is shown.
+    fn go_to_position(&mut self, seq: Seq) -> Vec<Effect> {
+        let Some(viewer) = self.streams.shown_mut() else { return Vec::new() };
+        viewer.go_to(seq);
+        let at = self.streams.at();
+        at.map(|at| self.go_to_stream(at)).unwrap_or_default()
+    }
+
     /// Goes to an event of the stream that is shown.
-    pub(super) fn go_to_event(&mut self, number: u64) -> Vec<Effect> {
+    pub(super) fn go_to_event(&mut self, number: EventNumber) -> Vec<Effect> {
         let Some(viewer) = self.streams.shown_mut() else {
             return self.explain_argument("No stream is open, so there is no event to go to.");
         };
         let position = viewer.tape.position_of(number);
-        let first = viewer.tape.first_seq().map_or(0, |seq| viewer.tape.number_of(seq));
+        let first = viewer.tape.first_seq().map(|seq| viewer.tape.number_of(seq)).unwrap_or_default();
         let last = viewer.tape.events_until(viewer.tape.last_seq());
         let why = match number {
-            _ if last == 0 => Some("No events in this stream yet.".to_string()),
+            _ if last == EventNumber::default() => Some("No events in this stream yet.".to_string()),
             n if n < first => Some(format!("Event {n} was evicted. The oldest in memory is {first}.")),
             n if n > last => Some(format!("No event {n} yet. The newest is {last}.")),
             _ => None,
         };
-        viewer.go_to(position);
-        let at = self.streams.at();
-        let effects = at.map(|at| self.go_to_stream(at)).unwrap_or_default();
+        let effects = self.go_to_position(position);
         if let Some(why) = why {
             self.notify(false, why);
         }
@@ -311,7 +318,7 @@ impl App {
         };
         // Arrival times only grow, but for a clock that was set back.
         let first = viewer.tape.first_since(wanted).unwrap_or(newest);
-        self.go_to_event(first)
+        self.go_to_position(first)
     }
 
     /// Puts a theme in force.

@@ -11,7 +11,7 @@ use runtail_core::text;
 use runtail_stream::projection::{
     Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work, is_start,
 };
-use runtail_stream::{Outcome, Tape};
+use runtail_stream::{Outcome, Seq, Tape};
 use std::time::Duration;
 
 /// Connections, runs and gaps that the screen lists, from the newest.
@@ -29,7 +29,7 @@ pub struct Row {
     /// The line.
     pub line: Line,
     /// The newest event of its kind, or the first one of its run.
-    pub seq: Option<u64>,
+    pub seq: Option<Seq>,
 }
 
 /// What the books of a stream go by.
@@ -95,7 +95,7 @@ struct Book<'a> {
 }
 
 impl Book<'_> {
-    fn push(&mut self, line: Line, seq: Option<u64>) {
+    fn push(&mut self, line: Line, seq: Option<Seq>) {
         self.rows.push(Row { line, seq });
     }
 
@@ -118,7 +118,7 @@ impl Book<'_> {
     }
 
     /// A row of numbers under a title's columns.
-    fn numbers(&mut self, name: Line, numbers: &[String], seq: Option<u64>) {
+    fn numbers(&mut self, name: Line, numbers: &[String], seq: Option<Seq>) {
         let mut line = name;
         pad(&mut line, NAME);
         for number in numbers {
@@ -175,11 +175,11 @@ impl Book<'_> {
         for gap in &all[from..] {
             let mut line = Line::of(Tone::Dim, &format!("  {}  ", clock(gap.at, self.tz)));
             match gap.after {
-                0 => line.push(Tone::Plain, "before the first event"),
-                after => line.push(Tone::Plain, &format!("after event {}", text::count(tape.number_of(after)))),
+                Seq::START => line.push(Tone::Plain, "before the first event"),
+                after => line.push(Tone::Plain, &format!("after event {}", text::count(tape.number_of(after).0))),
             }
             line.push(Tone::Plain, ": ");
-            let seq = Some(gap.after).filter(|after| *after > 0);
+            let seq = Some(gap.after).filter(|after| *after > Seq::START);
             let indent = line.width();
             for row in wrap(text::head(&gap.why, MAX_REASON), self.width.saturating_sub(indent).max(MIN_REASON)) {
                 line.push(Tone::Plain, &row);

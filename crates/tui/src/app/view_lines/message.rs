@@ -4,6 +4,7 @@ use super::{Clock, clock, namespace};
 use crate::app::line::{Line, Tone, wrap};
 use crate::app::markdown::{Flow, Measure};
 use runtail_core::text;
+use runtail_stream::Seq;
 use runtail_stream::projection::{Message, Messages, Part, Role, ToolCall, Usage};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub struct Segment {
 #[derive(Debug)]
 pub enum Body {
     /// Each with the event that brought it.
-    Lines(Vec<(Line, u64)>),
+    Lines(Vec<(Line, Seq)>),
     /// A part of the message's text, or of its reasoning.
     Flow {
         /// Its layout.
@@ -149,11 +150,11 @@ impl Layout<'_> {
         }
     }
 
-    fn lines(&mut self, lines: Vec<(Line, u64)>) {
+    fn lines(&mut self, lines: Vec<(Line, Seq)>) {
         self.lines_of(self.scene.number, lines);
     }
 
-    fn lines_of(&mut self, of: u64, lines: Vec<(Line, u64)>) {
+    fn lines_of(&mut self, of: u64, lines: Vec<(Line, Seq)>) {
         if !lines.is_empty() {
             self.out.push(Segment { of: Some(of), body: Body::Lines(lines) });
         }
@@ -333,7 +334,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
 }
 
 /// What a tool answered; under its call where that is known.
-fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line, u64)> {
+fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line, Seq)> {
     let took = call.filter(|call| call.seq != answer.first_seq).and_then(|call| {
         let time = Duration::try_from(answer.started_at?.duration_since(call.at?)).ok()?;
         Some(seconds(time))

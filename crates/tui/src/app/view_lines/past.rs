@@ -4,6 +4,7 @@ use super::{Times, clock};
 use crate::app::line::{Line, Tone};
 use crate::app::viewer::{Speed, Standing};
 use runtail_core::text::{count, width};
+use runtail_stream::EventNumber;
 use std::ops::Range;
 
 /// Columns of the slider: at least, and at most.
@@ -31,11 +32,11 @@ fn laid(standing: &Standing, columns: usize, times: &impl Times) -> (Line, Optio
     let time = time.map_or_else(|| " ".repeat(CLOCK), |time| clock(time, times));
     line.push(Tone::Strong, &format!("{time:<CLOCK$}"));
     let (number, oldest_number, newest_number) = numbers;
-    let newest_text = count(newest_number);
-    let events = format!("  event {:>room$} of {newest_text}", count(number), room = newest_text.len());
+    let newest_text = count(newest_number.0);
+    let events = format!("  event {:>room$} of {newest_text}", count(number.0), room = newest_text.len());
     line.push(Tone::Plain, &events);
-    if oldest_number > 0 && columns >= ROOMY {
-        line.push(Tone::Dim, &format!(", from {}", count(oldest_number)));
+    if oldest_number > EventNumber::default() && columns >= ROOMY {
+        line.push(Tone::Dim, &format!(", from {}", count(oldest_number.0)));
     }
     let on_its_way = at < target && !playing;
     let now = match (on_its_way, playing) {
@@ -57,9 +58,8 @@ fn laid(standing: &Standing, columns: usize, times: &impl Times) -> (Line, Optio
     if slider >= SLIDER.0 {
         // Where it was put, though the way there may still be folded.
         let mark = if on_its_way { target } else { at };
-        let share = |of: usize| {
-            usize::try_from(u128::from(mark - oldest.min(mark)) * of as u128 / u128::from((newest - oldest).max(1)))
-        };
+        let share =
+            |of: usize| usize::try_from(u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)));
         let before = share(slider - 1).unwrap_or(0).min(slider - 1);
         line.push(Tone::Plain, "  ");
         bar = Some(line.width()..line.width() + slider);
@@ -75,17 +75,18 @@ fn laid(standing: &Standing, columns: usize, times: &impl Times) -> (Line, Optio
 mod tests {
     use super::*;
     use jiff::tz::TimeZone;
+    use runtail_stream::Seq;
 
     #[test]
     fn the_slider_stands_where_the_moment_is() {
         let told = |at: u64, columns: usize| {
             let time = Some(jiff::Timestamp::UNIX_EPOCH);
             let standing = Standing {
-                at,
+                at: Seq(at),
                 time,
-                numbers: (at, 0, 1000),
-                target: at,
-                span: (0, 1000),
+                numbers: (EventNumber(at), EventNumber(0), EventNumber(1000)),
+                target: Seq(at),
+                span: (Seq::START, Seq(1000)),
                 playing: false,
                 speed: Speed::One,
             };

@@ -5,7 +5,7 @@ use crate::app::describe;
 use crate::app::line::{Line, Tone};
 use runtail_core::text;
 use runtail_stream::projection::Snapshot;
-use runtail_stream::{Data, Event};
+use runtail_stream::{Data, Event, EventNumber};
 
 /// Columns of the event's name.
 const NAME: usize = 16;
@@ -16,7 +16,7 @@ pub struct RawEvent<'a> {
     /// The event.
     pub event: &'a Event,
     /// Its number among the events of the stream; snapshots have none.
-    pub number: u64,
+    pub number: EventNumber,
     /// What is known of the state that it carries.
     pub state: Option<&'a Snapshot>,
 }

@@ -7,7 +7,7 @@ use crate::app::scroll::{self, Place, Rows, Spot};
 use crate::app::view_lines::message::Unanswered;
 use jiff::Timestamp;
 use runtail_core::model::ThreadStatus;
-use runtail_stream::Event;
+use runtail_stream::{Event, Seq};
 
 impl Viewer {
     /// Whether what comes is followed.
@@ -16,20 +16,20 @@ impl Viewer {
     }
 
     /// The number of the event under the cursor; none while what comes is followed.
-    pub fn anchor(&self) -> Option<u64> {
+    pub fn anchor(&self) -> Option<Seq> {
         self.anchor
     }
 
     /// Goes to an event, in all views.
-    pub fn go_to(&mut self, seq: u64) {
-        let first = self.tape.first_seq().unwrap_or(0);
+    pub fn go_to(&mut self, seq: Seq) {
+        let first = self.tape.first_seq().unwrap_or_default();
         self.anchor = Some(seq.clamp(first, self.tape.last_seq().max(first)));
         self.brought = [None; 8];
     }
 
     /// The event with which what has an id began: a run, a message, or the newest event of that id itself. None where the
     /// tape has let it go.
-    pub fn seq_of(&self, id: &str) -> Option<u64> {
+    pub fn seq_of(&self, id: &str) -> Option<Seq> {
         let told = &self.projections;
         let begun = told.metrics.run(id).map(|run| run.seq).or_else(|| told.messages.with_id(id).map(|m| m.first_seq));
         let seq = begun.or_else(|| self.tape.newest_with_id(id))?;
@@ -50,7 +50,7 @@ impl Viewer {
     }
 
     /// The cursor was moved in a view, which is there already.
-    pub(super) fn set_anchor(&mut self, view: View, anchor: Option<u64>) {
+    pub(super) fn set_anchor(&mut self, view: View, anchor: Option<Seq>) {
         self.anchor = anchor;
         self.brought[view as usize] = Some(anchor);
         let end = self.rows(view).end();
@@ -66,7 +66,7 @@ impl Viewer {
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
         self.find.is_scanning = false;
-        self.find.let_go(self.tape.first_seq().unwrap_or(0));
+        self.find.let_go(self.tape.first_seq().unwrap_or_default());
         let standing = self.standing();
         let open = self.is_open() || standing.is_some();
         // Ages count as they did when the event arrived.

@@ -7,7 +7,7 @@ use crate::app::scroll::{Rows, Spot};
 use runtail_core::text::markdown::inline;
 use runtail_core::text::{clean, clean_lines, count};
 use runtail_stream::projection::{Message, Role};
-use runtail_stream::{End, Event, Outcome, Record};
+use runtail_stream::{End, Event, Outcome, Record, Seq};
 
 /// Entries that are looked at for one part, however few of them a filter lets through.
 const MOST_LOOKED_AT: u64 = 2_000;
@@ -56,9 +56,9 @@ impl Viewer {
         view: View,
         format: Format,
         (next, end): (u64, u64),
-        after: u64,
+        after: Seq,
         part: &mut Part,
-    ) -> (u64, u64) {
+    ) -> (u64, Seq) {
         if view == View::Delivery {
             if next < end {
                 self.write_books(format, part);
@@ -84,9 +84,9 @@ impl Viewer {
             part.entries += 1;
             key += 1;
         }
-        if format == Format::Jsonl && key >= end && after < u64::MAX && !part.is_full() {
+        if format == Format::Jsonl && key >= end && after < Seq::MAX && !part.is_full() {
             self.marks_between(after, self.marks_end(), part);
-            after = u64::MAX;
+            after = Seq::MAX;
         }
         (key, after)
     }
@@ -121,7 +121,7 @@ impl Viewer {
         let how = match (&self.link, self.standing()) {
             (_, Some(standing)) => {
                 let [at, newest] = [standing.at, standing.span.1].map(|seq| self.tape.events_until(seq));
-                format!("at event {} of {}", count(at), count(newest))
+                format!("at event {} of {}", count(at.0), count(newest.0))
             }
             (LinkState::Ended(end), None) => match &end.detail {
                 Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
@@ -139,7 +139,7 @@ impl Viewer {
     /// events, so nothing is in them that was said.
     fn write_books(&self, format: Format, part: &mut Part) {
         if format == Format::Jsonl {
-            self.marks_between(0, self.marks_end(), part);
+            self.marks_between(Seq::START, self.marks_end(), part);
             if !part
                 .chunks
                 .last()
@@ -177,12 +177,12 @@ impl Viewer {
     }
 
     /// One past the event before which all marks are told: in the past, those up to its moment.
-    fn marks_end(&self) -> u64 {
+    fn marks_end(&self) -> Seq {
         let newest = self.tape.newest_seq();
-        self.standing().map_or(u64::MAX, |standing| if standing.at < newest { standing.at } else { u64::MAX })
+        self.standing().map_or(Seq::MAX, |standing| if standing.at < newest { standing.at } else { Seq::MAX })
     }
 
-    fn export_seq(&self, view: View, key: u64) -> Option<u64> {
+    fn export_seq(&self, view: View, key: u64) -> Option<Seq> {
         match view {
             View::State => kept(self.projections.values.rows(), key).map(|state| state.seq),
             view => self.seq_at(view, Spot { key, line: 0 }),
@@ -190,18 +190,21 @@ impl Viewer {
     }
 
     /// An event as a line of a recording, after the marks that stand before it.
-    fn record(&self, seq: Option<u64>, after: u64, part: &mut Part) -> u64 {
+    fn record(&self, seq: Option<Seq>, after: Seq, part: &mut Part) -> Seq {
         let Some(event) = seq.and_then(|seq| self.tape.get(seq)) else { return after };
         self.marks_between(after, event.seq, part);
         let seq = event.seq;
-        part.add(Chunk::Record(Box::new(Record::Event(Event { seq: self.tape.number_of(seq), ..event }))));
+        part.add(Chunk::Record(Box::new(Record::Event(Event {
+            seq: self.tape.number_of(seq).in_recording(),
+            ..event
+        }))));
         seq
     }
 
     /// The marks that come after one event (0: all from the start) and before another.
-    fn marks_between(&self, after: u64, before: u64, part: &mut Part) {
+    fn marks_between(&self, after: Seq, before: Seq, part: &mut Part) {
         let marks = self.tape.marks();
-        let from = marks.partition_point(|mark| after > 0 && mark.after < after);
+        let from = marks.partition_point(|mark| after > Seq::START && mark.after < after);
         let to = marks.partition_point(|mark| mark.after < before);
         for mark in marks.range(from..to.max(from)) {
             part.add(Chunk::Record(Box::new(mark.record.clone())));

@@ -6,8 +6,8 @@ use crate::app::find::{Find, Look, Pattern, Seek, Sieve, Source, Stood, StreamFi
 use crate::app::line::{Line, Tone};
 use crate::app::scroll::{self, Rows, Spot};
 use runtail_core::text;
-use runtail_stream::Event;
 use runtail_stream::projection::{Facets, Message};
+use runtail_stream::{Event, Seq};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 
@@ -412,8 +412,8 @@ impl Viewer {
         // Whoever follows has nothing ahead: the failure that is looked for lies behind.
         let forward = forward && !(self.follows() && matches!(what, Landmark::Problem | Landmark::Mark));
         // Who stands at an event that was let go stands before the oldest one.
-        let first = self.tape.first_seq().unwrap_or(u64::MAX);
-        let here = self.anchor.map_or(self.tape.last_seq() + 1, |seq| seq.max(first.saturating_sub(1)));
+        let first = self.tape.first_seq().unwrap_or(Seq::MAX);
+        let here = self.anchor.map_or(self.tape.last_seq().next(), |seq| seq.max(first.previous()));
         if (what, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
             let (rows, key) = (self.rows(View::Messages), self.place(View::Messages).cursor.key);
             let Some(key) = (if forward { rows.next(key) } else { rows.prev(key) }) else { return false };
@@ -425,7 +425,7 @@ impl Viewer {
         if (what, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
             return self.go_to_problem(forward);
         }
-        let in_order = |seqs: &[u64]| match forward {
+        let in_order = |seqs: &[Seq]| match forward {
             true => seqs.get(seqs.partition_point(|seq| *seq <= here)).copied(),
             false => seqs[..seqs.partition_point(|seq| *seq < here)].last().copied(),
         };
@@ -433,7 +433,7 @@ impl Viewer {
         let target = match what {
             Landmark::Problem => in_order(&self.problems(false)),
             Landmark::Step => in_order(self.projections.landmarks.steps()),
-            Landmark::Mark if forward => self.find.marks().range(here + 1..).next().copied(),
+            Landmark::Mark if forward => self.find.marks().range(here.next()..).next().copied(),
             Landmark::Mark => self.find.marks().range(..here).next_back().copied(),
             Landmark::Message if forward => {
                 messages.get(messages.partition_point(|m| m.first_seq <= here)).map(|m| m.first_seq)
@@ -453,8 +453,8 @@ impl Viewer {
 impl Viewer {
     /// The same in Messages, where runs that the stream did not show end too.
     fn go_to_problem(&mut self, forward: bool) -> bool {
-        let shown = self.tape.first_seq().unwrap_or(u64::MAX)..=self.tape.last_seq();
-        let mut spots: BTreeMap<Spot, Option<u64>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
+        let shown = self.tape.first_seq().unwrap_or(Seq::MAX)..=self.tape.last_seq();
+        let mut spots: BTreeMap<Spot, Option<Seq>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
         for seq in self.problems(true).into_iter().filter(|seq| shown.contains(seq)) {
             spots.entry(self.blocks.spot_of(&self.projections, seq)).or_default().get_or_insert(seq);
         }
@@ -477,13 +477,13 @@ impl Viewer {
 
     /// Positions of failures, of the ends of runs, and of gaps, in order. The ends of runs of which the stream showed
     /// nothing are told by a snapshot, which is no line in Messages.
-    fn problems(&self, streamed: bool) -> Vec<u64> {
+    fn problems(&self, streamed: bool) -> Vec<Seq> {
         let runs = self.projections.status.runs().iter();
         let ends = runs.filter(|run| !streamed || run.first_seq.is_some()).filter_map(|run| run.end_seq);
         // A gap has no position of its own: it is in front of the event that came next.
         let gaps = self.projections.ledger.possible_gaps().iter().map(|gap| gap.after + 1);
         let errors = self.projections.landmarks.errors().iter().copied();
-        let mut seqs: Vec<u64> = errors.chain(ends).chain(gaps).collect();
+        let mut seqs: Vec<Seq> = errors.chain(ends).chain(gaps).collect();
         seqs.sort_unstable();
         seqs.dedup();
         seqs

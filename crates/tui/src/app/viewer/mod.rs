@@ -26,7 +26,7 @@ use runs::RunsRows;
 use runtail_api::ApiError;
 use runtail_core::config::{TapeLimits, Timestamps};
 use runtail_stream::projection::{Ledger, Projections};
-use runtail_stream::{End, Item, Limits, Record, Tape, Target};
+use runtail_stream::{End, Item, Limits, Record, Seq, Tape, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -146,19 +146,19 @@ pub struct Viewer {
     /// Number of the snapshot shown there, counting those that were let go.
     pub snapshot: Option<u64>,
     /// The event that it came with.
-    snapshot_seq: Option<u64>,
+    snapshot_seq: Option<Seq>,
     /// What changed in it.
     comparison: Comparison,
     /// Number of the snapshot that others are compared with.
     marked_state: Option<u64>,
     /// The event that it came with.
-    marked_seq: Option<u64>,
+    marked_seq: Option<Seq>,
     /// The event under the cursor, in all views; none while what comes is followed.
-    anchor: Option<u64>,
+    anchor: Option<Seq>,
     /// Where each view stands.
     places: [Place; 8],
     /// The cursor that each view was last brought to.
-    brought: [Option<Option<u64>>; 8],
+    brought: [Option<Option<Seq>>; 8],
     /// Columns and lines of each view's window.
     windows: [(usize, usize); 8],
     blocks: Blocks,

@@ -5,7 +5,7 @@ use super::{VIEWS, Viewer};
 use crate::app::scroll::Place;
 use jiff::{SignedDuration, Timestamp};
 use runtail_stream::projection::Projections;
-use runtail_stream::{Item, Record};
+use runtail_stream::{EventNumber, Item, Record, Seq};
 use std::collections::VecDeque;
 
 /// Bytes of events that are folded in one turn, with what each costs beside them.
@@ -78,15 +78,15 @@ impl Speed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// The event that came last.
-    pub at: u64,
+    pub at: Seq,
     /// When it happened.
     pub time: Option<Timestamp>,
     /// Its number among the events of the stream, and those of the oldest and the newest moment.
-    pub numbers: (u64, u64, u64),
+    pub numbers: (EventNumber, EventNumber, EventNumber),
     /// The event that is gone to, while the way there is not yet folded.
-    pub target: u64,
+    pub target: Seq,
     /// The oldest moment that can be shown, and the newest.
-    pub span: (u64, u64),
+    pub span: (Seq, Seq),
     /// Whether it is played.
     pub playing: bool,
     /// How fast.
@@ -96,7 +96,7 @@ pub struct Standing {
 /// A state of the projections, as of an event.
 #[derive(Debug)]
 struct Kept {
-    at: u64,
+    at: Seq,
     /// Signs that it knows of, counted from the first.
     signs: u64,
     state: Box<Projections>,
@@ -108,9 +108,9 @@ struct Kept {
 struct Moment {
     /// Those of now.
     now: Box<Projections>,
-    at: u64,
+    at: Seq,
     signs: u64,
-    target: u64,
+    target: Seq,
     /// Since when it is played, and from which time of the tape.
     playing: Option<(Timestamp, Timestamp)>,
     near: VecDeque<Kept>,
@@ -120,14 +120,14 @@ struct Moment {
 #[derive(Debug)]
 pub struct Past {
     /// All that came beside events, each with the event before it.
-    signs: VecDeque<(u64, Item)>,
+    signs: VecDeque<(Seq, Item)>,
     signs_gone: u64,
     sign_bytes: usize,
     kept: Vec<Kept>,
     recent: VecDeque<Kept>,
     step: u64,
     /// The event at which a state was last thought of, its bytes, and the bytes that were folded since.
-    tried: u64,
+    tried: Seq,
     weight: usize,
     folded: usize,
     speed: Speed,
@@ -143,7 +143,7 @@ impl Default for Past {
             kept: Vec::new(),
             recent: VecDeque::new(),
             step: FIRST_STEP,
-            tried: 0,
+            tried: Seq::START,
             weight: 0,
             folded: 0,
             speed: Speed::default(),
@@ -159,7 +159,7 @@ fn weight(sign: &Item) -> usize {
         Item::Retrying { why, request, .. } => why.len() + request.len(),
         _ => 0,
     };
-    size_of::<(u64, Item)>() + own
+    size_of::<(Seq, Item)>() + own
 }
 
 impl Past {
@@ -167,7 +167,7 @@ impl Past {
         self.signs_gone + self.signs.len() as u64
     }
 
-    fn note(&mut self, after: u64, sign: Item) {
+    fn note(&mut self, after: Seq, sign: Item) {
         self.sign_bytes += weight(&sign);
         self.signs.push_back((after, sign));
         while self.signs.len() > 1 && (self.signs.len() > MAX_SIGNS || self.sign_bytes > MAX_SIGN_BYTES) {
@@ -178,7 +178,7 @@ impl Past {
 
     /// Keeps a copy of the state after an event that came, where it is time for one. Until as many bytes were folded as it
     /// has, copying would cost more than a little beside folding.
-    fn keep(&mut self, at: u64, state: &Projections, first: u64) {
+    fn keep(&mut self, at: Seq, state: &Projections, first: Seq) {
         if at < self.tried + FIRST_STEP || self.folded < self.weight {
             return;
         }
@@ -191,10 +191,10 @@ impl Past {
     }
 
     /// Keeps a copy of the state after an event, unless there is one nearby; says whether it did.
-    fn keep_copy(&mut self, at: u64, signs: u64, state: &Projections, first: u64) -> bool {
+    fn keep_copy(&mut self, at: Seq, signs: u64, state: &Projections, first: Seq) -> bool {
         let weight = state.weight();
         let place = self.kept.partition_point(|kept| kept.at < at);
-        let near = |kept: &Kept| kept.at.abs_diff(at) < self.step;
+        let near = |kept: &Kept| kept.at.0.abs_diff(at.0) < self.step;
         if weight > LARGEST || self.kept.iter().skip(place.saturating_sub(1)).take(2).any(near) {
             return false;
         }
@@ -229,7 +229,7 @@ impl Past {
     }
 
     /// The signs that a state knows of which was made of nothing before an event.
-    fn signs_before(&self, seq: u64) -> u64 {
+    fn signs_before(&self, seq: Seq) -> u64 {
         self.signs_gone + self.signs.partition_point(|(after, _)| *after + 1 < seq) as u64
     }
 }
@@ -244,7 +244,7 @@ impl Viewer {
         match item {
             Item::Record(Record::Event(event)) => {
                 past.folded += EVENT + event.data.text().len();
-                past.keep(event.seq, now, tape.first_kept().unwrap_or(0));
+                past.keep(event.seq, now, tape.first_kept().unwrap_or_default());
             }
             sign => past.note(tape.newest_seq(), sign.clone()),
         }
@@ -278,10 +278,10 @@ impl Viewer {
     }
 
     /// The oldest moment that can be shown, and the newest.
-    pub fn span(&self) -> (u64, u64) {
+    pub fn span(&self) -> (Seq, Seq) {
         let newest = self.tape.newest_seq();
         let oldest = match self.tape.first_kept() {
-            None | Some(0 | 1) => 0,
+            None | Some(Seq(0 | 1)) => Seq::START,
             // What was said before it is known by a state alone.
             Some(first) => {
                 let usable = self.past.kept.iter().find(|kept| kept.at + 1 >= first);
@@ -292,10 +292,10 @@ impl Viewer {
     }
 
     /// Shows the moment after an event: 0 is before the first.
-    pub fn stand_at(&mut self, target: u64) {
+    pub fn stand_at(&mut self, target: Seq) {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
-        let first = self.tape.first_kept().unwrap_or(1).max(1);
+        let first = self.tape.first_kept().unwrap_or_default().max(Seq(1));
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let max_bytes = self.tape.limits().max_bytes;
         let Viewer { past, projections, .. } = self;
@@ -303,12 +303,12 @@ impl Viewer {
             Some(moment) => (moment, true),
             None => {
                 let now = Box::new(std::mem::take(projections));
-                (Moment { now, at: 0, signs: 0, target, playing: None, near: VecDeque::new() }, false)
+                (Moment { now, at: Seq::START, signs: 0, target, playing: None, near: VecDeque::new() }, false)
             }
         };
         moment.target = target;
         moment.playing = None;
-        let fits = |at: u64| at <= target && (at + 1 >= first || at == target);
+        let fits = |at: Seq| at <= target && (at + 1 >= first || at == target);
         // From where one stands one goes on, unless there is something nearer.
         let own = (shown && fits(moment.at)).then_some(moment.at);
         let near = past
@@ -327,9 +327,11 @@ impl Viewer {
             }
             (_, Some(kept)) => Some((kept.at, kept.signs, (*kept.state).clone())),
             (_, None) if own.is_some() => None,
-            (_, None) => {
-                Some((first - 1, past.signs_before(first), Viewer::unfolded(max_bytes, has_snapshots, is_recording)))
-            }
+            (_, None) => Some((
+                first.previous(),
+                past.signs_before(first),
+                Viewer::unfolded(max_bytes, has_snapshots, is_recording),
+            )),
         };
         let is_new = known.is_some();
         if let Some((at, signs, state)) = known {
@@ -350,8 +352,8 @@ impl Viewer {
         let moment = self.past.moment.as_ref();
         // While the way is folded one goes on from where it leads to.
         let at = moment.map_or(newest, |moment| moment.target);
-        match at.saturating_add_signed(by) {
-            _ if newest == 0 || (by > 0 && moment.is_none()) => {}
+        match Seq(at.0.saturating_add_signed(by)) {
+            _ if newest == Seq::START || (by > 0 && moment.is_none()) => {}
             to if to > newest && moment.is_some() => self.return_to_now(),
             to => self.stand_at(to.max(oldest)),
         }
@@ -370,7 +372,7 @@ impl Viewer {
     pub fn slide_to(&mut self, part: u64, of: u64) {
         let (oldest, newest) = self.span();
         let part = u128::from(newest - oldest) * u128::from(part.min(of));
-        let to = oldest + u64::try_from(part.div_ceil(u128::from(of.max(1)))).unwrap_or(newest);
+        let to = oldest + u64::try_from(part.div_ceil(u128::from(of.max(1)))).unwrap_or(newest.0);
         let is_there = |moment: &Moment| moment.target == to && moment.playing.is_none();
         if !self.past.moment.as_ref().is_some_and(is_there) {
             self.stand_at(to);
@@ -452,10 +454,10 @@ impl Viewer {
             from.checked_add(gone.saturating_mul(times)).unwrap_or(Timestamp::MAX)
         });
         // Let go meanwhile or not: what is next is gone to.
-        let came = |seq: u64| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
+        let came = |seq: Seq| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
         let most = moment.at + (TURN / EVENT) as u64;
         while moment.target < newest.min(most) && came(moment.target + 1) {
-            moment.target += 1;
+            moment.target = moment.target.next();
         }
     }
 
@@ -471,9 +473,9 @@ impl Viewer {
             let next = moment.at + 1;
             let Some(event) = tape.whole(next) else {
                 // It was let go meanwhile: what is still there is told without it.
-                let first = tape.first_kept().unwrap_or(next).max(1);
+                let first = tape.first_kept().unwrap_or(next).max(Seq(1));
                 *projections = Viewer::unfolded(max_bytes, has_snapshots, is_recording);
-                moment.at = (first - 1).max(next);
+                moment.at = first.previous().max(next);
                 moment.target = moment.target.max(moment.at);
                 moment.near.clear();
                 is_torn = true;
@@ -488,11 +490,11 @@ impl Viewer {
             room = room.saturating_sub(EVENT + event.data.text().len());
             projections.apply(&Item::Record(Record::Event(event)));
             moment.at = next;
-            if next.is_multiple_of(NEAR_STEP) && moment.target - next < NEAR as u64 * NEAR_STEP {
+            if next.0.is_multiple_of(NEAR_STEP) && moment.target - next < NEAR as u64 * NEAR_STEP {
                 keep_near(&mut moment, projections);
             }
-            if next.is_multiple_of(past.step) {
-                past.keep_copy(next, moment.signs, projections, tape.first_kept().unwrap_or(0));
+            if next.0.is_multiple_of(past.step) {
+                past.keep_copy(next, moment.signs, projections, tape.first_kept().unwrap_or_default());
             }
         }
         tape.stand_at(Some(moment.at));
@@ -512,7 +514,7 @@ impl Viewer {
         self.blocks.tell_times(self.timestamps);
         for view in VIEWS {
             self.find.forget(view as usize);
-            self.find.told[view as usize] = 0;
+            self.find.told[view as usize] = Seq::START;
         }
         self.bars.forget();
         self.comparison.clear();
@@ -529,7 +531,7 @@ impl Viewer {
 }
 
 /// The sign with this number; the oldest that is kept where it was let go.
-fn sign(signs: &VecDeque<(u64, Item)>, gone: u64, number: u64) -> Option<&(u64, Item)> {
+fn sign(signs: &VecDeque<(Seq, Item)>, gone: u64, number: u64) -> Option<&(Seq, Item)> {
     signs.get(usize::try_from(number.saturating_sub(gone)).ok()?)
 }
 
@@ -552,14 +554,14 @@ mod tests {
 
     #[test]
     fn from_anywhere_a_state_that_was_kept_is_near() {
-        let (mut past, state, newest) = (Past::default(), Projections::default(), 1_000_000);
-        for at in 1..=newest {
+        let (mut past, state, newest) = (Past::default(), Projections::default(), Seq(1_000_000));
+        for at in (1..=newest.0).map(Seq) {
             past.folded += EVENT;
-            past.keep(at, &state, 1);
+            past.keep(at, &state, Seq(1));
         }
         assert!(past.kept.len() <= MOST && past.recent.len() <= RECENT);
         let gaps = past.kept.windows(2).map(|two| two[1].at - two[0].at);
-        assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest / MOST as u64, "{}", past.step);
+        assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest.0 / MOST as u64, "{}", past.step);
         let last = past.kept.iter().chain(&past.recent).map(|kept| kept.at).max().unwrap();
         assert!(newest - last <= 2 * FIRST_STEP, "the way back from now: {last}");
         // What was let go is not gone on from.

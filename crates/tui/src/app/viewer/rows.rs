@@ -9,6 +9,7 @@ use crate::app::scroll::{Flat, Rows, Spot};
 use crate::app::view_lines::Clock;
 use crate::app::view_lines::raw::RawEvent;
 use jiff::Timestamp;
+use runtail_stream::Seq;
 use runtail_stream::projection::Rows as Kept;
 
 /// The entries of a view.
@@ -81,7 +82,7 @@ impl Viewer {
     pub fn count(&self, view: View) -> u64 {
         match view {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
-            View::Raw => self.tape.last_seq(),
+            View::Raw => self.tape.last_seq().0,
             View::Timeline => extent(self.projections.timeline.bars()).end,
             View::Delivery => 0,
             View::Runs => {
@@ -125,8 +126,8 @@ impl Viewer {
             View::Runs => self.runs_keys(),
             View::Custom => extent(p.custom.rows()),
             View::Raw => {
-                let end = self.tape.last_seq() + 1;
-                Flat { first: self.tape.first_seq().unwrap_or(end), end }
+                let end = self.tape.last_seq().next();
+                Flat { first: self.tape.first_seq().unwrap_or(end).0, end: end.0 }
             }
             View::Timeline => Flat { first: 0, end: self.bars.len() },
             View::Delivery => Flat { first: 0, end: self.ledger.len() as u64 },
@@ -160,7 +161,7 @@ impl Viewer {
             View::Custom => kept(p.custom.rows(), key).map(|row| {
                 view_lines::custom::line(row, self.tape.get(row.seq).as_ref(), self.as_received, width, &clock)
             }),
-            View::Raw => self.tape.get(key).map(|event| {
+            View::Raw => self.tape.get(Seq(key)).map(|event| {
                 let (state, number) = (p.values.at(event.seq), self.tape.number_of(event.seq));
                 let raw = RawEvent { event: &event, number, state };
                 view_lines::raw::line(&raw, self.as_received, width, &clock)
@@ -171,7 +172,7 @@ impl Viewer {
     }
 
     /// The event that a line of a view tells of; none where it tells of all.
-    pub(super) fn seq_at(&self, view: View, spot: Spot) -> Option<u64> {
+    pub(super) fn seq_at(&self, view: View, spot: Spot) -> Option<Seq> {
         let p = &self.projections;
         match view {
             View::Messages => self.blocks.seq_at(p, spot),
@@ -180,14 +181,14 @@ impl Viewer {
             View::Runs => self.runs_seq(spot.key),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
             // An empty log has a place for its first event.
-            View::Raw => Some(spot.key).filter(|seq| *seq <= self.tape.last_seq()),
+            View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.tape.last_seq()),
             View::Delivery => self.ledger_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
 
     /// The event that an entry tells of, in the views whose entries are one line each.
-    pub(super) fn entry_seq(&self, view: View, key: u64) -> Option<u64> {
+    pub(super) fn entry_seq(&self, view: View, key: u64) -> Option<Seq> {
         match view {
             View::Messages | View::State | View::Delivery => None,
             View::Runs if matches!(self.runs_row(key), Some(RunsRow::Run(_))) => None,
@@ -200,8 +201,8 @@ impl Viewer {
     }
 
     /// Where an event is told of in a view: its own entry, else the last one before it. None where a view has no such places.
-    pub(super) fn spot_of(&self, view: View, seq: u64) -> Option<Spot> {
-        fn last<T>(rows: &Kept<T>, seq: u64, of: impl Fn(&T) -> u64) -> Spot {
+    pub(super) fn spot_of(&self, view: View, seq: Seq) -> Option<Spot> {
+        fn last<T>(rows: &Kept<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> Spot {
             let after = rows.partition_point(|row| of(row) <= seq) as u64;
             Spot { key: rows.evicted() + after.saturating_sub(1), line: 0 }
         }
@@ -211,7 +212,7 @@ impl Viewer {
             View::Updates => last(p.updates.rows(), seq, |row| row.seq),
             View::Runs => Spot { key: self.runs_key_of(seq), line: 0 },
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
-            View::Raw => Spot { key: seq, line: 0 },
+            View::Raw => Spot { key: seq.0, line: 0 },
             View::Timeline => Spot { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
             View::State | View::Delivery => return None,
         })

@@ -2,8 +2,8 @@
 
 use super::{View, Viewer};
 use crate::app::scroll::Flat;
-use runtail_stream::SnapshotFields;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
+use runtail_stream::{Seq, SnapshotFields};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -72,14 +72,14 @@ impl Viewer {
     }
 
     /// The key of the last thing that happened up to an event.
-    pub(super) fn runs_key_of(&self, seq: u64) -> u64 {
+    pub(super) fn runs_key_of(&self, seq: Seq) -> u64 {
         let rows = self.projections.lifecycle.rows();
         let after = rows.partition_point(|row| row.seq <= seq) as u64;
         (HAPPENED + rows.evicted() + after).saturating_sub(1).max(self.runs_keys().first)
     }
 
     /// The event that an entry tells of: of a run that no event tells of, the snapshot with its record.
-    pub(super) fn runs_seq(&self, key: u64) -> Option<u64> {
+    pub(super) fn runs_seq(&self, key: u64) -> Option<Seq> {
         match self.runs_row(key)? {
             RunsRow::Run(_) => self.projections.status.loaded().map(|loaded| loaded.seq),
             RunsRow::Happened(row) => Some(row.seq),

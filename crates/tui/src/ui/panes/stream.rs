@@ -8,6 +8,7 @@ use crate::app::viewer::{LinkState, View, Viewer};
 use crate::app::{App, Pane};
 use crate::ui::Canvas;
 use runtail_core::model::ThreadStatus;
+use runtail_stream::Seq;
 
 /// Profile's region and the server's name, with the focus mark.
 pub(super) fn breadcrumb(app: &App, server: &ServerRef, focused: bool) -> Line {
@@ -88,10 +89,10 @@ fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
 
 /// What an empty view says.
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
-    if viewer.standing().is_some_and(|standing| standing.at == 0) {
+    if viewer.standing().is_some_and(|standing| standing.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
     }
-    let has_events = viewer.tape.last_seq() > 0;
+    let has_events = viewer.tape.last_seq() > Seq::START;
     match &viewer.link {
         LinkState::Failed(error) if !has_events && !viewer.leaves_events() => {
             return (Tone::Bad, format!("{error}\n\nEsc goes back, r tries again."));
