@@ -90,13 +90,13 @@ async fn a_list_ends_where_its_rows_take_too_much_memory() {
     .await;
     let listing = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(listing.items.len(), 200);
-    assert!(listing.incomplete.unwrap().detail.contains("the first 200 deployments take as much memory"));
+    assert!(listing.incomplete.unwrap().detail.contains("exceeds the memory limit after 200 deployments"));
     let error = server.control().revision_rows("d", 1000).await.unwrap_err();
-    assert!(error.detail.contains("the newest 200 revisions take as much memory"), "{error:?}");
+    assert!(error.detail.contains("memory limit after the newest 200 revisions"), "{error:?}");
     let agent = server.agent();
     assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
     let error = agent.assistants(1000, 0).await.unwrap_err();
-    assert!(error.detail.contains("the first 200 rows take as much memory"), "{error:?}");
+    assert!(error.detail.contains("memory limit after 200 rows"), "{error:?}");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn every_status_has_its_kind_its_words_and_its_hint() {
     let cases: Vec<(u16, &str, Kind, &str, &str)> = vec![
         (401, r#"{"detail":"bad key"}"#, Kind::Unauthorized, "bad key", "the key was rejected"),
         (403, r#"{"detail":"no"}"#, Kind::Forbidden, "no", "is the key from this region"),
-        (403, r#"{"detail":"Deployments are not enabled"}"#, Kind::Forbidden, "not enabled", "organisation's plan"),
+        (403, r#"{"detail":"Deployments are not enabled"}"#, Kind::Forbidden, "not enabled", "organization's plan"),
         (404, r#"{"detail":"Not Found"}"#, Kind::NotFound, "Not Found", "/api-host"),
         (405, r#"{"detail":"Method Not Allowed"}"#, Kind::Status(405), "Method Not Allowed", "prefix may be wrong"),
         (409, r#"{"detail":"exists"}"#, Kind::Conflict, "exists", ""),
@@ -170,8 +170,8 @@ async fn a_key_that_cannot_be_had() {
     assert_eq!(error.kind, Kind::Refused);
     assert_eq!(
         error.to_string(),
-        "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the profile's api_key_env, \
-         api_key_file or api_key_command says where the key is"
+        "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the key comes from api_key_env, \
+         api_key_file or api_key_command in the profile"
     );
 }
 

@@ -117,7 +117,7 @@ async fn known_refusals_are_explained() {
             "key",
             "set `workspace` in the profile",
         ),
-        (403, "This token requires workspace specification", "token", "this token is one of a whole organisation"),
+        (403, "This token requires workspace specification", "token", "this token belongs to a whole organization"),
         (403, "requires workspace specification", "key, workspace", "the profile's workspace was rejected"),
         (403, "LangSmith Deployment is not enabled for this org", "key", "/host/deployments, where it can be enabled"),
         (403, "Forbidden", "token", "is the token from this region and workspace"),

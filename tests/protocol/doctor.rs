@@ -260,7 +260,7 @@ async fn silence_is_a_finding() {
 
     let tls = Url::parse(&silent.as_str().replace("http:", "https:")).unwrap();
     let (checks, _) = look(&at(&tls), &ask).await;
-    assert!(one(&checks, "TLS").found.ends_with("says nothing for 0.2s"), "{checks:#?}");
+    assert!(one(&checks, "TLS").found.ends_with("sends nothing for 0.2s"), "{checks:#?}");
     assert_eq!(one(&checks, "access").state, State::Skipped);
 
     drop(listener);

@@ -112,7 +112,7 @@ async fn only_what_is_in_progress_is_interrupted_and_in_both_spellings() {
         assert_eq!(ends, expected);
         sim.force_status(&latest(&record), "DEPLOYED");
         let error = control.carry_out(&plan).await.unwrap_err();
-        assert!(error.kind == Kind::Stale && error.to_string().contains("is DEPLOYED by now"), "{error}");
+        assert!(error.kind == Kind::Stale && error.to_string().contains("is now DEPLOYED"), "{error}");
         assert!(
             matches!(control.plan(&intent).await, Err(PlanError::Unfit(why)) if why.contains("nothing to interrupt"))
         );
@@ -218,7 +218,7 @@ async fn a_way_back_is_pinned() {
 #[tokio::test]
 async fn what_cannot_be_pinned_is_not_taken_back() {
     for (source, made_from, expected) in [
-        ("github", value!({"repo_ref": "main", "repo_commit_sha": null}), Err("main would build what is there today")),
+        ("github", value!({"repo_ref": "main", "repo_commit_sha": null}), Err("main would build the current one")),
         (
             "github",
             value!({"repo_ref": "refs/tags/v1", "repo_commit_sha": "9fceb02"}),
@@ -466,12 +466,12 @@ async fn what_may_have_been_done_all_the_same_is_said() {
     // The key was refused in the middle: nothing was done, and nothing of the kind is said.
     let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
     let error = failed(&server, &plan).await;
-    assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("all the same"), "{error}");
+    assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("nevertheless"), "{error}");
     assert!(!error.to_string().contains("canary"), "a secret of the record, which was not sent: {error}");
     // A success that is not the one of this call, with the record, secrets included.
     let (server, plan) = scripted(|_| json(202, value!({"secrets": [{"name": "N", "value": "canary-new"}]}))).await;
     let error = failed(&server, &plan).await.to_string();
-    assert!(error.contains("202 Accepted") && error.contains("all the same") && !error.contains("canary"), "{error}");
+    assert!(error.contains("202 Accepted") && error.contains("nevertheless") && !error.contains("canary"), "{error}");
 }
 
 #[tokio::test]
@@ -494,8 +494,8 @@ async fn a_redeployed_revision_counts_only_where_something_happens_to_it() {
 #[tokio::test]
 async fn a_change_that_the_answer_does_not_show_is_complained_of() {
     for (push, name, expected) in [
-        (true, "Bot", Some("shows as before: display_name, source_config.build_on_push")),
-        (false, "Bot", Some("shows as before: display_name")),
+        (true, "Bot", Some("shows the old values of: display_name, source_config.build_on_push")),
+        (false, "Bot", Some("shows the old values of: display_name")),
         (false, "Support", None),
         // What the server makes of it is its own affair.
         (false, "SUPPORT", None),
