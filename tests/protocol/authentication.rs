@@ -135,7 +135,7 @@ async fn known_refusals_are_explained() {
         r#"{"detail":[{"loc":["path","deployment_id"],"msg":"Input should be a valid UUID","type":"uuid_parsing"}]}"#;
     let server = Server::start(move |_| json(422, body)).await;
     let error = server.control().deployment("my-bot").await.unwrap_err();
-    assert!(error.hint.as_deref().unwrap_or_default().contains("this is none"), "{error}");
+    assert!(error.hint.as_deref().unwrap_or_default().contains("this is not one"), "{error}");
 }
 
 /// A server that repeats what it was sent wherever an error looks: in the body, in the name of the request, in a redirect.

@@ -236,7 +236,7 @@ async fn what_cannot_be_pinned_is_not_taken_back() {
             value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"}),
             Ok(value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"})),
         ),
-        ("internal_source", value!({}), Err("which upload")),
+        ("internal_source", value!({}), Err("doesn't show its upload")),
     ] {
         let server = Server::start(move |seen| match seen.path.strip_prefix("/api-host/v2/deployments/d") {
             Some("") => json(200, value!({"id": "d", "name": "bot", "source": source, "latest_revision_id": "r2"})),
