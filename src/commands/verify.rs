@@ -143,7 +143,7 @@ impl Audit {
 
     fn record(&mut self, record: &Record) {
         self.records += 1;
-        // A thread page loads the thread once more after its stream has ended.
+        // A thread page loads the thread again after its stream has ended.
         let is_snapshot = matches!(record, Record::Event(event) if event.is_snapshot());
         if self.end.is_some() && !is_snapshot {
             self.problem("there are records after the end".into());
